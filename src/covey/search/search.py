@@ -143,8 +143,9 @@ def search(posed: Posed, always: Sequence[int] = (), recipes: Sequence[Recipe] =
         if not isinstance(kept, Cleaned) or kept.round != round_:
             break
         starts = [kept.groups(training) for training in found.trainings]
-        if all(set(start) == set(paths.groups(s)[: len(start)]) for s, start in enumerate(starts)):
-            break  # the path has been there: going on from the same groups would find much the same
+        same = all(set(start) == set(paths.groups(s)[: len(start)]) for s, start in enumerate(starts))
+        if same and found.left <= settings.dense:
+            break  # there is little noise and the path has been there: it would find much the same
     if settings.penalties and (always_noisy or found.left > settings.dense) and can_be_dense(found.table):
         found.dense = DenseRidges(found.table, found.trainings)
         found.dense.search(found.judge)
@@ -214,6 +215,6 @@ def _prefixes(found: Found, paths: Paths, n_events: int) -> list[list[int]]:
     for start in paths.starts:
         begun, end = len(start), len(start) + n_events
         first = min(end, begun + steady)
-        short = {max(begun, prefix) for prefix in settings.prefixes if settings.longer * prefix <= first}
+        short = {min(end, max(begun, prefix)) for prefix in settings.prefixes if settings.longer * prefix <= first}
         lengths.append(sorted({*short, first, end}))
     return lengths

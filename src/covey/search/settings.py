@@ -30,7 +30,8 @@ class Settings:
         times as long; otherwise both would drop much the same groups.
     rounds, worthwhile : int, float
         The largest number of paths, each starting from the groups that the one before kept; a round must lower the
-        held-out error by this share for another one to follow.
+        held-out error by this share for another one to follow. There is none either if the path began with these very
+        groups and leaves less than `dense` of the null model's error: it would find much the same.
     noisy, dense : float
         Ridges on sets, and ridges on all columns, are tried if the best model on the path leaves more than this share
         of the null model's error: with less, shrinkage gains next to nothing, and many small effects even less.
