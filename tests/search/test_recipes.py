@@ -27,7 +27,7 @@ SETTINGS = Settings(dense=0.0, noisy=0.0, within=np.inf, hopeless=np.inf, reweig
 @cache
 def columns(wide):
     rng = np.random.default_rng(3)
-    return rng.standard_normal((72, 240 if wide else 30)) + 0.4 * rng.standard_normal((72, 1))
+    return rng.standard_normal((72, 480 if wide else 30)) + 0.4 * rng.standard_normal((72, 1))
 
 
 def draw(name, wide):
