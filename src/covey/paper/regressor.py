@@ -17,7 +17,8 @@ from covey.groups import Groups
 from covey.paper.dynamics import Status, Trajectory
 from covey.paper.running import Coordinates, Descent, Run
 from covey.paper.stopping import AtTime, Choice, TheoryWindow, by_criterion, by_discrepancy, by_rows
-from covey.selection import Discrepancy, Folds, HoldOut, InformationCriterion, read_selection
+from covey.search.select import read_selection
+from covey.selection import Discrepancy, Folds, HoldOut, InformationCriterion
 from covey.validation import FloatArray, boolean, one_of, positive, whole
 
 __all__ = ["NetworkRegressor"]
