@@ -102,12 +102,9 @@ def by_rows(
     return Choice(float(times[int(np.argmax(mean <= mean[least] + slack))]), pd.DataFrame(table))
 
 
-def _sums(run: Run) -> FloatArray:
+def _sums(run: Run, coordinates: Coordinates) -> FloatArray:
     """The residual sum of squares of every model, in working coordinates."""
-    posed = run.coordinates
-    awake = (run.norms[:, posed.which] > 0)[:, posed.groups.labels]
-    W = np.where(awake, run.trajectory.w, 0.0)
-    return np.array([np.sum((posed.y - posed.Z @ w) ** 2) for w in W])
+    return np.array([np.sum((coordinates.y - coordinates.Z @ w) ** 2) for w in run.W])
 
 
 def by_criterion(descent: Descent, coordinates: Coordinates, rule: InformationCriterion, intercept: bool) -> Choice:
@@ -124,9 +121,10 @@ def by_criterion(descent: Descent, coordinates: Coordinates, rule: InformationCr
     run = descent.run(coordinates, stop=Monitor(score, coordinates))
     awake = run.norms[:, coordinates.which] > 0
     df = awake @ sizes + float(intercept)
-    values = rule.value(_sums(run), df, awake.sum(axis=1).astype(float), L, n)
+    rss = _sums(run, coordinates)
+    values = rule.value(rss, df, awake.sum(axis=1).astype(float), L, n)
     values = np.where(df <= MOST_FREEDOM * n, values, np.inf)
-    scores = pd.DataFrame({"time": run.times, "rss": _sums(run) * coordinates.unit**2, "df": df})
+    scores = pd.DataFrame({"time": run.times, "rss": rss * coordinates.unit**2, "df": df})
     return Choice(float(run.times[int(np.argmin(values))]), scores.assign(**{rule.criterion: values}))
 
 
@@ -144,7 +142,7 @@ def by_discrepancy(descent: Descent, coordinates: Coordinates, rule: Discrepancy
         return float(np.mean((coordinates.y - coordinates.Z @ w) ** 2)) <= target
 
     run = descent.run(coordinates, stop=reached)
-    mean_square = _sums(run) / coordinates.n
+    mean_square = _sums(run, coordinates) / coordinates.n
     below = mean_square <= target
     position = int(np.argmax(below)) if below.any() else len(below) - 1
     unit = coordinates.unit**2
