@@ -26,10 +26,7 @@ class LossClock:
     curvature of ``log L`` is of order ``rho^(2k - 2)``. The second factor cancels that curvature: a step that is stable
     at the start stays stable, and margins grow linearly.
 
-    Attributes
-    ----------
-    order : int
-        k: N for the normalised network, whose directions keep their norm, and N + 1 for the plain one.
+    `order` is k: N for the normalised network, whose directions keep their norm, and N + 1 for the plain one.
     """
 
     order: int
