@@ -12,16 +12,16 @@ from dataclasses import dataclass
 import pandas as pd
 
 from covey.paper.theory.flow_times import FlowTimes
-from covey.paper.theory.quantities import as_frame, as_text
+from covey.paper.theory.power import PowerBounds, as_text, coherence_bound, largest_init_scale
 
-__all__ = ["Bounds", "corollary_epsilon", "largest_init_scale"]
+__all__ = ["Bounds", "corollary_epsilon"]
 
 
 @dataclass(frozen=True)
 class Bounds:
     """Conditions and guarantees of Theorems convergence-alg-1 and -2 and of Corollary subgaussian-noise.
 
-    Made by `bounds`. Attributes are the inputs, in the paper's letters; properties are the formulas.
+    The result of `bounds`. Attributes are the inputs, in the paper's letters; properties are the formulas.
 
     Attributes
     ----------
@@ -71,6 +71,12 @@ class Bounds:
         return 80.0 * max(self.noise, self.epsilon)
 
     @property
+    def corrected(self) -> PowerBounds:
+        """The corrected theorems, for N = 2."""
+        norms = tuple(u * u for u in self.u_star)
+        return PowerBounds(2, norms, self.L, self.epsilon, self.group_noise, self.init_scale, self.step_size)
+
+    @property
     def zeta_corrected(self) -> float:
         """``80 max(max_l norm(X_l'xi/n), epsilon)``: Euclidean norms by group.
 
@@ -78,12 +84,12 @@ class Bounds:
         correct bound is the norm of the group's part, up to ``sqrt(p_l)`` times as large; for groups of one column they
         agree.
         """
-        return 80.0 * max(self.group_noise, self.epsilon)
+        return self.corrected.zeta
 
     @property
     def n_recoverable(self) -> int:
         """Groups with ``u*_l^2 >= zeta_corrected``; the others are only guaranteed to stay small."""
-        return sum(u * u >= self.zeta_corrected for u in self.u_star)
+        return self.corrected.n_recoverable
 
     @property
     def epsilon_statement(self) -> float | None:
@@ -140,16 +146,11 @@ class Bounds:
 
     def delta_in(self, algorithm: int = 1) -> float:
         """``u_min^2/(120 u_max^2)``, times ``sqrt(zeta)/u_max`` for Algorithm 2."""
-        return self.u_min**2 / (120.0 * self.u_max**2) * self._tightening(algorithm)
+        return coherence_bound(self.u_min**2, self.u_max**2, self.zeta, algorithm)
 
     def delta_out(self, algorithm: int = 1) -> float:
         """`delta_in` divided by the number of non-zero groups."""
         return self.delta_in(algorithm) / self.s
-
-    def _tightening(self, algorithm: int) -> float:
-        if algorithm not in (1, 2):
-            raise ValueError(f"algorithm must be 1 or 2, not {algorithm!r}.")
-        return 1.0 if algorithm == 1 else math.sqrt(self.zeta) / self.u_max
 
     # ------------------------------------------------------------------ times
 
@@ -160,21 +161,12 @@ class Bounds:
         ``log(u_max^2/(2 alpha^2)) / (2 log(1 + gamma/2 m)) + floor(log2(u_max^2/zeta)) 5/(2 gamma m)`` with
         ``m = max(zeta, u_min^2)``; 0 if ``zeta >= u_max^2``, since the bound then holds from the start.
         """
-        return self._opening(self.zeta)
+        return self.corrected.opening(self.zeta)
 
     @property
     def T_lb_corrected(self) -> float:
         """`T_lb` with `zeta_corrected`."""
-        return self._opening(self.zeta_corrected)
-
-    def _opening(self, zeta: float) -> float:
-        if zeta >= self.u_max**2:
-            return 0.0
-        gamma, m = self.step_size, max(zeta, self.u_min**2)
-        # the square of a tiny start would underflow
-        grow = (math.log(self.u_max**2 / 2) - 2 * math.log(self.init_scale)) / (2 * math.log1p(gamma * m / 2))
-        halvings = math.floor(math.log2(self.u_max**2 / zeta))
-        return grow + halvings * 5.0 / (2 * gamma * m)
+        return self.corrected.T_lb
 
     @property
     def T_ub(self) -> float:
@@ -194,8 +186,7 @@ class Bounds:
         ``B = u_min^2/20 + max_l norm(X_l'xi/n)`` is equation noise-bound with the noise in the norm that the proof
         needs. No factor is lost, and the window [T_lb_corrected, T_ub_corrected] is not empty.
         """
-        B = self.u_min**2 / 20.0 + self.group_noise
-        return 0.5 * math.log(1.0 / self.init_scale) / math.log1p(2.0 * self.step_size * B)
+        return self.corrected.T_ub
 
     # ------------------------------------------------------------------ promises
 
@@ -207,7 +198,7 @@ class Bounds:
     @property
     def error_radius_corrected(self) -> float:
         """``2 zeta_corrected``."""
-        return 2.0 * self.zeta_corrected
+        return self.corrected.error_radius
 
     @property
     def off_support_radius(self) -> float:
@@ -244,9 +235,7 @@ class Bounds:
     @property
     def flow(self) -> FlowTimes:
         """Scale and times of the gradient-flow theorem (gf-es), at the largest scale it allows."""
-        return FlowTimes(
-            u_max=self.u_max, u_min=self.u_min, epsilon=self.epsilon, noise=self.noise, group_noise=self.group_noise
-        )
+        return FlowTimes(self.u_max, self.u_min, self.epsilon, self.noise, self.group_noise)
 
     # ------------------------------------------------------------------ reading
 
@@ -285,7 +274,7 @@ class Bounds:
             ("flow.T_l_corrected", self.flow.T_l_corrected, "exact scalar flow"),
             ("flow.T_u_corrected", self.flow.T_u_corrected, "exact scalar flow"),
         ]
-        return as_frame(rows)
+        return pd.DataFrame(rows, columns=["quantity", "value", "source"])
 
     def __str__(self) -> str:
         head = (
@@ -301,11 +290,3 @@ def corollary_epsilon(sigma: float, n: int, p: int, which: str = "statement") ->
         raise ValueError(f'epsilon must be a number, "statement" or "proof", not {which!r}.')
     factor = 1.0 if which == "statement" else 2.0
     return 2.0 * math.sqrt(factor * sigma**2 * math.log(2 * p) / n)
-
-
-def largest_init_scale(epsilon: float, u_max: float, u_min: float, L: int) -> float:
-    """``min((epsilon^4 ^ 1)/u_max^8, u_min^2/(80 L), epsilon/L)``."""
-    # the eighth power of the ratio may underflow, and then no start is small enough; u_max**8 would overflow
-    ratio = math.sqrt(min(epsilon, 1.0)) / u_max
-    # the power of a huge ratio would overflow, and is never the minimum
-    return min(ratio**8 if ratio < 1e30 else math.inf, u_min**2 / (80.0 * L), epsilon / L)

@@ -42,6 +42,12 @@ LONGEST_WORD = 20
 class Parameterization(ABC):
     """A map from parameters x to coefficients w with polynomial coordinates ``w_i = G_i(x)``."""
 
+    depth: int
+
+    def __post_init__(self) -> None:
+        if isinstance(self.depth, bool) or not isinstance(self.depth, int | np.integer) or self.depth < 1:
+            raise ValueError(f"depth must be an integer of at least 1, not {self.depth!r}.")
+
     @property
     @abstractmethod
     def n_columns(self) -> int:
@@ -67,7 +73,6 @@ class Parameterization(ABC):
 
     def jacobian(self, x: ArrayLike) -> FloatArray:
         """All gradients as rows: shape (n_columns, n_parameters)."""
-        x = self._check(x)
         return np.array([self.gradient(i, x) for i in range(self.n_columns)])
 
     def hessian(self, i: int, x: ArrayLike) -> FloatArray:
@@ -119,17 +124,12 @@ class GroupedNetwork(Parameterization):
     groups: Groups
     depth: int = 2
 
-    def __post_init__(self) -> None:
-        _check_depth(self.depth)
-
     @property
     def n_columns(self) -> int:
-        """The number of columns, p."""
         return self.groups.n_columns
 
     @property
     def n_parameters(self) -> int:
-        """L magnitudes and p directions."""
         return self.groups.n_groups + self.groups.n_columns
 
     def coordinate(self, i: int) -> Polynomial:
@@ -153,17 +153,12 @@ class DiagonalNetwork(Parameterization):
     size: int
     depth: int = 2
 
-    def __post_init__(self) -> None:
-        _check_depth(self.depth)
-
     @property
     def n_columns(self) -> int:
-        """The number of columns, p."""
         return self.size
 
     @property
     def n_parameters(self) -> int:
-        """Two per column."""
         return 2 * self.size
 
     def coordinate(self, i: int) -> Polynomial:
@@ -199,8 +194,8 @@ def lie_bracket(word: Word, u: ArrayLike, v: ArrayLike, groups: Any = None, *, d
     [0.0, -20.0, 12.0]
     """
     v = as_numbers(v, "v", ndim=1)
-    read = Groups.from_sizes([v.size]) if groups is None else Groups.coerce(groups, v.size)
-    network = GroupedNetwork(read, depth)
+    partition = Groups.from_sizes([v.size]) if groups is None else Groups.coerce(groups, v.size)
+    network = GroupedNetwork(partition, depth)
     return network.bracket(word, network.pack(u, v))
 
 
@@ -257,8 +252,3 @@ def span_residual(network: Parameterization, x: ArrayLike, word: Word) -> float:
         return 0.0
     weights = np.linalg.lstsq(J.T, b, rcond=None)[0]
     return float(np.linalg.norm(J.T @ weights - b)) / size
-
-
-def _check_depth(depth: Any) -> None:
-    if isinstance(depth, bool) or not isinstance(depth, int | np.integer) or depth < 1:
-        raise ValueError(f"depth must be an integer of at least 1, not {depth!r}.")

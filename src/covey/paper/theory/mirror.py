@@ -9,7 +9,6 @@ not-mf.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -62,9 +61,8 @@ def drive(
         if direction.shape != (network.n_columns,):
             raise ValueError(f"A piece needs {network.n_columns} numbers, one per column, not {direction.shape}.")
         times = np.linspace(0.0, positive(length, "the length of a piece"), points)
-        path = _solve(partial(_along, network, direction), at, times)
-        out.append(path)
-        at = path[-1]
+        out.append(_solve(lambda z, c=direction: network.jacobian(z).T @ c, at, times))
+        at = out[-1][-1]
     return np.array(out)
 
 
@@ -72,11 +70,11 @@ def follow(network: Parameterization, x: ArrayLike, X: ArrayLike, y: ArrayLike, 
     """Follow the parameterised flow of ``norm(y - Xw)^2/2``: the parameters at these times, increasing from 0."""
     matrix = as_matrix(X)
     response = as_response(y, matrix.shape[0])
-
-    def field(z: FloatArray) -> FloatArray:
-        return network.jacobian(z).T @ (matrix.T @ (response - matrix @ network.value(z)))
-
-    return _solve(field, np.asarray(x, dtype=float), np.asarray(times, dtype=float))
+    return _solve(
+        lambda z: network.jacobian(z).T @ (matrix.T @ (response - matrix @ network.value(z))),
+        np.asarray(x, dtype=float),
+        np.asarray(times, dtype=float),
+    )
 
 
 def diagonal_potential(w: ArrayLike, scale: float) -> float:
@@ -141,12 +139,7 @@ def _scale(scale: Any) -> float:
     return s
 
 
-def _along(network: Parameterization, c: FloatArray, x: FloatArray) -> FloatArray:
-    """``sum_i c_i grad G_i(x)``."""
-    return network.jacobian(x).T @ c
-
-
-def _solve(field: Callable[[Any], FloatArray], x: FloatArray, times: FloatArray) -> FloatArray:
+def _solve(field: Callable[..., FloatArray], x: FloatArray, times: FloatArray) -> FloatArray:
     """The solution of an autonomous equation at these times."""
     found = solve_ivp(lambda _, z: field(z), (times[0], times[-1]), x, "DOP853", times, rtol=1e-11, atol=1e-13)
     if not found.success:
