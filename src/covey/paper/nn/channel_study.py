@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -31,7 +31,7 @@ from covey.paper.nn.pruning import (
     shrink_groups,
     take_out,
 )
-from covey.paper.nn.training import choose_device
+from covey.paper.nn.training import choose_device, shuffled_batches
 from covey.validation import positive, whole
 
 if TYPE_CHECKING:  # the images need only numpy, but their package has loaders that need more
@@ -61,16 +61,9 @@ AWAKE = 1e-3  # a channel with a score below this share of its layer's largest i
 
 @dataclass(frozen=True)
 class ChannelRun:
-    """One network to train.
+    """One network to train, by a method of `METHODS`.
 
-    Attributes
-    ----------
-    method : str
-        A key of `METHODS`.
-    strength : float
-        The start of ``"power ..."``, the weight of the penalty otherwise; ignored by ``"plain"``.
-    learning_rate : float
-    seed : int
+    `strength` is the start of ``"power ..."`` and the weight of the penalty otherwise; ``"plain"`` ignores it.
     """
 
     method: str
@@ -128,14 +121,8 @@ def train_channels(
         lr=run.learning_rate,
         momentum=MOMENTUM,
     )
-    order = torch.Generator().manual_seed(run.seed)
     steps = whole(epochs, "epochs") * math.ceil(len(labels) / whole(batch_size, "batch_size"))
-    batches = (
-        chosen
-        for _ in range(epochs)
-        for chosen in torch.randperm(len(labels), generator=order).to(images.device).split(batch_size)
-    )
-    for step, chosen in enumerate(batches):
+    for step, chosen in enumerate(shuffled_batches(len(labels), batch_size, epochs, run.seed, images.device)):
         rate = run.learning_rate * _schedule(step / steps)
         for group in optimizer.param_groups:
             group["lr"] = rate
@@ -154,6 +141,7 @@ def train_channels(
 
 
 def _schedule(share: float) -> float:
+    """The share of the learning rate after this share of the steps."""
     if share < WARM_UP:
         return (share + 1e-3) / WARM_UP
     return 0.5 * (1 + math.cos(math.pi * (share - WARM_UP) / (1 - WARM_UP)))
@@ -174,26 +162,21 @@ def measure_channels(run: ChannelRun, net: ChannelNet, data: Digits, rungs: int 
 
     A diverged network has one row with its accuracy.
     """
-    place = {
-        "method": run.method, "strength": run.strength, "learning_rate": run.learning_rate, "seed": run.seed,
-    }  # fmt: skip
     scores = channel_scores(net)
 
     def row(rule: str, small: ChannelNet) -> dict[str, Any]:
         a, b, c = small.widths
         return {
-            **place, "rule": rule, "channels": a + b + c, "first": a, "second": b, "hidden": c,
+            **asdict(run), "rule": rule, "channels": a + b + c, "first": a, "second": b, "hidden": c,
             "weights": parameter_count(small.widths), "validation": accuracy(small, *data.validation),
             "test": accuracy(small, *data.test),
         }  # fmt: skip
 
     if not all(bool(torch.isfinite(score).all()) for score in scores):
         return [row("ladder", net)]
-    awake = [score >= AWAKE for score in scores]
-    rows = [row("awake", take_out(net, awake))]
-    for count in ladder(sum(net.widths), rungs):
-        rows.append(row("ladder", take_out(net, largest_channels(scores, count))))
-    return rows
+    masks = [largest_channels(scores, count) for count in ladder(sum(net.widths), rungs)]
+    awake = row("awake", take_out(net, [score >= AWAKE for score in scores]))
+    return [awake, *(row("ladder", take_out(net, mask)) for mask in masks)]
 
 
 def all_runs(

@@ -17,7 +17,7 @@ class Encoder(nn.Module):
     """Four convolutions, from 32 x 32 down to 2 x 2, and a fifth that maps the 2 x 2 to the codes.
 
     The fifth is often written as a linear layer on the flattened map. As a convolution it can be grouped: each of
-    `groups` groups of codes then sees only its own group of channels.
+    `groups` groups of codes then depends on one group of channels only.
 
     Parameters
     ----------

@@ -38,16 +38,7 @@ GRID_ROWS = 6  # pairs of digits in the pictures
 
 @dataclass
 class Judge:
-    """The images, classifier and pairs with which every model is measured.
-
-    Attributes
-    ----------
-    train, test : tensor of shape (n, 1, 28, 28)
-    train_labels, test_labels : tensor
-    classifier : Classifier
-    pairs : int
-        Lines between random test digits.
-    """
+    """Images of shape (n, 1, 28, 28), labels, classifier and the number of lines with which every model is measured."""
 
     train: torch.Tensor
     train_labels: torch.Tensor
@@ -154,7 +145,7 @@ def run_study(
     folder: Path | None = None,
     progress: bool | None = None,
     options: dict[str, Any] | None = None,
-    told: Callable[[str], None] = lambda line: None,
+    report: Callable[[str], None] = lambda line: None,
 ) -> StudyResults:
     """Train each model from each seed and measure it.
 
@@ -168,12 +159,12 @@ def run_study(
     epochs, batch_size, learning_rate, device, amp, progress
         As in `train`.
     judge : Judge, optional
-        By default made from the data.
+        By default from the data.
     folder : path, optional
         Where runs are stored, in ``MODEL-SEED/``; the same call resumes from there.
     options : dict, optional
         For the models, such as ``{"width": 8}``.
-    told : callable
+    report : callable
         Called with a line of text after each model.
 
     Returns
@@ -192,16 +183,9 @@ def run_study(
                 progress=progress,
             )  # fmt: skip
             trained = time.perf_counter() - start
-            numbers, values = measure(run.model, judge)
-            numbers |= {
-                "latent_parameters": float(model.latent_parameter_count()),
-                "training_loss": run.history[-1]["loss"],
-                "epochs": float(len(run.history)),
-                "training_seconds": round(trained, 2),
-                "seconds": round(time.perf_counter() - start, 2),
-            }
-            results.add(model.title, seed, numbers, values.numpy(), grid(run.model, judge))
-            told(
+            numbers = _add(results, run.model, seed, run.history, judge)
+            numbers |= {"training_seconds": round(trained, 2), "seconds": round(time.perf_counter() - start, 2)}
+            report(
                 f"{model.title} seed {seed}: error {numbers['reconstruction_error']:.5f}, "
                 f"effective rank {numbers['effective_rank']:.1f}, midpoint ratio {numbers['midpoint_ratio']:.3f}, "
                 f"{numbers['seconds']:.1f} s"
@@ -209,7 +193,7 @@ def run_study(
     return results
 
 
-def measure_folder(folder: Path, judge: Judge, told: Callable[[str], None] = lambda line: None) -> StudyResults:
+def measure_folder(folder: Path, judge: Judge, report: Callable[[str], None] = lambda line: None) -> StudyResults:
     """Measure every checkpoint ``*/checkpoint.pt`` of a folder again, from its saved weights."""
     files = sorted(Path(folder).glob(f"*/{CHECKPOINT}"))
     if not files:
@@ -218,12 +202,17 @@ def measure_folder(folder: Path, judge: Judge, told: Callable[[str], None] = lam
     for file in files:
         saved = read_checkpoint(file)
         model = load_model(file).to(judge.test.device)
-        numbers, values = measure(model, judge)
-        numbers |= {
-            "latent_parameters": float(model.latent_parameter_count()),
-            "training_loss": saved["history"][-1]["loss"],
-            "epochs": float(saved["epoch"]),
-        }
-        results.add(model.title, saved["run"]["seed"], numbers, values.numpy(), grid(model, judge))
-        told(f"{file}: {model.title}, seed {saved['run']['seed']}, {saved['epoch']} epochs")
+        _add(results, model, saved["run"]["seed"], saved["history"], judge)
+        report(f"{file}: {model.title}, seed {saved['run']['seed']}, {saved['epoch']} epochs")
     return results
+
+
+def _add(
+    results: StudyResults, model: Autoencoder, seed: int, history: list[dict[str, Any]], judge: Judge
+) -> dict[str, float]:
+    """Measure a trained model, and add the numbers, singular values and pictures to the results."""
+    numbers, values = measure(model, judge)
+    numbers["latent_parameters"] = float(model.latent_parameter_count())
+    numbers |= {"training_loss": history[-1]["loss"], "epochs": float(len(history))}
+    results.add(model.title, seed, numbers, values.numpy(), grid(model, judge))
+    return numbers
