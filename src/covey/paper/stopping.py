@@ -71,15 +71,10 @@ class Monitor:
 def by_rows(
     descent: Descent, folds: Sequence[tuple[Coordinates, FloatArray, FloatArray, FloatArray]], rule: str = "min"
 ) -> Choice:
-    """The time of least mean squared error on held-out rows, over one or several folds.
+    """The earliest time with a mean squared error on held-out rows within 0.3% of the least, or one standard error.
 
-    Parameters
-    ----------
-    descent : Descent
-        The same step for all folds, so that their times are comparable.
-    folds : sequence of (coordinates of the training rows, X, y and weights of the held-out rows)
-    rule : {"min", "1se"}
-        The earliest time within 0.3% of the least mean, or within one standard error of it.
+    A fold has the coordinates of its training rows, and X, y and weights of the others. The step is the same for all,
+    so that their times are comparable.
     """
     runs = []
     for coordinates, X, y, weight in folds:

@@ -174,13 +174,8 @@ class ConvolutionalNetwork:
             value = float(r @ r) / (2 * n) + lam / 2 * float(weights @ weights)
             return value, np.concatenate([(G @ V).ravel(), (G.T @ U).ravel()]) + lam * weights
 
-        result = scipy.optimize.minimize(
-            objective,
-            start,
-            jac=True,
-            method="L-BFGS-B",
-            options={"maxiter": 20_000, "maxfun": 40_000, "gtol": self.tol, "ftol": 0.0, "maxcor": 30},
-        )
+        options = {"maxiter": 20_000, "maxfun": 40_000, "gtol": self.tol, "ftol": 0.0, "maxcor": 30}
+        result = scipy.optimize.minimize(objective, start, jac=True, method="L-BFGS-B", options=options)
         U, V = layers(result.x)
         return TrainedNetwork(U, V, float(result.fun))
 

@@ -100,20 +100,14 @@ class Workspace:
         return done
 
 
-def solve(
-    problem: PenalisedProblem, penalties: FloatArray, tol: float, max_iter: int, w: FloatArray | None = None
-) -> list[Solution]:
+def solve(problem: PenalisedProblem, penalties: FloatArray, tol: float, max_iter: int) -> list[Solution]:
     """Solve at each penalty in turn, each with a warm start from the previous solution.
 
     Only a working set of groups is updated: the active ones and those that the sequential strong rule cannot discard.
-    The duality gap is computed for the whole problem, so that a wrongly discarded group is detected and added.
-
-    Parameters
-    ----------
-    tol : float
-        The gap to reach, relative to the objective at zero, ``norm(y)^2/(2n)``.
+    The duality gap is computed for all groups, so that a wrongly discarded one is detected and added; `tol` is the gap
+    to reach, relative to the objective at zero, ``norm(y)^2/(2n)``.
     """
-    w = np.zeros(problem.X.shape[1]) if w is None else w.copy()
+    w = np.zeros(problem.X.shape[1])
     goal = tol * max(float(problem.y @ problem.y) / (2 * problem.y.size), np.finfo(float).tiny)
     keep = np.zeros(problem.weights.size, dtype=bool)
     workspace: Workspace | None = None

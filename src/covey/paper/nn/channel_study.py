@@ -21,16 +21,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.nn import functional as F
 
+from covey.paper.nn import pruning
 from covey.paper.nn.factored import factor_penalty
-from covey.paper.nn.pruning import (
-    ChannelNet,
-    accuracy,
-    channel_scores,
-    largest_channels,
-    parameter_count,
-    shrink_groups,
-    take_out,
-)
+from covey.paper.nn.pruning import ChannelNet, channel_scores, shrink_groups, take_out
 from covey.paper.nn.training import choose_device, shuffled_batches
 from covey.validation import positive, whole
 
@@ -113,14 +106,11 @@ def train_channels(
         torch.manual_seed(run.seed)
         net = ChannelNet(widths, kind, depth, run.strength if power else 1.0).to(images.device)
     inner = [p for layer in net.grouped() for p in layer.parameters()]
-    optimizer = torch.optim.SGD(
-        [
-            {"params": inner, "weight_decay": DECAY if run.method == "plain" else 0.0},
-            {"params": list(net.output.parameters()), "weight_decay": DECAY},
-        ],
-        lr=run.learning_rate,
-        momentum=MOMENTUM,
-    )
+    parts = [
+        {"params": inner, "weight_decay": DECAY if run.method == "plain" else 0.0},
+        {"params": list(net.output.parameters()), "weight_decay": DECAY},
+    ]
+    optimizer = torch.optim.SGD(parts, lr=run.learning_rate, momentum=MOMENTUM)
     steps = whole(epochs, "epochs") * math.ceil(len(labels) / whole(batch_size, "batch_size"))
     for step, chosen in enumerate(shuffled_batches(len(labels), batch_size, epochs, run.seed, images.device)):
         rate = run.learning_rate * _schedule(step / steps)
@@ -168,13 +158,13 @@ def measure_channels(run: ChannelRun, net: ChannelNet, data: Digits, rungs: int 
         a, b, c = small.widths
         return {
             **asdict(run), "rule": rule, "channels": a + b + c, "first": a, "second": b, "hidden": c,
-            "weights": parameter_count(small.widths), "validation": accuracy(small, *data.validation),
-            "test": accuracy(small, *data.test),
+            "weights": pruning.parameter_count(small.widths), "validation": pruning.accuracy(small, *data.validation),
+            "test": pruning.accuracy(small, *data.test),
         }  # fmt: skip
 
     if not all(bool(torch.isfinite(score).all()) for score in scores):
         return [row("ladder", net)]
-    masks = [largest_channels(scores, count) for count in ladder(sum(net.widths), rungs)]
+    masks = [pruning.largest_channels(scores, count) for count in ladder(sum(net.widths), rungs)]
     awake = row("awake", take_out(net, [score >= AWAKE for score in scores]))
     return [awake, *(row("ladder", take_out(net, mask)) for mask in masks)]
 

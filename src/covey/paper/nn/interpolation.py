@@ -80,14 +80,8 @@ def distance_to_nearest(images: torch.Tensor, references: torch.Tensor) -> torch
 def midpoint_ratio(path: torch.Tensor, references: torch.Tensor) -> float:
     """How much further the middle of a path is from the data than its ends; 1 means equally far.
 
-    The mean distance of the middle images to their nearest training images, divided by that of the decoded ends.
-
-    Parameters
-    ----------
-    path : tensor of shape (n, steps, 28, 28)
-        The result of `interpolate`, with an odd number of steps.
-    references : tensor of shape (m, 1, 28, 28)
-        Training images.
+    The mean distance of the middle images of a path from `interpolate`, with an odd number of steps, to their nearest
+    training images, divided by that of the decoded ends.
     """
     middle = path[:, path.shape[1] // 2]
     ends = torch.cat([path[:, 0], path[:, -1]])

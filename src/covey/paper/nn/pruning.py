@@ -39,17 +39,8 @@ LAYERS: dict[str, Any] = {
 class ChannelNet(nn.Module):
     """Two convolutions of kernel 5 with pooling, a hidden layer, ten outputs; images of 28 x 28.
 
-    Parameters
-    ----------
-    widths : three ints
-        Channels of the two convolutions and hidden units.
-    kind : {"plain", "power", "gates"}
-        Plain layers, `GroupedPowerConv2d` and `GroupedPowerLinear`, or `DGatedConv2d` and `DGatedLinear`. The output
-        layer is plain.
-    depth : int
-        The power N of ``"power"``, or the number of factors D of ``"gates"``.
-    init_scale : float
-        The start of the grouped layers, relative to torch's.
+    `kind` is "plain", "power" (with N = `depth`) or "gates" (with D = `depth` factors); the output layer is plain.
+    `init_scale` is the start of the grouped layers, relative to torch's.
     """
 
     def __init__(

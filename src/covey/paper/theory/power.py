@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from covey.paper.theory.flow_times import PowerFlowTimes
+from covey.paper.theory.quantities import as_frame, as_text, quantity
 
 __all__ = ["PowerBounds"]
 
@@ -68,7 +69,7 @@ class PowerBounds:
         """The least norm of a non-zero group."""
         return min(self.norms)
 
-    @property
+    @quantity("noise by its norm in a group")
     def zeta(self) -> float:
         """``80 max(max_l norm(X_l'xi/n), epsilon)``, the same for every N."""
         return 80.0 * max(self.group_noise, self.epsilon)
@@ -78,19 +79,17 @@ class PowerBounds:
         """Groups with ``r_l >= zeta``; the others are only guaranteed to stay small."""
         return sum(r >= self.zeta for r in self.norms)
 
-    # ------------------------------------------------------------------ conditions
-
-    @property
+    @quantity("monotonicity")
     def step_size_monotone(self) -> float:
         """``gamma <= 1/(N^2 r_max^(2-2/N))``: Lemma monotonicity. Any larger step overshoots the truth."""
         return 1.0 / self.contraction(self.r_max)
 
-    @property
+    @quantity("convergence-alg-1")
     def step_size_max(self) -> float:
         """``gamma <= 1/(5 N^2 r_max^(2-2/N))``: the theorems' step, ``1/(20 u_max^2)`` for N = 2."""
         return self.step_size_monotone / 5.0
 
-    @property
+    @quantity("convergence-alg-2")
     def step_size_max_alg_2(self) -> float:
         """``min(step_size_max, 16 r_min^(2/N)/(9 N^2 r_max^2))``: leaves room for a direction step.
 
@@ -100,7 +99,7 @@ class PowerBounds:
         N = self.depth
         return min(self.step_size_max, 16.0 * self.r_min ** (2 / N) / (9.0 * N**2 * self.r_max**2))
 
-    @property
+    @quantity("convergence-alg-1")
     def init_scale_max(self) -> float:
         """The start must be below this, so that groups off the support are negligible and the window is open.
 
@@ -120,12 +119,12 @@ class PowerBounds:
         settle = math.floor(math.log2(r_max / self.zeta)) * self.T_halve
         return min(negligible, small, (spare / (self.step_size * N * (N - 2) * (1 + settle))) ** (1 / (N - 2)))
 
-    @property
+    @quantity("direction-bound")
     def direction_step_max(self) -> float:
         """``eta <= 4/(9 r_max^2)`` after the switch: Lemma direction-bound, the same for every N."""
         return 4.0 / (9.0 * self.r_max**2)
 
-    @property
+    @quantity("convergence-alg-2")
     def direction_step_min(self) -> float:
         """``eta >= N^2 gamma/(4 r_min^(2/N))``: below it, directions settle more slowly than magnitudes.
 
@@ -141,8 +140,6 @@ class PowerBounds:
         """`delta_in` divided by the number of non-zero groups."""
         return self.delta_in(algorithm) / self.s
 
-    # ------------------------------------------------------------------ times
-
     def contraction(self, r: float) -> float:
         """``N^2 r^(2-2/N)``: near the truth a step of gamma shrinks the error of a magnitude by gamma times this."""
         return self.depth**2 * r ** (2 - 2 / self.depth)
@@ -152,7 +149,7 @@ class PowerBounds:
         """B of equation noise-bound: the influence of other groups and of the noise on a group off the support."""
         return self.r_min / 20.0 + self.group_noise
 
-    @property
+    @quantity("phase1")
     def T_grow(self) -> float:
         """The time by which every recoverable group has half of its norm (Lemma phase1).
 
@@ -169,7 +166,7 @@ class PowerBounds:
         distance = self.init_scale ** (2 - N) - (self.r_max / 2) ** ((2 - N) / N)
         return 4 * STEP_LOSS * distance / (gamma * N * (N - 2) * m) + 1
 
-    @property
+    @quantity("phase2-convergence")
     def T_halve(self) -> float:
         """Half-life of a magnitude's error (Lemma phase2-convergence): ``5 2^(2-2/N) / (gamma N^2 m^(2-2/N))``."""
         return self._halve(max(self.zeta, self.r_min))
@@ -178,7 +175,7 @@ class PowerBounds:
         # u^N >= m/2 throughout, where the contraction is 2^(2/N - 2) times its value at m
         return 5.0 * 2 ** (2 - 2 / self.depth) / (self.step_size * self.contraction(m))
 
-    @property
+    @quantity("convergence-alg-1")
     def T_lb(self) -> float:
         """The start of the window: ``T_grow + floor(log2(r_max/zeta)) T_halve``; 0 if ``zeta >= r_max``."""
         return self.opening(self.zeta)
@@ -190,7 +187,7 @@ class PowerBounds:
         m = max(zeta, self.r_min)
         return self._grow(m) + math.floor(math.log2(self.r_max / zeta)) * self._halve(m)
 
-    @property
+    @quantity("noise-bound")
     def T_ub(self) -> float:
         """The end of the window: until then, magnitudes off the support are at most `ceiling` (Lemma noise-bound).
 
@@ -202,9 +199,7 @@ class PowerBounds:
             return 0.5 * math.log(1.0 / alpha) / math.log1p(2.0 * gamma * B)
         return (alpha ** (2 - N) - self.ceiling ** (2 - N)) / (gamma * N * (N - 2) * B)
 
-    # ------------------------------------------------------------------ promises
-
-    @property
+    @quantity("gd-error-bound-on-support")
     def error_radius(self) -> float:
         """``2 zeta``: the norm of ``w_l(t) - w*_l`` on the support, for t in the window."""
         return 2.0 * self.zeta
@@ -218,7 +213,7 @@ class PowerBounds:
         """
         return math.sqrt(self.init_scale) if self.depth == 2 else 2.0 * self.init_scale
 
-    @property
+    @quantity("convergence-alg-1")
     def off_support_radius(self) -> float:
         """``ceiling^N``: the norm of ``w_l(t)`` off the support, ``alpha`` for N = 2."""
         return self.ceiling**self.depth
@@ -230,28 +225,11 @@ class PowerBounds:
 
     def to_frame(self) -> pd.DataFrame:
         """One row per quantity: name, value and the corresponding statement."""
-        rows = [
-            ("zeta", self.zeta, "noise by its norm in a group"),
-            ("init_scale_max", self.init_scale_max, "convergence-alg-1"),
-            ("step_size_monotone", self.step_size_monotone, "monotonicity"),
-            ("step_size_max", self.step_size_max, "convergence-alg-1"),
-            ("step_size_max_alg_2", self.step_size_max_alg_2, "convergence-alg-2"),
-            ("direction_step_min", self.direction_step_min, "convergence-alg-2"),
-            ("direction_step_max", self.direction_step_max, "direction-bound"),
-            ("delta_in, algorithm 1", self.delta_in(1), "convergence-alg-1"),
-            ("delta_out, algorithm 1", self.delta_out(1), "convergence-alg-1"),
-            ("delta_in, algorithm 2", self.delta_in(2), "convergence-alg-2"),
-            ("delta_out, algorithm 2", self.delta_out(2), "convergence-alg-2"),
-            ("T_grow", self.T_grow, "phase1"),
-            ("T_halve", self.T_halve, "phase2-convergence"),
-            ("T_lb", self.T_lb, "convergence-alg-1"),
-            ("T_ub", self.T_ub, "noise-bound"),
-            ("error_radius", self.error_radius, "gd-error-bound-on-support"),
-            ("off_support_radius", self.off_support_radius, "convergence-alg-1"),
+        return as_frame(
+            self,
             ("flow.T_l", self.flow.T_l, "gf-es, exact scalar flow"),
             ("flow.T_u", self.flow.T_u, "gf-es, exact scalar flow"),
-        ]
-        return pd.DataFrame(rows, columns=["quantity", "value", "source"])
+        )
 
     def __str__(self) -> str:
         head = (
@@ -274,10 +252,3 @@ def coherence_bound(r_min: float, r_max: float, zeta: float, algorithm: int) -> 
     if algorithm not in (1, 2):
         raise ValueError(f"algorithm must be 1 or 2, not {algorithm!r}.")
     return r_min / (120.0 * r_max) * (1.0 if algorithm == 1 else math.sqrt(zeta / r_max))
-
-
-def as_text(head: str, frame: pd.DataFrame) -> str:
-    """The head, and one line per quantity that has a value."""
-    known = frame.dropna()
-    lines = zip(known.quantity, known.value, known.source, strict=True)
-    return "\n".join([head, *(f"  {quantity:<24} {value:>12.5g}  {source}" for quantity, value, source in lines)])
