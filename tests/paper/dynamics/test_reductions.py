@@ -5,14 +5,7 @@ import pytest
 from scipy.integrate import quad
 
 from covey.datasets import make_group_sparse
-from covey.paper.dynamics import (
-    SwitchAt,
-    SwitchOracle,
-    SwitchSettled,
-    gradient_flow,
-    normalized_descent,
-    plain_descent,
-)
+from covey.paper.dynamics import SwitchAt, SwitchOracle, SwitchSettled, gradient_flow, normalized_descent, plain_descent
 
 
 def test_size_one_groups_only_carry_signs():

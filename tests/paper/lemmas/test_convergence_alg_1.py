@@ -37,18 +37,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lemmas.instances import (
-    ROUNDING,
-    coherence,
-    lemma,
-    make_model,
-    noise_with_group_norms,
-    random_directions,
-    seeds,
-)
+from lemmas.instances import ROUNDING, coherence, lemma, make_model, noise_with_group_norms, random_directions, seeds
 from lemmas.windows import Window, assert_recovers, draw, largest_scale
 
-from covey.paper.dynamics import normalized_descent
 from covey.paper.theory import bounds
 
 
@@ -60,8 +51,8 @@ def test_corrected(seed, log_epsilon):
     model, sizes = draw(rng, epsilon)
     window = Window.of(model, model.group_noise.max(), epsilon)
     assert 2 * window.zeta < model.u_min**2, "the bound must say more than w = 0 does"
-    path = normalized_descent(
-        model.X, model.y, model.groups, init_scale=window.alpha, step_size=window.gamma,
+    path = model.descend(
+        init_scale=window.alpha, step_size=window.gamma,
         start=random_directions(rng, sizes), n_steps=int(window.corrected_upper(model.group_noise[model.off].max())),
         record_every=7,
     )  # fmt: skip
@@ -75,8 +66,8 @@ def test_corrected_with_noise_near_the_signal(seed):
     rng = np.random.default_rng(seed)
     model, sizes = draw(rng, 0.99 / 80)
     window = Window.of(model, model.group_noise.max(), 1e-3)
-    path = normalized_descent(
-        model.X, model.y, model.groups, init_scale=window.alpha, step_size=window.gamma,
+    path = model.descend(
+        init_scale=window.alpha, step_size=window.gamma,
         start=random_directions(rng, sizes), n_steps=int(window.corrected_upper(model.group_noise[model.off].max())),
         record_every=7,
     )  # fmt: skip
@@ -96,8 +87,8 @@ def test_corrected_with_a_group_too_weak_to_be_found(seed):
     window = Window.of(model, model.group_noise.max(), epsilon)
     assert model.u_min**2 < window.zeta < model.u_max**2
     n_steps = int(window.corrected_upper(epsilon))
-    path = normalized_descent(
-        model.X, model.y, model.groups, init_scale=window.alpha, step_size=window.gamma,
+    path = model.descend(
+        init_scale=window.alpha, step_size=window.gamma,
         start=random_directions(rng, sizes), n_steps=n_steps, record_every=50,
     )  # fmt: skip
     assert_recovers(model, path, window, settled=False)
@@ -166,9 +157,8 @@ def test_as_printed_fails_outside_the_support_in_a_large_group(alpha, least):
     assert alpha < largest_scale(1.0, 1.0, 2, epsilon)
     assert window.zeta <= model.u_min**2
     assert max(coherence(model.X, model.groups)) < 1e-12
-    path = normalized_descent(
-        model.X, model.y, model.groups, init_scale=alpha, step_size=window.gamma, n_steps=int(window.lower) + 1,
-        record_every=int(window.lower) + 1,
-    )  # fmt: skip
+    path = model.descend(
+        init_scale=alpha, step_size=window.gamma, n_steps=int(window.lower) + 1, record_every=int(window.lower) + 1
+    )
     # the ratio grows like a power of 1/alpha: no constant will do
     assert np.abs(path.w[-1, 1:]).max() > least * alpha

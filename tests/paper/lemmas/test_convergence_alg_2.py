@@ -28,7 +28,6 @@ from lemmas.instances import ROUNDING, coherence, lemma, model_with_gram, random
 from lemmas.windows import Window, assert_recovers, draw
 
 from covey.groups import Groups
-from covey.paper.dynamics import normalized_descent
 from covey.paper.theory import bounds
 
 
@@ -43,8 +42,8 @@ def test_corrected(seed, log_epsilon, portion, high):
     window = Window.of(model, model.group_noise.max(), epsilon, gamma)
     least, most = window.gamma / model.u_min**2, 4 / (9 * model.u_max**4)
     assert least <= most * (1 + ROUNDING)
-    path = normalized_descent(
-        model.X, model.y, model.groups, init_scale=window.alpha, step_size=window.gamma,
+    path = model.descend(
+        init_scale=window.alpha, step_size=window.gamma,
         direction_step=least * (most / least) ** portion, switch="oracle", w_star=model.w_star,
         start=random_directions(rng, sizes), n_steps=int(window.corrected_upper(model.group_noise[model.off].max())),
         record_every=max(7, int(window.lower) // 200),
@@ -77,8 +76,8 @@ def leaning(u_star, epsilon):
 
 def run(model, epsilon, eta):
     window = Window.of(model, model.entry_noise, epsilon)
-    path = normalized_descent(
-        model.X, model.y, model.groups, init_scale=window.alpha, step_size=window.gamma, direction_step=eta,
+    path = model.descend(
+        init_scale=window.alpha, step_size=window.gamma, direction_step=eta,
         switch="oracle", w_star=model.w_star, n_steps=int(window.corrected_upper(0.0)), record_every=7,
     )  # fmt: skip
     return window, np.abs(path.w - model.w_star).max(axis=1)[path.t >= window.lower]

@@ -30,10 +30,7 @@ __all__ = [
 KERNEL = 5
 MAP = 16  # 28 x 28 after two convolutions of kernel 5 and two poolings is 4 x 4
 CLASSES = 10
-LAYERS: dict[str, Any] = {
-    "power": (GroupedPowerConv2d, GroupedPowerLinear),
-    "gates": (DGatedConv2d, DGatedLinear),
-}
+LAYERS: dict[str, Any] = {"power": (GroupedPowerConv2d, GroupedPowerLinear), "gates": (DGatedConv2d, DGatedLinear)}
 
 
 class ChannelNet(nn.Module):

@@ -16,11 +16,9 @@ from numpy.typing import NDArray
 
 from covey.designs import Design, Moments, SparseDesign, as_design
 from covey.groups import Groups
-from covey.validation import whole
+from covey.validation import FloatArray, whole
 
 __all__ = ["Span", "column_norms", "correlate", "fitted", "gram_blocks", "read_design"]
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -75,7 +73,7 @@ def _spans(groups: Groups, block_columns: int) -> list[Span]:
     ]
 
 
-def correlate(X: Design, r: FloatArray) -> FloatArray:
+def correlate(X: Design, r: FloatArray) -> NDArray[np.float64]:
     """``X'r``, shape (p,)."""
     return _moments(X, r, np.ones(X.shape[1])).correlation * X.shape[0]
 
@@ -86,7 +84,7 @@ def fitted(X: Design, w: FloatArray) -> FloatArray:
     return X.predict(used, w[None, used], np.zeros(1))[:, 0]
 
 
-def column_norms(X: Design) -> FloatArray:
+def column_norms(X: Design) -> NDArray[np.float64]:
     """Euclidean norm of every column over sqrt(n), without overflow."""
     n = X.shape[0]
     # powers of two near the largest values prevent overflow and are exact
