@@ -17,7 +17,7 @@ from covey.paper.theory.descent_times import group_noise_bound, opening_scale, r
 from covey.selection import Discrepancy, InformationCriterion
 from covey.validation import FloatArray, one_of, positive
 
-__all__ = ["AtTime", "Choice", "TheoryWindow", "by_criterion", "by_discrepancy", "by_rows"]
+__all__ = ["Akaike", "AtTime", "Choice", "TheoryWindow", "by_criterion", "by_discrepancy", "by_rows"]
 
 # The earliest model with an error within this share of the least is chosen: later groups change the error by less than
 # held-out rows can detect.
@@ -49,6 +49,16 @@ class AtTime:
 
     def __post_init__(self) -> None:
         positive(self.time, "the time of AtTime", zero=True)
+
+
+class Akaike:
+    """The Akaike information criterion, ``n log(RSS/n) + 2 df``."""
+
+    criterion = "aic"
+
+    def value(self, rss: FloatArray, df: FloatArray, s: FloatArray, L: int, n: float) -> FloatArray:
+        """The criterion, as in `InformationCriterion`."""
+        return np.where(df < n, n * np.log(np.maximum(rss, np.finfo(float).tiny) / n) + 2 * df, np.inf)
 
 
 class Monitor:
@@ -102,7 +112,7 @@ def _sums(run: Run, coordinates: Coordinates) -> FloatArray:
     return np.array([np.sum((coordinates.y - coordinates.Z @ w) ** 2) for w in run.W])
 
 
-def by_criterion(descent: Descent, coordinates: Coordinates, rule: InformationCriterion, intercept: bool) -> Choice:
+def by_criterion(descent: Descent, coordinates: Coordinates, rule: Any, intercept: bool) -> Choice:
     """The time of least information criterion; degrees of freedom are the columns of the awake groups."""
     n, sizes, L = coordinates.n, coordinates.groups.sizes, coordinates.n_groups
     threshold = coordinates.threshold

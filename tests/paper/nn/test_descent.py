@@ -128,7 +128,7 @@ def test_directions_keep_unit_norm_where_there_is_no_gradient(data):
     net = GroupedDiagonalLinear(data.groups, dtype=torch.float64)
     descent = NormalizedDescent(net, lr=0.01)
     X = torch.from_numpy(data.X).clone()
-    X[:, :3] = 0  # the first group cannot be seen
+    X[:, :3] = 0  # the first group has no effect
 
     def closure():
         descent.zero_grad()

@@ -12,11 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from covey.groups import Groups
 from covey.paper.dynamics import Trajectory, gradient_flow, plain_descent
-from covey.validation import as_numbers, check_scale, listed, positive, whole
+from covey.validation import FloatArray, as_numbers, check_scale, listed, positive, whole
 
 __all__ = ["BalanceDrift", "balance", "balance_drift", "balance_increment", "drift_against_step"]
 
-FloatArray = NDArray[np.float64]
 
 # The most steps of a comparison, and the smallest fraction of a step.
 MOST_STEPS, SHORTEST = 1e6, 1e-3

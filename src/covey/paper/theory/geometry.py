@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from covey.groups import Groups
 from covey.paper.theory.fields import Field, Polynomial, bracket, gradient
-from covey.validation import as_numbers, listed, whole
+from covey.validation import FloatArray, as_numbers, listed, whole
 
 __all__ = [
     "DiagonalNetwork",
@@ -31,7 +31,6 @@ __all__ = [
     "words",
 ]
 
-FloatArray = NDArray[np.float64]
 # A bracket expression over columns: 3 is grad G_3, (0, (0, 1)) is [grad G_0, [grad G_0, grad G_1]].
 Word = Any
 

@@ -12,15 +12,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.integrate import solve_ivp
 
 from covey.paper.theory.geometry import Parameterization
-from covey.validation import as_matrix, as_numbers, as_response, check_scale, positive, whole
+from covey.validation import FloatArray, as_matrix, as_numbers, as_response, check_scale, positive, whole
 
 __all__ = ["diagonal_mirror", "diagonal_potential", "drive", "follow", "mirror_limit"]
-
-FloatArray = NDArray[np.float64]
 
 
 def drive(

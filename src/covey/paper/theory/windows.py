@@ -11,11 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from covey.paper.dynamics import Trajectory
 from covey.paper.theory.bounds import Bounds
 from covey.paper.theory.power import PowerBounds
-from covey.validation import positive
+from covey.validation import FloatArray, positive
 
 __all__ = ["TimeWindow", "time_window"]
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
