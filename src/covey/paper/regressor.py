@@ -154,10 +154,6 @@ object of `covey.selection`
         X : array-like of shape (n_rows, n_features)
         y : array-like of shape (n_rows,)
         sample_weight : array-like of shape (n_rows,), optional
-
-        Returns
-        -------
-        self
         """
         X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2, y_numeric=True)
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
@@ -243,10 +239,6 @@ object of `covey.selection`
         Parameters
         ----------
         X : array-like of shape (n_rows, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
         """
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)

@@ -104,10 +104,6 @@ def normalized_descent(
     reference : bool
         Use the plain-numpy step instead of the compiled one.
 
-    Returns
-    -------
-    Trajectory
-
     Examples
     --------
     >>> from covey.datasets import make_group_sparse

@@ -65,10 +65,6 @@ def plain_descent(
         theorem gf-es), or an array.
     weight_decay : float
         Adds ``weight_decay/2 (norm(u)^2 + norm(v)^2)`` to the loss: the explicit penalty of the paper's related work.
-
-    Returns
-    -------
-    Trajectory
     """
     problem = Problem.pose(X, y, groups, w_star, loss, offset)
     depth = whole(depth, "depth", least=1)

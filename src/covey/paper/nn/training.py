@@ -97,10 +97,6 @@ def train(
         interruption. `epochs` may be larger than before; everything else must be the same.
     progress : bool, optional
         Show a line with the loss and the time left; by default only on a terminal.
-
-    Returns
-    -------
-    TrainingResult
     """
     epochs, batch_size = whole(epochs, "epochs"), whole(batch_size, "batch_size")
     if patience is not None:

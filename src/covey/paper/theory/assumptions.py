@@ -133,10 +133,6 @@ def check_assumptions(
         `covey.paper.NetworkRegressor.paper`, and any network with ``standardize=False``. `step_size` defaults to the
         largest allowed; `direction_step` is checked if given.
 
-    Returns
-    -------
-    AssumptionReport
-
     Examples
     --------
     >>> import numpy as np

@@ -60,10 +60,6 @@ def bounds(
     group_size : int, optional
         Columns of the largest group; by default ``ceil(p/L)``.
 
-    Returns
-    -------
-    Bounds
-
     Examples
     --------
     >>> b = bounds([3.0, 2.0], n=1000, p=300, L=100, epsilon=0.01)
@@ -138,10 +134,6 @@ def power_bounds(
         ``max_l norm(X_l'xi/n)``, or a bound on it.
     init_scale, step_size : float, optional
         alpha and gamma for times and radii; by default the largest allowed.
-
-    Returns
-    -------
-    PowerBounds
 
     Examples
     --------

@@ -115,10 +115,6 @@ def coherence(X: Any, groups: Any = None, *, block_columns: int = BLOCK_COLUMNS)
     block_columns : int
         Columns per block; memory is about ``8 * block_columns**2`` bytes besides X.
 
-    Returns
-    -------
-    Coherence
-
     Notes
     -----
     A group with more columns than rows, or with a column of zeros, has delta_in of at least 1: its Gram is singular.

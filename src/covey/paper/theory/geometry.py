@@ -183,10 +183,6 @@ def lie_bracket(word: Word, u: ArrayLike, v: ArrayLike, groups: Any = None, *, d
     depth : int
         The power on u.
 
-    Returns
-    -------
-    ndarray, shape (n_groups + n_columns,)
-
     Examples
     --------
     >>> lie_bracket((0, 1), u=[1.0], v=[3.0, 5.0]).tolist()

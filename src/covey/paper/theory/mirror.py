@@ -36,10 +36,6 @@ def drive(
     points : int
         The number of points to return per piece, including both ends.
 
-    Returns
-    -------
-    ndarray, shape (len(pieces), points, n_parameters)
-
     Examples
     --------
     A closed loop: along G_0, along G_1, back along G_0, back along G_1.
