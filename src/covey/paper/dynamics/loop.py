@@ -12,19 +12,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covey.groups import Groups
-from covey.paper.dynamics.clock import LEAST_LOSS, LossClock
+from covey.losses import Loss
 from covey.paper.dynamics.kernels import ARMED, DIVERGED, SWITCH, T
 from covey.paper.dynamics.problem import Problem
 from covey.paper.dynamics.trajectory import Status, Trajectory
-from covey.validation import FloatArray, as_numbers, boolean, whole
+from covey.validation import FloatArray, as_numbers, boolean, one_of, whole
 
-__all__ = ["Descent", "State", "check_directions", "check_scale", "run"]
+__all__ = ["Descent", "LossClock", "State", "check_directions", "check_scale", "read_clock", "run"]
 
 # A compiled call cannot be interrupted, so it gets at most about this many multiplications (a fraction of a second).
 WORK_PER_CALL = 2e8
 
 # The most records of a run, each with all magnitudes and directions; and the largest start whose powers are finite.
 MOST_RECORDS, LARGEST_START = 10**8, 1e10
+
+# Below this, the loss, its gradient and their ratio approach the limits of float64.
+LEAST_LOSS = 1e-290
 
 
 @dataclass
@@ -55,6 +58,26 @@ class State:
     def diverged(self) -> bool:
         """Whether the run ended by divergence."""
         return bool(self.log[DIVERGED])
+
+
+@dataclass(frozen=True)
+class LossClock:
+    r"""Every gradient is multiplied by ``1 / (L max(1, log(1/L))^(2 - 2/k))``, with L the current loss.
+
+    On separable classes the loss and its gradient tend to zero: gradient descent slows down, and margins grow like the
+    logarithm of the number of steps. Dividing by L is gradient descent on ``log L``. For a predictor that is
+    homogeneous of order k in the factors, ``log(1/L)`` is of order ``rho^k``, with rho the norm of the factors, and the
+    curvature of ``log L`` is of order ``rho^(2k - 2)``. The second factor cancels that curvature: a step that is stable
+    at the start stays stable, and margins grow linearly.
+
+    `order` is k: N for the normalised network, whose directions keep their norm, and N + 1 for the plain one.
+    """
+
+    order: int
+
+    def pace(self, loss: float) -> float:
+        """The factor on the gradients."""
+        return float(1 / (loss * max(1.0, -np.log(loss)) ** (2 - 2 / self.order)))
 
 
 @dataclass(kw_only=True)
@@ -217,3 +240,15 @@ def check_scale(init_scale: Any, n: int, name: str = "init_scale") -> FloatArray
     if (scale > LARGEST_START).any():
         raise ValueError(f"{name} must be at most {LARGEST_START:g}: the method starts near zero.")
     return np.full(n, 1.0) * scale
+
+
+def read_clock(clock: Any, loss: Loss, order: int) -> LossClock | None:
+    """Read ``clock=``: "steps", which gives None, or "loss"."""
+    if one_of(clock, ("steps", "loss"), "clock") == "steps":
+        return None
+    if loss.name != "binomial":
+        raise ValueError(
+            f"clock='loss' is for separable classes, where the loss tends to zero at infinity; the {loss.name} loss "
+            "has its minimum elsewhere. Use loss='binomial', or clock='steps'."
+        )
+    return LossClock(order)

@@ -9,9 +9,8 @@ from typing import Any, Literal
 import numpy as np
 
 from covey.losses import Loss
-from covey.paper.dynamics.clock import read_clock
 from covey.paper.dynamics.kernels import plain_steps
-from covey.paper.dynamics.loop import Descent, State, check_directions, check_scale, run
+from covey.paper.dynamics.loop import Descent, State, check_directions, check_scale, read_clock, run
 from covey.paper.dynamics.problem import Problem
 from covey.paper.dynamics.trajectory import Trajectory
 from covey.validation import FloatArray, positive, whole
