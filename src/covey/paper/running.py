@@ -132,11 +132,6 @@ class Run:
         wide[:, coordinates.which] = np.where(asleep, 0.0, norms)
         return cls(trajectory.t.astype(float), *coordinates.to_user(W), W, wide, trajectory)
 
-    def errors(self, X: FloatArray, y: FloatArray, weight: FloatArray) -> FloatArray:
-        """The weighted mean squared error of every model on some rows."""
-        q = weight / weight.sum()
-        return np.array([q @ (y - X @ w - b) ** 2 for w, b in zip(self.coefs, self.intercepts, strict=True)])
-
     def index(self, time: float) -> int:
         """The position of the last recorded time not after `time`."""
         return int(np.searchsorted(self.times, time, side="right") - 1)

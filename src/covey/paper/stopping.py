@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from covey.paper.running import Coordinates, Descent, Run
+from covey.paper.running import Coordinates, Descent
 from covey.paper.theory.bounds import bounds
 from covey.paper.theory.descent_times import group_noise_bound, opening_scale, rest_time, settle_time
 from covey.selection import Discrepancy, InformationCriterion
@@ -64,13 +64,13 @@ class Akaike:
 class Monitor:
     """Called at every record of a run; true once the score has not improved for long enough."""
 
-    def __init__(self, score: Callable[[FloatArray], float], coordinates: Coordinates) -> None:
-        self.score, self.first = score, float(coordinates.correlations.max())
+    def __init__(self, scores: Callable[[FloatArray], FloatArray], coordinates: Coordinates) -> None:
+        self.scores, self.first = scores, float(coordinates.correlations.max())
         self.groups = coordinates.groups
         self.best, self.best_time, self.first_wake = np.inf, 0.0, 0.0
 
     def __call__(self, time: float, w: FloatArray) -> bool:
-        score = self.score(w)
+        score = float(self.scores(w[None])[0])
         if score < self.best - IMPROVEMENT * abs(self.best) or not np.isfinite(self.best):
             self.best, self.best_time = score, time
         if not self.first_wake and self.groups.norms(w).max() > 0.5 * self.first:
@@ -90,12 +90,11 @@ def by_rows(
     for coordinates, X, y, weight in folds:
         q = weight / weight.sum()
 
-        def score(w: FloatArray, posed: Coordinates = coordinates, X: Any = X, y: Any = y, q: Any = q) -> float:
-            coef, level = posed.to_user(w[None])
-            return float(q @ (y - X @ coef[0] - level[0]) ** 2)
+        def errors(W: FloatArray, posed: Coordinates = coordinates, X: Any = X, y: Any = y, q: Any = q) -> FloatArray:
+            return np.array([q @ (y - X @ w - b) ** 2 for w, b in zip(*posed.to_user(W), strict=True)])
 
-        run = descent.run(coordinates, stop=Monitor(score, coordinates))
-        runs.append((run.times, run.errors(X, y, weight)))
+        run = descent.run(coordinates, stop=Monitor(errors, coordinates))
+        runs.append((run.times, errors(run.W)))
     times = min((times for times, _ in runs), key=len)
     mse = np.column_stack([errors[: times.size] for _, errors in runs])
     mean = mse.mean(axis=1)
@@ -107,30 +106,26 @@ def by_rows(
     return Choice(float(times[int(np.argmax(mean <= mean[least] + slack))]), pd.DataFrame(table))
 
 
-def _sums(run: Run, coordinates: Coordinates) -> FloatArray:
+def _sums(W: FloatArray, coordinates: Coordinates) -> FloatArray:
     """The residual sum of squares of every model, in working coordinates."""
-    return np.array([np.sum((coordinates.y - coordinates.Z @ w) ** 2) for w in run.W])
+    return np.array([np.sum((coordinates.y - coordinates.Z @ w) ** 2) for w in W])
 
 
 def by_criterion(descent: Descent, coordinates: Coordinates, rule: Any, intercept: bool) -> Choice:
     """The time of least information criterion; degrees of freedom are the columns of the awake groups."""
-    n, sizes, L = coordinates.n, coordinates.groups.sizes, coordinates.n_groups
-    threshold = coordinates.threshold
+    groups, n, threshold = coordinates.groups, coordinates.n, coordinates.threshold
 
-    def score(w: FloatArray) -> float:
-        on = coordinates.groups.norms(w) >= threshold
-        rss = np.sum((coordinates.y - coordinates.Z @ np.where(on[coordinates.groups.labels], w, 0.0)) ** 2)
-        df = float(sizes[on].sum() + intercept)
-        return float(rule.value(np.array(rss), np.array(df), np.array(float(on.sum())), L, n))
+    def table(W: FloatArray) -> dict[str, FloatArray]:
+        awake = groups.norms(W) >= threshold
+        rss = _sums(np.where(awake[:, groups.labels], W, 0.0), coordinates)
+        df = awake @ groups.sizes + float(intercept)
+        values = rule.value(rss, df, awake.sum(axis=1).astype(float), coordinates.n_groups, n)
+        return {"rss": rss * coordinates.unit**2, "df": df, rule.criterion: values}
 
-    run = descent.run(coordinates, stop=Monitor(score, coordinates))
-    awake = run.norms[:, coordinates.which] > 0
-    df = awake @ sizes + float(intercept)
-    rss = _sums(run, coordinates)
-    values = rule.value(rss, df, awake.sum(axis=1).astype(float), L, n)
-    values = np.where(df <= MOST_FREEDOM * n, values, np.inf)
-    scores = pd.DataFrame({"time": run.times, "rss": rss * coordinates.unit**2, "df": df})
-    return Choice(float(run.times[int(np.argmin(values))]), scores.assign(**{rule.criterion: values}))
+    run = descent.run(coordinates, stop=Monitor(lambda W: table(W)[rule.criterion], coordinates))
+    scores = pd.DataFrame({"time": run.times, **table(run.trajectory.w)})
+    scores.loc[scores["df"] > MOST_FREEDOM * n, rule.criterion] = np.inf
+    return Choice(float(run.times[int(np.argmin(scores[rule.criterion]))]), scores)
 
 
 def by_discrepancy(descent: Descent, coordinates: Coordinates, rule: Discrepancy, intercept: bool) -> Choice:
@@ -147,7 +142,7 @@ def by_discrepancy(descent: Descent, coordinates: Coordinates, rule: Discrepancy
         return float(np.mean((coordinates.y - coordinates.Z @ w) ** 2)) <= target
 
     run = descent.run(coordinates, stop=reached)
-    mean_square = _sums(run, coordinates) / coordinates.n
+    mean_square = _sums(run.W, coordinates) / coordinates.n
     below = mean_square <= target
     position = int(np.argmax(below)) if below.any() else len(below) - 1
     unit = coordinates.unit**2
