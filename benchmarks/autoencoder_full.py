@@ -107,7 +107,7 @@ def worker(options):
             found = run_study(
                 data, models=[options.worker], seeds=[seed], epochs=options.epochs, batch_size=options.batch_size,
                 device=place, amp=False, judge=judge, progress=False, options=sizes,
-                told=lambda line: print(line, flush=True),
+                report=lambda line: print(line, flush=True),
             )  # fmt: skip
         except Exception:  # one seed that fails must not take the others with it
             traceback.print_exc()

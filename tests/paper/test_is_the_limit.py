@@ -56,9 +56,9 @@ def descend(X, y, groups, weights, depth, init_scale, n_events):
     """
     n, centred, response = len(y), X - X.mean(axis=0), (y - y.mean()) / y.std()
     Q, back = np.empty_like(X), np.zeros((X.shape[1], X.shape[1]))
-    for own, c in zip(groups.lists(), weights / weights.min(), strict=True):
-        U, R = np.linalg.qr(centred[:, own])
-        Q[:, own], back[np.ix_(own, own)] = U * np.sqrt(n) / c, np.linalg.inv(R) * np.sqrt(n) / c
+    for G, c in zip(groups.lists(), weights / weights.min(), strict=True):
+        U, R = np.linalg.qr(centred[:, G])
+        Q[:, G], back[np.ix_(G, G)] = U * np.sqrt(n) / c, np.linalg.inv(R) * np.sqrt(n) / c
     largest = np.sqrt(np.linalg.eigvalsh(Q.T @ Q / n)[-1])
     Q, back = Q / largest, back / largest
     u, v, time, events = np.full(groups.n_groups, init_scale), groups.sizes[groups.labels] ** -0.5, 0.0, {}
@@ -93,7 +93,7 @@ def errors_at(rho, weights, depth, starts):
     X, y, groups = problem(rho)
     order, times = relative(limit_path(X, y, groups, group_weights=WEIGHTS[weights]).entered[:N_EVENTS])
     found = [dict(zip(*wake_ups(rho, weights, depth, start), strict=True)) for start in starts]
-    return np.array([[own.get(l, np.nan) / time - 1 for l, time in zip(order, times, strict=True)] for own in found])
+    return np.array([[at.get(l, np.nan) / time - 1 for l, time in zip(order, times, strict=True)] for at in found])
 
 
 STARTS = {2: [1e-6, 1e-12, 1e-24, 1e-48], 3: [1e-2, 1e-3, 1e-4]}
@@ -142,8 +142,8 @@ def test_an_awake_group_may_pass_through_zero(size):
     errors = []
     for start in (1e-24, 1e-48):
         events, coef = descend(X, y, groups, np.ones(5), 2, start, 4)
-        own, at = relative(events)
-        assert own == order
+        found, at = relative(events)
+        assert found == order
         errors.append(np.abs(at / times - 1).max())
         np.testing.assert_allclose(coef[:size], first[3], atol=0.01)
     np.testing.assert_allclose(errors[0] / errors[1], 2, rtol=0.1)
@@ -165,8 +165,8 @@ class TestTheStatement:
         X, y, groups = problem(rho)
         centred, response = X - X.mean(axis=0), (y - y.mean()) / y.std()
         Q = np.empty_like(X)
-        for own in groups.lists():
-            Q[:, own] = np.linalg.qr(centred[:, own])[0] * np.sqrt(len(y))
+        for G in groups.lists():
+            Q[:, G] = np.linalg.qr(centred[:, G])[0] * np.sqrt(len(y))
         weights = WEIGHTS["unequal"]
         path = limit_path(X, y, groups, group_weights=weights)
         events = limit_events(Q, response, groups, weights / weights.mean())

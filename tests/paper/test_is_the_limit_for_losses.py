@@ -59,7 +59,7 @@ def test_the_network_comes_to_wake_groups_at_the_times_of_the_limit(name, depth)
     starts = np.array(STARTS[depth])
     small = 1 / np.log(1 / starts) if depth == 2 else starts
     found = [wake_ups(name, depth, start) for start in starts]
-    assert [own for own, _ in found] == [order, order]
+    assert [groups for groups, _ in found] == [order, order]
     errors = np.array([at / times - 1 for _, at in found])
     worst = np.abs(errors).max(axis=1)
     np.testing.assert_allclose(worst[1] / worst[0], small[1] / small[0], rtol=0.25)

@@ -41,8 +41,8 @@ def test_the_preset_is_the_paper_to_the_letter(data, algorithm):
 
 
 RULES = [
-    "holdout", 4, KFold(3), "ebic", "bic", "gcv", "discrepancy", Discrepancy(0.5), InformationCriterion("ebic", 0.5),
-    AtTime(1200),
+    "holdout", 4, KFold(3), "aic", "ebic", "bic", "gcv", "discrepancy", Discrepancy(0.5),
+    InformationCriterion("ebic", 0.5), AtTime(1200),
 ]  # fmt: skip
 
 

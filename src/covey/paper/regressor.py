@@ -14,10 +14,11 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from covey.designs import as_design
 from covey.groups import Groups
-from covey.paper.dynamics import Status, Trajectory
+from covey.paper.dynamics import Status
 from covey.paper.running import Coordinates, Descent, Run
-from covey.paper.stopping import AtTime, Choice, TheoryWindow, by_criterion, by_discrepancy, by_rows
-from covey.selection import Discrepancy, Folds, HoldOut, InformationCriterion, read_selection
+from covey.paper.stopping import Akaike, AtTime, Choice, TheoryWindow, by_criterion, by_discrepancy, by_rows
+from covey.search.select import read_selection
+from covey.selection import Discrepancy, Folds, HoldOut, InformationCriterion
 from covey.validation import FloatArray, boolean, one_of, positive, whole
 
 __all__ = ["NetworkRegressor"]
@@ -40,8 +41,8 @@ class NetworkRegressor(RegressorMixin, BaseEstimator):
     groups : None, int, labels, lists, dict or Groups
     algorithm : 1, 2 or "flow"
         Algorithm 1 (large steps on the directions), Algorithm 2 (small steps after a switch), or gradient flow.
-    stopping : int, splitter, "holdout", "ebic", "bic", "gcv", "discrepancy", AtTime, TheoryWindow or an object of \
-`covey.selection`
+    stopping : int, splitter, "holdout", "aic", "bic", "ebic", "gcv", "discrepancy", AtTime, TheoryWindow or an \
+object of `covey.selection`
         How the time is chosen: by folds, by held-out or validation rows (`covey.selection.HoldOut`), by an information
         criterion, by the discrepancy principle, by the window of the convergence theorem, or by hand.
     rule : {"min", "1se"}
@@ -96,18 +97,6 @@ class NetworkRegressor(RegressorMixin, BaseEstimator):
     >>> sorted(model.selected_groups_), bool(abs(model.coef_ - data.w_star).max() < 0.5)
     ([0, 1, 2], True)
     """
-
-    coef_: FloatArray
-    intercept_: float
-    groups_: Groups
-    selected_groups_: list[Any]
-    group_norms_: FloatArray
-    time_: float
-    scores_: pd.DataFrame
-    trajectory_: Trajectory
-    step_size_: float
-    n_iter_: int
-    n_features_in_: int
 
     def __init__(
         self,
@@ -165,10 +154,6 @@ class NetworkRegressor(RegressorMixin, BaseEstimator):
         X : array-like of shape (n_rows, n_features)
         y : array-like of shape (n_rows,)
         sample_weight : array-like of shape (n_rows,), optional
-
-        Returns
-        -------
-        self
         """
         X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2, y_numeric=True)
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
@@ -215,8 +200,8 @@ class NetworkRegressor(RegressorMixin, BaseEstimator):
             return Choice(rule.time, pd.DataFrame({"time": [rule.time]}))
         if isinstance(rule, TheoryWindow):
             return rule.choose(descent, coordinates, self.fit_intercept)
-        rule = read_selection(rule, self.random_state)
-        if isinstance(rule, InformationCriterion):
+        rule = Akaike() if isinstance(rule, str) and rule == "aic" else read_selection(rule, self.random_state)
+        if isinstance(rule, InformationCriterion | Akaike):
             return by_criterion(descent, coordinates, rule, self.fit_intercept)
         if isinstance(rule, Discrepancy):
             return by_discrepancy(descent, coordinates, rule, self.fit_intercept)
@@ -254,10 +239,6 @@ class NetworkRegressor(RegressorMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_rows, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
         """
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)

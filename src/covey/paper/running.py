@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from covey.groups import Groups
 from covey.paper.dynamics import Trajectory, gradient_flow, normalized_descent
-from covey.preprocess import WorkingProblem, prepare
+from covey.preprocess import prepare
 from covey.validation import FloatArray
 
 __all__ = ["Coordinates", "Descent", "Run"]
@@ -36,18 +37,14 @@ class Coordinates:
     Z, y : ndarray, shapes (n, r) and (n,)
     groups : Groups
         The groups of the columns of Z, one for each group of X that has any variation.
-    which : ndarray of int
-        Their positions among the groups of X.
-    n_groups, n_columns : int
-        Of X.
-    problem : WorkingProblem or None
-        The map from working coordinates to the columns of X; None if Z has the columns of X themselves.
-    shrink : float
-        The number by which all working columns were divided.
+    which, n_groups : ndarray of int and int
+        Their positions among the groups of X, and the number of these.
+    loadings : sparse array, shape (p, r)
+        Coefficients of the columns of X are this matrix times those of the columns of Z.
     mean, level : ndarray of shape (p,) and float
         Means of the columns of X and of the response; zeros without an intercept.
-    unit : float
-        The scale of the response.
+    shrink, unit : float
+        The number by which all working columns were divided, and the scale of the response.
     """
 
     Z: FloatArray
@@ -55,12 +52,11 @@ class Coordinates:
     groups: Groups
     which: NDArray[np.intp]
     n_groups: int
-    n_columns: int
-    problem: WorkingProblem | None
-    shrink: float
+    loadings: sp.csr_array
     mean: FloatArray
     level: float
-    unit: float
+    shrink: float = 1.0
+    unit: float = 1.0
 
     @classmethod
     def of(
@@ -72,20 +68,22 @@ class Coordinates:
         root = np.sqrt(n * q)
         if standardize is False:
             mean, level = (q @ X, float(q @ y)) if fit_intercept else (np.zeros(p), 0.0)
-            Z, response = (X - mean) * root[:, None], (y - level) * root
-            return cls(Z, response, groups, np.arange(groups.n_groups), groups.n_groups, p, None, 1.0, mean, level, 1.0)
+            Z, response, L = (X - mean) * root[:, None], (y - level) * root, groups.n_groups
+            return cls(Z, response, groups, np.arange(L), L, sp.csr_array(sp.identity(p)), mean, level)
         problem, _ = prepare(X, y, groups, standardize=standardize, fit_intercept=fit_intercept, sample_weight=weight)
         which = np.flatnonzero(problem.ranks)
         if which.size == 0:
             raise ValueError("X has no column that varies: there is nothing to fit.")
         Z = problem.working_columns(which) * root[:, None]
         # the large step on the directions is stable if no eigenvalue of the Gram matrix is above 1
-        shrink = max(1.0, float(np.linalg.norm(Z, 2)) / np.sqrt(n))
-        mean = np.zeros(p)
+        shrink, unit = max(1.0, float(np.linalg.norm(Z, 2)) / np.sqrt(n)), problem.y_scale
+        mean, loadings = np.zeros(p), sp.lil_array((p, Z.shape[1]))
         mean[problem.layout.members] = problem.mean
+        columns, dense, _ = problem.combination(which.tolist())
+        loadings[columns] = dense * unit / shrink
         return cls(
-            Z / shrink, problem.response * root, Groups.from_sizes(problem.ranks[which]), which, groups.n_groups, p,
-            problem, shrink, mean, problem.y_mean, problem.y_scale,
+            Z / shrink, problem.response * root, Groups.from_sizes(problem.ranks[which]), which, groups.n_groups,
+            sp.csr_array(loadings), mean, problem.y_mean, shrink, unit,
         )  # fmt: skip
 
     @property
@@ -105,53 +103,34 @@ class Coordinates:
 
     def to_user(self, W: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Coefficients of the columns of X and intercepts of models in working coordinates, one per row."""
-        coefs: FloatArray = W * self.unit if self.problem is None else np.zeros((len(W), self.n_columns))
-        if self.problem is not None:
-            problem, layout, starts = self.problem, self.problem.layout, self.groups.starts
-            for i, l in enumerate(self.which.tolist()):
-                columns = layout.members[layout.starts[l] : layout.starts[l + 1]]
-                coefs[:, columns] = problem.to_user(l, W[:, starts[i] : starts[i + 1]] / self.shrink)
+        coefs: FloatArray = (self.loadings @ W.T).T
         return coefs, self.level - coefs @ self.mean
 
 
 @dataclass(frozen=True)
 class Run:
-    """The recorded models of one run; sleeping groups are zero.
+    """The recorded models of one run, with sleeping groups set to zero.
 
-    Attributes
-    ----------
-    times : ndarray, shape (n_records,)
-        Iterations, or times of the flow.
-    coefs, intercepts : ndarray, shapes (n_records, p) and (n_records,)
-        On the user's scale.
-    norms : ndarray, shape (n_records, n_groups)
-        Norms of the groups in working coordinates; zero for sleeping groups.
-    trajectory : Trajectory
-        Magnitudes, directions and coefficients in working coordinates.
-    coordinates : Coordinates
+    `coefs` and `intercepts` are on the user's scale; `W` and `norms` (one column per group of X) in working
+    coordinates.
     """
 
     times: FloatArray
     coefs: FloatArray
     intercepts: FloatArray
+    W: FloatArray
     norms: FloatArray
     trajectory: Trajectory
-    coordinates: Coordinates
 
     @classmethod
     def of(cls, trajectory: Trajectory, coordinates: Coordinates) -> Run:
         """Set sleeping groups to zero, and convert all models to the user's scale."""
         norms = trajectory.group_norms
         asleep = norms < coordinates.threshold
-        coefs, intercepts = coordinates.to_user(np.where(asleep[:, coordinates.groups.labels], 0.0, trajectory.w))
+        W = np.where(asleep[:, coordinates.groups.labels], 0.0, trajectory.w)
         wide = np.zeros((len(norms), coordinates.n_groups))
         wide[:, coordinates.which] = np.where(asleep, 0.0, norms)
-        return cls(trajectory.t.astype(float), coefs, intercepts, wide, trajectory, coordinates)
-
-    def errors(self, X: FloatArray, y: FloatArray, weight: FloatArray) -> FloatArray:
-        """The weighted mean squared error of every model on some rows."""
-        q = weight / weight.sum()
-        return np.array([q @ (y - X @ w - b) ** 2 for w, b in zip(self.coefs, self.intercepts, strict=True)])
+        return cls(trajectory.t.astype(float), *coordinates.to_user(W), W, wide, trajectory)
 
     def index(self, time: float) -> int:
         """The position of the last recorded time not after `time`."""
@@ -160,16 +139,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Descent:
-    """The settings of a run, checked by the dynamics that they are passed to.
-
-    Attributes
-    ----------
-    algorithm : 1, 2 or "flow"
-    step_size : float
-        gamma; for the flow, the last time.
-    init_scale, direction_step, switch_tol, depth, max_iter
-        As in `NetworkRegressor`.
-    """
+    """The settings of a run, as in `NetworkRegressor`; for the flow, `step_size` is the last time."""
 
     algorithm: int | str
     init_scale: float
@@ -202,9 +172,9 @@ class Descent:
         options: dict[str, Any] = {}
         if self.algorithm == 2:
             options = {"direction_step": self._direction_step(coordinates), "switch": float(self.switch_tol)}
-        n_steps = self.max_iter if until is None else int(until)
         path = normalized_descent(
-            Z, y, groups, init_scale=self.init_scale, step_size=self.step_size, depth=self.depth, n_steps=n_steps,
+            Z, y, groups, init_scale=self.init_scale, step_size=self.step_size, depth=self.depth,
+            n_steps=self.max_iter if until is None else int(until),
             record_every=max(1, -(-self.max_iter // RECORDS)), stop=stop, **options,
         )  # fmt: skip
         return Run.of(path, coordinates)

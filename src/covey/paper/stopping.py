@@ -11,13 +11,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from covey.paper.running import Coordinates, Descent, Run
+from covey.paper.running import Coordinates, Descent
 from covey.paper.theory.bounds import bounds
 from covey.paper.theory.descent_times import group_noise_bound, opening_scale, rest_time, settle_time
 from covey.selection import Discrepancy, InformationCriterion
 from covey.validation import FloatArray, one_of, positive
 
-__all__ = ["AtTime", "Choice", "TheoryWindow", "by_criterion", "by_discrepancy", "by_rows"]
+__all__ = ["Akaike", "AtTime", "Choice", "TheoryWindow", "by_criterion", "by_discrepancy", "by_rows"]
 
 # The earliest model with an error within this share of the least is chosen: later groups change the error by less than
 # held-out rows can detect.
@@ -51,16 +51,26 @@ class AtTime:
         positive(self.time, "the time of AtTime", zero=True)
 
 
+class Akaike:
+    """The Akaike information criterion, ``n log(RSS/n) + 2 df``."""
+
+    criterion = "aic"
+
+    def value(self, rss: FloatArray, df: FloatArray, s: FloatArray, L: int, n: float) -> FloatArray:
+        """The criterion, as in `InformationCriterion`."""
+        return np.where(df < n, n * np.log(np.maximum(rss, np.finfo(float).tiny) / n) + 2 * df, np.inf)
+
+
 class Monitor:
     """Called at every record of a run; true once the score has not improved for long enough."""
 
-    def __init__(self, score: Callable[[FloatArray], float], coordinates: Coordinates) -> None:
-        self.score, self.first = score, float(coordinates.correlations.max())
+    def __init__(self, scores: Callable[[FloatArray], FloatArray], coordinates: Coordinates) -> None:
+        self.scores, self.first = scores, float(coordinates.correlations.max())
         self.groups = coordinates.groups
         self.best, self.best_time, self.first_wake = np.inf, 0.0, 0.0
 
     def __call__(self, time: float, w: FloatArray) -> bool:
-        score = self.score(w)
+        score = float(self.scores(w[None])[0])
         if score < self.best - IMPROVEMENT * abs(self.best) or not np.isfinite(self.best):
             self.best, self.best_time = score, time
         if not self.first_wake and self.groups.norms(w).max() > 0.5 * self.first:
@@ -71,26 +81,20 @@ class Monitor:
 def by_rows(
     descent: Descent, folds: Sequence[tuple[Coordinates, FloatArray, FloatArray, FloatArray]], rule: str = "min"
 ) -> Choice:
-    """The time of least mean squared error on held-out rows, over one or several folds.
+    """The earliest time with a mean squared error on held-out rows within 0.3% of the least, or one standard error.
 
-    Parameters
-    ----------
-    descent : Descent
-        The same step for all folds, so that their times are comparable.
-    folds : sequence of (coordinates of the training rows, X, y and weights of the held-out rows)
-    rule : {"min", "1se"}
-        The earliest time within 0.3% of the least mean, or within one standard error of it.
+    A fold has the coordinates of its training rows, and X, y and weights of the others. The step is the same for all,
+    so that their times are comparable.
     """
     runs = []
     for coordinates, X, y, weight in folds:
         q = weight / weight.sum()
 
-        def score(w: FloatArray, posed: Coordinates = coordinates, X: Any = X, y: Any = y, q: Any = q) -> float:
-            coef, level = posed.to_user(w[None])
-            return float(q @ (y - X @ coef[0] - level[0]) ** 2)
+        def errors(W: FloatArray, posed: Coordinates = coordinates, X: Any = X, y: Any = y, q: Any = q) -> FloatArray:
+            return np.array([q @ (y - X @ w - b) ** 2 for w, b in zip(*posed.to_user(W), strict=True)])
 
-        run = descent.run(coordinates, stop=Monitor(score, coordinates))
-        runs.append((run.times, run.errors(X, y, weight)))
+        run = descent.run(coordinates, stop=Monitor(errors, coordinates))
+        runs.append((run.times, errors(run.W)))
     times = min((times for times, _ in runs), key=len)
     mse = np.column_stack([errors[: times.size] for _, errors in runs])
     mean = mse.mean(axis=1)
@@ -102,32 +106,26 @@ def by_rows(
     return Choice(float(times[int(np.argmax(mean <= mean[least] + slack))]), pd.DataFrame(table))
 
 
-def _sums(run: Run) -> FloatArray:
+def _sums(W: FloatArray, coordinates: Coordinates) -> FloatArray:
     """The residual sum of squares of every model, in working coordinates."""
-    posed = run.coordinates
-    awake = (run.norms[:, posed.which] > 0)[:, posed.groups.labels]
-    W = np.where(awake, run.trajectory.w, 0.0)
-    return np.array([np.sum((posed.y - posed.Z @ w) ** 2) for w in W])
+    return np.array([np.sum((coordinates.y - coordinates.Z @ w) ** 2) for w in W])
 
 
-def by_criterion(descent: Descent, coordinates: Coordinates, rule: InformationCriterion, intercept: bool) -> Choice:
+def by_criterion(descent: Descent, coordinates: Coordinates, rule: Any, intercept: bool) -> Choice:
     """The time of least information criterion; degrees of freedom are the columns of the awake groups."""
-    n, sizes, L = coordinates.n, coordinates.groups.sizes, coordinates.n_groups
-    threshold = coordinates.threshold
+    groups, n, threshold = coordinates.groups, coordinates.n, coordinates.threshold
 
-    def score(w: FloatArray) -> float:
-        on = coordinates.groups.norms(w) >= threshold
-        rss = np.sum((coordinates.y - coordinates.Z @ np.where(on[coordinates.groups.labels], w, 0.0)) ** 2)
-        df = float(sizes[on].sum() + intercept)
-        return float(rule.value(np.array(rss), np.array(df), np.array(float(on.sum())), L, n))
+    def table(W: FloatArray) -> dict[str, FloatArray]:
+        awake = groups.norms(W) >= threshold
+        rss = _sums(np.where(awake[:, groups.labels], W, 0.0), coordinates)
+        df = awake @ groups.sizes + float(intercept)
+        values = rule.value(rss, df, awake.sum(axis=1).astype(float), coordinates.n_groups, n)
+        return {"rss": rss * coordinates.unit**2, "df": df, rule.criterion: values}
 
-    run = descent.run(coordinates, stop=Monitor(score, coordinates))
-    awake = run.norms[:, coordinates.which] > 0
-    df = awake @ sizes + float(intercept)
-    values = rule.value(_sums(run), df, awake.sum(axis=1).astype(float), L, n)
-    values = np.where(df <= MOST_FREEDOM * n, values, np.inf)
-    scores = pd.DataFrame({"time": run.times, "rss": _sums(run) * coordinates.unit**2, "df": df})
-    return Choice(float(run.times[int(np.argmin(values))]), scores.assign(**{rule.criterion: values}))
+    run = descent.run(coordinates, stop=Monitor(lambda W: table(W)[rule.criterion], coordinates))
+    scores = pd.DataFrame({"time": run.times, **table(run.trajectory.w)})
+    scores.loc[scores["df"] > MOST_FREEDOM * n, rule.criterion] = np.inf
+    return Choice(float(run.times[int(np.argmin(scores[rule.criterion]))]), scores)
 
 
 def by_discrepancy(descent: Descent, coordinates: Coordinates, rule: Discrepancy, intercept: bool) -> Choice:
@@ -144,7 +142,7 @@ def by_discrepancy(descent: Descent, coordinates: Coordinates, rule: Discrepancy
         return float(np.mean((coordinates.y - coordinates.Z @ w) ** 2)) <= target
 
     run = descent.run(coordinates, stop=reached)
-    mean_square = _sums(run) / coordinates.n
+    mean_square = _sums(run.W, coordinates) / coordinates.n
     below = mean_square <= target
     position = int(np.argmax(below)) if below.any() else len(below) - 1
     unit = coordinates.unit**2

@@ -27,7 +27,7 @@ def slope(model, norm, limit, gamma):
 
 
 def stationarity(model, X, y, groups, w, penalty, gamma, weights):
-    """The largest violation over groups, relative to ``penalty omega_l``, in the metric of the group's own columns.
+    """The largest violation over groups, relative to ``penalty omega_l``, in the metric of the group's columns.
 
     With ``Z_l`` orthonormal and ``b_l`` its coefficients: ``Z_l'r/n`` is the slope of the penalty at ``norm(b_l)``
     along ``b_l``, or no longer than ``penalty omega_l`` where ``b_l`` is zero.
@@ -71,21 +71,21 @@ def test_the_local_linear_approximation_by_adelie_stays_at_every_solution(model)
     penalties = problem.penalty_max() * np.geomspace(0.9, 0.1, 9)
     path, centred, labels = solver.path(data.X, data.y, penalties), np.array(data.X), data.groups.labels
     centred -= centred.mean(axis=0)
-    seen = set()
+    signs = set()
     for w, penalty in zip(path.coefs.toarray(), penalties, strict=True):
         fits = [centred[:, labels == l] @ w[labels == l] / len(data.y) for l in range(data.groups.n_groups)]
         edges = list(zip(problem.edges[:-1], problem.edges[1:], fits, strict=True))
         b = np.concatenate([problem.Z[start:end] @ fit for start, end, fit in edges])
         norms = np.sqrt(np.add.reduceat(b * b, problem.edges[:-1]))
         slopes = [slope(model, t, penalty * w, solver.gamma) for t, w in zip(norms, problem.weights, strict=True)]
-        seen.update(np.sign(slopes)[norms > 0].tolist())
+        signs.update(np.sign(slopes)[norms > 0].tolist())
         state = ad.grpnet(
             X=np.asfortranarray(problem.Z.T), glm=ad.glm.gaussian(problem.y), groups=problem.edges[:-1].astype(int),
             penalty=np.array(slopes) / penalty, lmda_path=[penalty], intercept=False, tol=1e-14, max_iters=10**7,
             early_exit=False, progress_bar=False,
         )  # fmt: skip
         np.testing.assert_allclose(state.betas.toarray()[-1], b, atol=1e-6 * np.abs(b).max(initial=1.0))
-    assert seen == {0.0, 1.0}  # some groups are shrunk, others are not
+    assert signs == {0.0, 1.0}  # some groups are shrunk, others are not
 
 
 def test_scad_in_closed_form_on_an_orthogonal_design():

@@ -14,7 +14,7 @@ from covey.paper.baselines import (
     least_nuclear_norm,
     nuclear_regression,
 )
-from covey.paper.baselines.convolutional import spread_kernels
+from covey.paper.baselines.weight_decay import spread_kernels
 from covey.paper.dynamics import diagonal_descent, normalized_descent, plain_descent
 
 

@@ -32,14 +32,6 @@ def test_iterates_are_those_of_the_update_equations(scale):
     np.testing.assert_allclose(path.coefs.toarray(), expected, atol=1e-10)
 
 
-def test_data_driven_ratio_makes_the_dual_step_one_over_the_largest_correlation():
-    data = make_group_sparse(30, 60, 3, random_state=0)
-    L = np.linalg.norm(data.X, 2)
-    largest = np.abs(data.X.T @ data.y).max()
-    ratio = 0.99 * largest**2 / L**2
-    assert np.sqrt(0.99 / ratio) / L == pytest.approx(1 / largest)
-
-
 def test_limit_interpolates_with_the_least_group_norm():
     data = make_group_sparse(20, 60, 3, sigma=1.0, random_state=1)
     w = PrimalDual(groups=3, n_steps=20_000, record_every=20_000, fit_intercept=False).fit(data.X, data.y).coef_

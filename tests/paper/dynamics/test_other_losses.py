@@ -94,9 +94,9 @@ class TestTheObjective:
                 return 2 * super().residual(y, eta)
 
         X, y, offset = problem("poisson")
-        own = plain_descent(X, y, 2, loss=Doubled(), offset=offset, step_size=0.01, init_scale=0.1, n_steps=50)
+        doubled = plain_descent(X, y, 2, loss=Doubled(), offset=offset, step_size=0.01, init_scale=0.1, n_steps=50)
         twice = plain_descent(X, y, 2, loss="poisson", offset=offset, step_size=0.02, init_scale=0.1, n_steps=50)
-        np.testing.assert_allclose(own.w, twice.w, rtol=1e-10)
+        np.testing.assert_allclose(doubled.w, twice.w, rtol=1e-10)
 
 
 def likelihood_fit(name, A, y, offset):
@@ -125,8 +125,8 @@ def test_a_plateau_is_maximum_likelihood_on_the_awake_groups(name, step, strengt
         awake = [l for _, l in woke[:n_awake]]
         asleep = norms[:, [l for l in range(5) if l not in awake]]
         end = path.w[np.argmax((asleep > 1e-6).any(axis=1)) - 1]
-        own = [column for l in awake for column in (2 * l, 2 * l + 1)]
-        np.testing.assert_allclose(end[own], likelihood_fit(name, X[:, own], y, offset), atol=1e-4)
+        columns = [column for l in awake for column in (2 * l, 2 * l + 1)]
+        np.testing.assert_allclose(end[columns], likelihood_fit(name, X[:, columns], y, offset), atol=1e-4)
 
 
 @pytest.mark.parametrize("name", ["binomial", "poisson", "gamma"])

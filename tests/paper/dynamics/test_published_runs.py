@@ -1,4 +1,4 @@
-"""The published runs, on the authors' own data: least error, its step, and where each run ends.
+"""The published runs, on the authors' data: least error, its step, and where each run ends.
 
 Steps count from one. "Text" is the paper's algorithm, "code" the authors' variant of it (gradients twice as large,
 magnitude gradient at the old direction).

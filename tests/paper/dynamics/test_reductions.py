@@ -5,14 +5,7 @@ import pytest
 from scipy.integrate import quad
 
 from covey.datasets import make_group_sparse
-from covey.paper.dynamics import (
-    SwitchAt,
-    SwitchOracle,
-    SwitchSettled,
-    gradient_flow,
-    normalized_descent,
-    plain_descent,
-)
+from covey.paper.dynamics import SwitchAt, SwitchOracle, SwitchSettled, gradient_flow, normalized_descent, plain_descent
 
 
 def test_size_one_groups_only_carry_signs():
@@ -47,10 +40,10 @@ def test_one_group_of_everything_tends_to_least_squares():
 
 def test_a_run_goes_on_where_another_ended():
     data = make_group_sparse(random_state=0)
-    whole = normalized_descent(data.X, data.y, data.groups, n_steps=500)
+    at_once = normalized_descent(data.X, data.y, data.groups, n_steps=500)
     half = normalized_descent(data.X, data.y, data.groups, n_steps=250)
     rest = normalized_descent(data.X, data.y, data.groups, n_steps=250, init_scale=half.u[-1], start=half.v[-1])
-    np.testing.assert_allclose(rest.w[-1], whole.w[-1], rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(rest.w[-1], at_once.w[-1], rtol=1e-9, atol=1e-12)
 
 
 def test_any_unit_start_reaches_the_same_model():

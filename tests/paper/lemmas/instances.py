@@ -2,7 +2,7 @@
 
 Shared by the tests of this folder. Where a lemma speaks of perturbations ``b_t`` and ``e_t`` of the updates, they are
 put into the response of a one-group orthonormal design: there ``X'y/n - w`` is the correlation, so a response with
-``X'y/n = u_star^2 v_star + b`` makes covey's own step the perturbed one.
+``X'y/n = u_star^2 v_star + b`` makes covey's step the perturbed one.
 """
 
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from covey.groups import Groups
-from covey.paper.dynamics import normalized_descent
+from covey.paper.dynamics import gradient_flow, normalized_descent
 
 # The same examples on every run, no deadline: numba compiles during the first one.
 lemma = settings(
@@ -125,6 +125,14 @@ class Model:
         scale = np.where(self.u_star > 0, self.u_star, 1.0) ** 2
         return self.w_star / scale[self.groups.labels]
 
+    def descend(self, **settings):
+        """Algorithm 1 or 2 on this model."""
+        return normalized_descent(self.X, self.y, self.groups, **settings)
+
+    def flow(self, **settings):
+        """Gradient flow on this model."""
+        return gradient_flow(self.X, self.y, self.groups, **settings)
+
     def correlation(self, w):
         return self.X.T @ (self.y - self.X @ w) / len(self.y)
 
@@ -144,10 +152,7 @@ def coherence(X, groups):
     K = X.T @ X / len(X)
     blocks = groups.lists()
     inside = max(np.linalg.norm(K[np.ix_(a, a)] - np.eye(a.size), 2) for a in blocks)
-    outside = max(
-        (np.linalg.norm(K[np.ix_(a, b)], 2) for i, a in enumerate(blocks) for b in blocks[:i]),
-        default=0.0,
-    )
+    outside = max((np.linalg.norm(K[np.ix_(a, b)], 2) for i, a in enumerate(blocks) for b in blocks[:i]), default=0.0)
     return float(inside), float(outside)
 
 

@@ -11,8 +11,6 @@ from lemmas.instances import (
     unit,
 )
 
-from covey.paper.dynamics import normalized_descent
-
 
 def perturbations(model, u, v, reference=False, gamma=1e-2):
     """``b_(l,t)`` by its formula, and ``e_(l,t)`` read off a step of Algorithm 1: ``(b, e, v(t+1))``."""
@@ -21,9 +19,7 @@ def perturbations(model, u, v, reference=False, gamma=1e-2):
     K = model.X.T @ model.X / len(model.y)
     b = (K - np.eye(len(w))) @ (model.w_star - w) + model.noise_correlation
     np.testing.assert_allclose(model.correlation(w), model.w_star - w + b, atol=1e-12)
-    path = normalized_descent(
-        model.X, model.y, model.groups, init_scale=u, start=v, step_size=gamma, n_steps=1, reference=reference
-    )
+    path = model.descend(init_scale=u, start=v, step_size=gamma, n_steps=1, reference=reference)
     new_u, new_v = path.u[-1], path.v[-1]
     e = np.array([
         (new_u[l] / u[l] - 1) / (2 * gamma) - new_v[G] @ (model.w_star[G] - u[l] ** 2 * new_v[G])

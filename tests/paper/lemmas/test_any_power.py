@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from lemmas.instances import lemma, make_model, random_directions, seeds
 from lemmas.windows import draw, largest_scale
 
-from covey.paper.dynamics import gradient_flow, normalized_descent
+from covey.paper.dynamics import normalized_descent
 from covey.paper.theory import PowerFlowTimes, bounds, power_bounds, time_window
 
 DEPTHS = [2, 3, 4]
@@ -94,8 +94,8 @@ def test_algorithm_1_at_the_limits(N, seed):
     b = bounds_of(model, epsilon, N)
     assert b.error_radius < model.groups.norms(model.w_star)[model.S].min(), "the bound must say more than w = 0 does"
     n_steps = int(np.ceil(b.T_ub))
-    path = normalized_descent(
-        model.X, model.y, model.groups, init_scale=b.init_scale, step_size=b.step_size, depth=N,
+    path = model.descend(
+        init_scale=b.init_scale, step_size=b.step_size, depth=N,
         start=random_directions(rng, sizes), n_steps=n_steps, record_every=max(1, n_steps // 400),
     )  # fmt: skip
     assert_recovers(model, path, b)
@@ -112,8 +112,8 @@ def test_algorithm_2_at_the_limits(N, which, seed):
     eta = b.direction_step_min if which == "least step" else b.direction_step_max
     assert b.direction_step_min <= b.direction_step_max
     n_steps = int(np.ceil(b.T_ub))
-    path = normalized_descent(
-        model.X, model.y, model.groups, init_scale=b.init_scale, step_size=b.step_size, depth=N,
+    path = model.descend(
+        init_scale=b.init_scale, step_size=b.step_size, depth=N,
         direction_step=eta, switch="oracle", w_star=model.w_star,
         start=random_directions(rng, sizes), n_steps=n_steps, record_every=max(1, n_steps // 400),
     )  # fmt: skip
@@ -131,8 +131,8 @@ def test_direction_steps_outside_the_limits_fail(N):
 
     def last_error(eta):
         b = bounds_of(model, epsilon, N, init_scale=0.05 * r ** (1 / N))
-        path = normalized_descent(
-            model.X, model.y, model.groups, init_scale=b.init_scale, step_size=b.step_size, depth=N,
+        path = model.descend(
+            init_scale=b.init_scale, step_size=b.step_size, depth=N,
             direction_step=eta(b), switch="oracle", w_star=model.w_star, n_steps=int(b.T_grow) + 40 * int(b.T_halve),
             record_every=50,
         )  # fmt: skip
@@ -194,12 +194,12 @@ def test_flow_on_an_orthogonal_design(N):
     norms = model.groups.norms(model.w_star)
     times = PowerFlowTimes(N, norms.max(), norms[:2].min(), epsilon, noise, theta)
     assert times.T_l < times.T_u
-    path = gradient_flow(model.X, model.y, model.groups, init_scale=theta, depth=N, times=[0.0, times.T_l, times.T_u])
+    path = model.flow(init_scale=theta, depth=N, times=[0.0, times.T_l, times.T_u])
     reached = model.groups.norms(path.w - model.w_star)
     assert (reached[1:, :2] <= epsilon).all()
     assert (model.groups.norms(path.w)[1:, 2] <= times.off_support_radius).all()
     # by half of T_l the weaker group is not there: the time is of the right order
-    early = gradient_flow(model.X, model.y, model.groups, init_scale=theta, depth=N, times=[0.0, 0.5 * times.T_l])
+    early = model.flow(init_scale=theta, depth=N, times=[0.0, 0.5 * times.T_l])
     assert model.groups.norms(early.w - model.w_star)[-1, :2].max() > epsilon
 
 

@@ -37,35 +37,19 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lemmas.instances import (
-    ROUNDING,
-    coherence,
-    lemma,
-    make_model,
-    noise_with_group_norms,
-    random_directions,
-    seeds,
-)
+from lemmas.instances import ROUNDING, coherence, lemma, make_model, noise_with_group_norms, seeds
 from lemmas.windows import Window, assert_recovers, draw, largest_scale
 
-from covey.paper.dynamics import normalized_descent
 from covey.paper.theory import bounds
 
 
 @lemma
 @given(seeds, st.floats(-5.0, -3.0))
 def test_corrected(seed, log_epsilon):
-    rng = np.random.default_rng(seed)
-    epsilon = 10**log_epsilon
-    model, sizes = draw(rng, epsilon)
-    window = Window.of(model, model.group_noise.max(), epsilon)
+    rng, epsilon = np.random.default_rng(seed), 10**log_epsilon
+    model, _ = draw(rng, epsilon)
+    window, _ = assert_recovers(rng, model, epsilon)
     assert 2 * window.zeta < model.u_min**2, "the bound must say more than w = 0 does"
-    path = normalized_descent(
-        model.X, model.y, model.groups, init_scale=window.alpha, step_size=window.gamma,
-        start=random_directions(rng, sizes), n_steps=int(window.corrected_upper(model.group_noise[model.off].max())),
-        record_every=7,
-    )  # fmt: skip
-    assert_recovers(model, path, window)
 
 
 @settings(lemma, max_examples=10)
@@ -73,14 +57,8 @@ def test_corrected(seed, log_epsilon):
 def test_corrected_with_noise_near_the_signal(seed):
     # zeta close to u_min^2: groups outside the support grow as fast as the theorem lets them
     rng = np.random.default_rng(seed)
-    model, sizes = draw(rng, 0.99 / 80)
-    window = Window.of(model, model.group_noise.max(), 1e-3)
-    path = normalized_descent(
-        model.X, model.y, model.groups, init_scale=window.alpha, step_size=window.gamma,
-        start=random_directions(rng, sizes), n_steps=int(window.corrected_upper(model.group_noise[model.off].max())),
-        record_every=7,
-    )  # fmt: skip
-    assert_recovers(model, path, window)
+    model, _ = draw(rng, 0.99 / 80)
+    assert_recovers(rng, model, 1e-3)
 
 
 @settings(lemma, max_examples=10)
@@ -89,18 +67,12 @@ def test_corrected_with_a_group_too_weak_to_be_found(seed):
     # u_star^2 = zeta/2 in one group of the support: it may stay at zero, an error below zeta
     rng = np.random.default_rng(seed)
     epsilon, sizes = 1e-3, [2, 1, 2]
-    w_star = np.array([1.0, 0, 40 * epsilon, 0, 0])
     limit = 40 * epsilon / 120
     noise = noise_with_group_norms(rng, sizes, [epsilon, epsilon, epsilon])
-    model = make_model(rng, sizes, w_star, delta_in=limit, delta_out=limit / 2, noise_correlation=noise)
-    window = Window.of(model, model.group_noise.max(), epsilon)
+    truth = [1.0, 0, 40 * epsilon, 0, 0]
+    model = make_model(rng, sizes, truth, delta_in=limit, delta_out=limit / 2, noise_correlation=noise)
+    window, _ = assert_recovers(rng, model, epsilon, settled=False, record_every=50)
     assert model.u_min**2 < window.zeta < model.u_max**2
-    n_steps = int(window.corrected_upper(epsilon))
-    path = normalized_descent(
-        model.X, model.y, model.groups, init_scale=window.alpha, step_size=window.gamma,
-        start=random_directions(rng, sizes), n_steps=n_steps, record_every=50,
-    )  # fmt: skip
-    assert_recovers(model, path, window, settled=False)
 
 
 parameters = (st.floats(-2, 3), st.floats(0.05, 1), st.integers(2, 1000), st.floats(-6, 0), st.floats(0, 1))
@@ -166,9 +138,8 @@ def test_as_printed_fails_outside_the_support_in_a_large_group(alpha, least):
     assert alpha < largest_scale(1.0, 1.0, 2, epsilon)
     assert window.zeta <= model.u_min**2
     assert max(coherence(model.X, model.groups)) < 1e-12
-    path = normalized_descent(
-        model.X, model.y, model.groups, init_scale=alpha, step_size=window.gamma, n_steps=int(window.lower) + 1,
-        record_every=int(window.lower) + 1,
-    )  # fmt: skip
+    path = model.descend(
+        init_scale=alpha, step_size=window.gamma, n_steps=int(window.lower) + 1, record_every=int(window.lower) + 1
+    )
     # the ratio grows like a power of 1/alpha: no constant will do
     assert np.abs(path.w[-1, 1:]).max() > least * alpha

@@ -24,11 +24,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lemmas.instances import ROUNDING, coherence, lemma, model_with_gram, random_directions, seeds
+from lemmas.instances import ROUNDING, coherence, lemma, model_with_gram, seeds
 from lemmas.windows import Window, assert_recovers, draw
 
 from covey.groups import Groups
-from covey.paper.dynamics import normalized_descent
 from covey.paper.theory import bounds
 
 
@@ -36,22 +35,18 @@ from covey.paper.theory import bounds
 @given(seeds, st.floats(-5.0, -3.5), st.floats(0, 1), st.sampled_from([1.4, 2.5, 4.0]))
 def test_corrected(seed, log_epsilon, portion, high):
     # u_max/u_min up to 4: for the largest ratios gamma of convergence-alg-1 leaves no eta
-    rng = np.random.default_rng(seed)
-    epsilon = 10**log_epsilon
-    model, sizes = draw(rng, epsilon, lambda zeta, truth: np.sqrt(zeta) / truth.u_max, high=high)
+    rng, epsilon = np.random.default_rng(seed), 10**log_epsilon
+    model, _ = draw(rng, epsilon, lambda zeta, truth: np.sqrt(zeta) / truth.u_max, high=high)
     gamma = min(1 / (20 * model.u_max**2), 4 * model.u_min**2 / (9 * model.u_max**4))
-    window = Window.of(model, model.group_noise.max(), epsilon, gamma)
-    least, most = window.gamma / model.u_min**2, 4 / (9 * model.u_max**4)
+    least, most = gamma / model.u_min**2, 4 / (9 * model.u_max**4)
     assert least <= most * (1 + ROUNDING)
-    path = normalized_descent(
-        model.X, model.y, model.groups, init_scale=window.alpha, step_size=window.gamma,
-        direction_step=least * (most / least) ** portion, switch="oracle", w_star=model.w_star,
-        start=random_directions(rng, sizes), n_steps=int(window.corrected_upper(model.group_noise[model.off].max())),
-        record_every=max(7, int(window.lower) // 200),
+    window = Window.of(model, model.group_noise.max(), epsilon, gamma)
+    _, path = assert_recovers(
+        rng, model, epsilon, gamma, direction_step=least * (most / least) ** portion, switch="oracle",
+        w_star=model.w_star, record_every=max(7, int(window.lower) // 200),
     )  # fmt: skip
     assert path.switch is not None
     assert path.switch <= window.lower
-    assert_recovers(model, path, window)
 
 
 @pytest.mark.parametrize("ratio", [1.0, 8.8, 8.9, 20.0])
@@ -77,8 +72,8 @@ def leaning(u_star, epsilon):
 
 def run(model, epsilon, eta):
     window = Window.of(model, model.entry_noise, epsilon)
-    path = normalized_descent(
-        model.X, model.y, model.groups, init_scale=window.alpha, step_size=window.gamma, direction_step=eta,
+    path = model.descend(
+        init_scale=window.alpha, step_size=window.gamma, direction_step=eta,
         switch="oracle", w_star=model.w_star, n_steps=int(window.corrected_upper(0.0)), record_every=7,
     )  # fmt: skip
     return window, np.abs(path.w - model.w_star).max(axis=1)[path.t >= window.lower]

@@ -1,7 +1,7 @@
 r"""Lemma dir-not-change (``lemma:dir-not-change``).
 
 On an orthogonal design, ``X_l'X_l/n = I`` and ``X_l'X_l'/n = 0``, if ``v_l(0)`` is a multiple of ``X_l'y/n``
-then along the flow ``v_l(t) = c(t) X_l'y/n``: directions stay, and the whole flow is one scalar equation per
+then along the flow ``v_l(t) = c(t) X_l'y/n``: directions stay, and the flow is one scalar equation per
 group. (The printed "some constant c" depends on t.) Started with a positive multiple, c stays positive.
 
 The argument is about one derivative at a time, so gradient descent without normalisation has the same property.

@@ -30,8 +30,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lemmas.instances import lemma, make_model, seeds, unit
 
-from covey.paper.dynamics import gradient_flow
-
 ROOT2 = np.sqrt(2)
 
 
@@ -50,7 +48,7 @@ def reach(rng, u_star, noise, theta, times):
     """``norm(w) / u_star^2`` along covey's flow of one group."""
     v_star = unit(rng, noise.size)
     model = make_model(rng, [noise.size], u_star**2 * v_star, noise_correlation=noise)
-    path = gradient_flow(model.X, model.y, model.groups, init_scale=theta, times=times, rtol=1e-10)
+    path = model.flow(init_scale=theta, times=times, rtol=1e-10)
     np.testing.assert_allclose(path.group_norms, path.u**3 / ROOT2, rtol=1e-6, err_msg="balanced and aligned")
     return path.group_norms[:, 0] / u_star**2
 
@@ -82,7 +80,7 @@ def test_corrected_at_the_slowest_flow_and_the_short_time(seed, u_star, fraction
     h = (1 - 3 * B) * u_star**2
     model = make_model(rng, [2], h * unit(rng, 2))
     for T in (short_time(u_star, theta, B, tau), printed_time(u_star, theta, B, tau)):
-        path = gradient_flow(model.X, model.y, model.groups, init_scale=theta, times=after(T), rtol=1e-10)
+        path = model.flow(init_scale=theta, times=after(T), rtol=1e-10)
         ratio = path.u[1:, 0] ** 3 / ROOT2 / u_star**2
         assert (ratio >= 1 - 3 * B - tau - 1e-7).all()
 
@@ -91,7 +89,7 @@ def test_short_time_is_of_the_right_order():
     u_star, theta, B, tau = 1.0, 1e-3, 0.05, 0.1
     model = make_model(np.random.default_rng(0), [2], (1 - 3 * B) * np.array([0.6, 0.8]))
     T = short_time(u_star, theta, B, tau)
-    path = gradient_flow(model.X, model.y, model.groups, init_scale=theta, times=[0.0, 0.97 * T, T])
+    path = model.flow(init_scale=theta, times=[0.0, 0.97 * T, T])
     assert path.u[1, 0] ** 3 / ROOT2 < 1 - 3 * B - tau < path.u[2, 0] ** 3 / ROOT2
     assert printed_time(u_star, theta, B, tau) > 1e6 * T
 
@@ -102,7 +100,7 @@ def test_as_printed_fails():
     h = (1 - 3 * B) * u_star**2
     model = make_model(np.random.default_rng(0), [1], [h])
     T = printed_time(u_star, theta, B, tau)
-    path = gradient_flow(model.X, model.y, model.groups, init_scale=theta, times=T * np.array([0.0, 1.0, 10.0, 100.0]))
+    path = model.flow(init_scale=theta, times=T * np.array([0.0, 1.0, 10.0, 100.0]))
     u = path.u[1:, 0]
     slowest = (1 - 2 * B) * ROOT2 * u**3 * u_star**2 - u**6 - ROOT2 * u**3 * B * u_star**2
     np.testing.assert_allclose(ROOT2 * u**3 * h - u**6, slowest, atol=1e-12, err_msg="hypothesis, with equality")
@@ -119,5 +117,5 @@ def test_as_printed_fails_from_above():
     slowest = (1 - 2 * B) * ROOT2 * u**3 * u_star**2 - u**6 - ROOT2 * u**3 * B * u_star**2
     assert (ROOT2 * u**3 * 3 * u_star**2 - u**6 >= slowest).all(), "hypothesis"
     T = printed_time(u_star, theta, B, tau)
-    path = gradient_flow(model.X, model.y, model.groups, init_scale=theta, times=[0.0, T, 2 * T])
+    path = model.flow(init_scale=theta, times=[0.0, T, 2 * T])
     assert (path.u[1:, 0] ** 3 / ROOT2 - u_star**2 > 1.9 * u_star**2).all()

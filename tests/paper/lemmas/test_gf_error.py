@@ -27,8 +27,6 @@ from hypothesis import strategies as st
 from lemmas.instances import ROUNDING, lemma, make_model, seeds
 from scipy.integrate import quad
 
-from covey.paper.dynamics import gradient_flow
-
 ROOT2 = np.sqrt(2)
 
 
@@ -44,7 +42,7 @@ def off_support_flow(rng, size, h, theta, times):
     """A group outside the support whose noise has ``norm(X_l'xi/n) = h``: balanced, aligned, orthogonal."""
     noise = h / np.sqrt(size) * np.ones(size)
     model = make_model(rng, [size], np.zeros(size), noise_correlation=noise)
-    return gradient_flow(model.X, model.y, model.groups, init_scale=theta, times=times).u[:, 0]
+    return model.flow(init_scale=theta, times=times).u[:, 0]
 
 
 def growth(u, h):

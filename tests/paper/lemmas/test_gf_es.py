@@ -35,8 +35,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lemmas.instances import lemma, make_model, noise_with_group_norms, random_truth, seeds
 
-from covey.paper.dynamics import gradient_flow
-
 ROOT2 = np.sqrt(2)
 
 
@@ -75,7 +73,7 @@ def test_corrected(seed, log_theta, noise):
     times = np.unique(
         np.concatenate([[0.0], np.linspace(0, upper, 40), np.linspace(lower, max(lower, upper) * 1.5, 20)])
     )
-    path = gradient_flow(model.X, model.y, model.groups, init_scale=theta, times=times)
+    path = model.flow(init_scale=theta, times=times)
     labels = model.groups.labels
     for l in model.S:
         error = np.abs(path.w - model.w_star)[:, labels == l].max(axis=1)
@@ -109,7 +107,7 @@ def test_as_printed_fails_outside_the_support_at_the_upper_time():
         T = printed_upper_time(theta, model.entry_noise)
         # a long rest at equilibrium: an implicit method with a loose tolerance crosses it in few steps
         stiff = {"method": "BDF", "rtol": 1e-6, "atol": 1e-9}
-        path = gradient_flow(model.X, model.y, model.groups, init_scale=theta, times=[0.0, T], **stiff)
+        path = model.flow(init_scale=theta, times=[0.0, T], **stiff)
         ratios.append(np.abs(path.w[-1, 2:]).max() / theta**1.5)
     assert ratios[1] > 300
     assert ratios[2] > 20 * ratios[1] > 400 * ratios[0]
@@ -123,7 +121,7 @@ def test_as_printed_no_time_is_right_for_noise_spread_over_a_large_group():
         model = make_model(np.random.default_rng(m), [1, m], [1.0] + [0.0] * m, noise_correlation=[0.0] + [c] * m)
         assert theta < epsilon / (2 * model.u_max**2)
         assert abs(model.entry_noise - c) < 1e-12
-        path = gradient_flow(model.X, model.y, model.groups, init_scale=theta, t_end=1 / theta)
+        path = model.flow(init_scale=theta, t_end=1 / theta)
         quiet = np.abs(path.w[:, 1:]).max(axis=1) <= 10 * theta**1.5
         needed.append(np.abs(path.w[quiet, 0] - 1).min() / max(c, epsilon))
     # the least constant with which some time would do

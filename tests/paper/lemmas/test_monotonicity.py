@@ -23,9 +23,8 @@ def magnitudes(u0, u_star, gamma, n_steps, *, size=2, seed=0, reference=False):
     X = np.sqrt(size) * np.linalg.qr(rng.standard_normal((size, size)))[0]
     w_star = u_star**2 * unit(rng, size)
     return normalized_descent(
-        X, X @ w_star, size, init_scale=u0, step_size=gamma, n_steps=n_steps, start=unit(rng, size),
-        reference=reference,
-    ).u[:, 0]  # fmt: skip
+        X, X @ w_star, size, init_scale=u0, step_size=gamma, n_steps=n_steps, start=unit(rng, size), reference=reference
+    ).u[:, 0]
 
 
 @lemma

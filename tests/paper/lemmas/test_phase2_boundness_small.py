@@ -16,8 +16,6 @@ from hypothesis import strategies as st
 from lemmas.instances import ROUNDING, engines, lemma, make_model, seeds
 from lemmas.near_truth import draw, near_truth, perturbations
 
-from covey.paper.dynamics import normalized_descent
-
 
 @lemma
 @given(seeds, st.floats(0.01, 0.5), st.floats(0.01, 1.0), st.floats(0.01, 1.0), engines)
@@ -28,10 +26,7 @@ def test_corrected(seed, tau, ratio, portion, reference):
     u, v = near_truth(rng, model, tau, 1 - tau / 5, tau_0 * model.u_min**2 / 4)
     b, _, _ = perturbations(model, u, v)
     gamma, eta = 1e-2, portion * 4 / (9 * model.u_max**4)
-    path = normalized_descent(
-        model.X, model.y, model.groups, init_scale=u, start=v, step_size=gamma, direction_step=eta, n_steps=1,
-        reference=reference,
-    )  # fmt: skip
+    path = model.descend(init_scale=u, start=v, step_size=gamma, direction_step=eta, n_steps=1, reference=reference)
     for l in model.S:
         G, allowed = model.groups.lists()[l], tau * model.u_star[l] ** 2 / 10
         assert abs(v[G] @ b[G]) <= allowed

@@ -1,4 +1,4 @@
-r"""The paper's text beside its own figures: steps, switch rule, coherence, noise, and the authors' code.
+r"""The paper's text beside its figures: steps, switch rule, coherence, noise, and the authors' code.
 
 These are not lemmas. They are the other statements of the paper that numbers can check, on the data of its
 figures (`docs/errata.md`, sections 2 to 7).

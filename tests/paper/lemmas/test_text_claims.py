@@ -94,8 +94,8 @@ def test_an_appropriate_tau_is_gamma_u_min_squared(seed, share):
     sizes = rng.integers(1, 4, size=4)
     model = make_model(rng, sizes, random_truth(rng, sizes, 3, low=0.7, high=2.0))
     gamma = 1 / (20 * model.u_max**2)
-    path = normalized_descent(
-        model.X, model.y, model.groups, step_size=gamma, direction_step=1e-6, start=random_directions(rng, sizes),
+    path = model.descend(
+        step_size=gamma, direction_step=1e-6, start=random_directions(rng, sizes),
         switch=SwitchSettled(share * gamma * model.u_min**2), n_steps=6000,
     )  # fmt: skip
     assert path.switch is not None

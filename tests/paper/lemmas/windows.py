@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
-from lemmas.instances import ROUNDING, coherence, make_model, noise_with_group_norms, random_truth
+from lemmas.instances import ROUNDING, coherence, make_model, noise_with_group_norms, random_directions, random_truth
 
 
 @dataclass
@@ -41,7 +41,7 @@ class Window:
     def lower(self):
         """``T_lb``, as printed."""
         first = np.log(self.u_max**2 / 2) - 2 * np.log(self.alpha)
-        halvings = np.floor(np.log2(self.u_max**2 / self.zeta))
+        halvings = max(0.0, np.floor(np.log2(self.u_max**2 / self.zeta)))  # zeta may exceed u_max^2 by a rounding
         return first / (2 * np.log1p(self.gamma / 2 * self.slowest)) + halvings * 5 / (2 * self.gamma * self.slowest)
 
     @property
@@ -74,9 +74,14 @@ def draw(rng, noise_level, delta_factor=lambda zeta, truth: 1.0, low=1.0, high=1
     return model, sizes
 
 
-def assert_recovers(model, path, window, *, settled=True):
-    """The error bounds of the corrected theorem at every record of the window."""
+def assert_recovers(rng, model, epsilon, gamma=None, *, settled=True, record_every=7, **options):
+    """Run from random directions; the error bounds of the corrected theorem at every record of the window."""
+    window = Window.of(model, model.group_noise.max(), epsilon, gamma)
     upper = window.corrected_upper(model.group_noise[model.off].max())
+    path = model.descend(
+        init_scale=window.alpha, step_size=window.gamma, start=random_directions(rng, model.groups.sizes),
+        n_steps=int(upper), record_every=record_every, **options,
+    )  # fmt: skip
     assert window.lower <= upper
     inside = (path.t >= window.lower) & (path.t <= upper)
     assert inside.sum() > 20
@@ -87,3 +92,4 @@ def assert_recovers(model, path, window, *, settled=True):
         # stronger than the theorem: by T_lb the groups of the support have in fact settled where their correlation
         # vanishes, at most noise / (1 - delta_in - s delta_out) from the truth
         assert (errors[inside][:, model.S] <= 1.1 * max(window.noise, window.epsilon)).all()
+    return window, path

@@ -18,23 +18,28 @@ def data():
     return make_group_sparse(150, 60, 3, active=2, values=3.0, sigma=0.5, random_state=3)
 
 
+def train(descent, loss, n_steps):
+    """Steps of a descent on a loss without arguments."""
+
+    def closure():
+        descent.zero_grad()
+        value = loss()
+        value.backward()
+        return value
+
+    return [float(descent.step(closure)) for _ in range(n_steps)]
+
+
 def torch_run(data, groups, n_steps, *, scale=1.0, depth=2, init_scale=1e-6, **options):
     """u, v, w of every step, and the descent."""
     X, y = torch.from_numpy(data.X), torch.from_numpy(data.y)[:, None]
     net = nn.Sequential(GroupedDiagonalLinear(groups, depth, init_scale=init_scale, dtype=torch.float64))
     descent = NormalizedDescent(net, **options)
-
-    def closure():
-        descent.zero_grad()
-        loss = 0.5 * scale * nn.functional.mse_loss(net(X), y)
-        loss.backward()
-        return loss
-
     layer, record, losses = net[0], [], []
     for t in range(n_steps + 1):
         record.append([a.detach().numpy()[0].copy() for a in (layer.magnitude, layer.direction, layer.weight)])
         if t < n_steps:
-            losses.append(float(descent.step(closure)))
+            losses += train(descent, lambda: 0.5 * scale * nn.functional.mse_loss(net(X), y), 1)
     return [np.array(part) for part in zip(*record, strict=True)], descent, losses
 
 
@@ -79,16 +84,7 @@ def test_outputs_train_side_by_side(data):
     X = torch.from_numpy(data.X)
     Y = torch.from_numpy(np.column_stack([data.y, -2 * data.y]))
     net = GroupedDiagonalLinear(data.groups, out_features=2, dtype=torch.float64)
-    descent = NormalizedDescent(net, lr=2e-3)
-
-    def closure():
-        descent.zero_grad()
-        loss = 0.5 * (net(X) - Y).square().sum() / len(X)
-        loss.backward()
-        return loss
-
-    for _ in range(150):
-        descent.step(closure)
+    train(NormalizedDescent(net, lr=2e-3), lambda: 0.5 * (net(X) - Y).square().sum() / len(X), 150)
     for k, y in enumerate((data.y, -2 * data.y)):
         path = normalized_descent(data.X, y, data.groups, step_size=2e-3, n_steps=150, record_every=150)
         np.testing.assert_allclose(net.weight[k].detach().numpy(), path.w[-1], rtol=0, atol=1e-8)
@@ -102,14 +98,7 @@ def test_a_saved_descent_goes_on_as_if_nothing_had_happened(data):
         return net, NormalizedDescent(net, lr=5e-3, momentum=0.5, direction_step=0.01, switch=0.01)
 
     def go(net, descent, steps):
-        def closure():
-            descent.zero_grad()
-            loss = 0.5 * nn.functional.mse_loss(net(X), y)
-            loss.backward()
-            return loss
-
-        for _ in range(steps):
-            descent.step(closure)
+        train(descent, lambda: 0.5 * nn.functional.mse_loss(net(X), y), steps)
 
     one, first = make()
     go(one, first, 300)
@@ -126,17 +115,9 @@ def test_a_saved_descent_goes_on_as_if_nothing_had_happened(data):
 
 def test_directions_keep_unit_norm_where_there_is_no_gradient(data):
     net = GroupedDiagonalLinear(data.groups, dtype=torch.float64)
-    descent = NormalizedDescent(net, lr=0.01)
     X = torch.from_numpy(data.X).clone()
-    X[:, :3] = 0  # the first group cannot be seen
-
-    def closure():
-        descent.zero_grad()
-        loss = net(X).square().sum() + net(X).sum()
-        loss.backward()
-        return loss
-
-    descent.step(closure)
+    X[:, :3] = 0  # the first group has no effect
+    train(NormalizedDescent(net, lr=0.01), lambda: net(X).square().sum() + net(X).sum(), 1)
     norms = net.power.norms(net.direction)
     torch.testing.assert_close(norms, torch.ones_like(norms))
 

@@ -111,9 +111,8 @@ def test_every_method_learns_and_is_measured(method, data):
     rows = measure_channels(run, net, data, 5)
     assert all(set(row) == set(COLUMNS) for row in rows)
     assert [row["rule"] for row in rows][:2] == ["awake", "ladder"]
-    whole = rows[1]
-    assert whole["channels"] == 18
-    assert whole["test"] == accuracy(net, *data.test)
+    assert rows[1]["channels"] == 18
+    assert rows[1]["test"] == accuracy(net, *data.test)
     counts = [row["channels"] for row in rows[1:]]
     assert counts == sorted(counts, reverse=True)
     again = train_channels(run, data, widths=(4, 6, 8), epochs=12, batch_size=30)

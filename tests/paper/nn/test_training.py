@@ -34,13 +34,13 @@ def test_training_makes_the_loss_small(digits, tiny):
 
 @pytest.mark.parametrize("name", ["GAE4", "VAE"])
 def test_an_interrupted_run_ends_with_the_same_weights(digits, tiny, tmp_path, name):
-    whole = run(digits, tiny, name, folder=tmp_path / "whole")
+    at_once = run(digits, tiny, name, folder=tmp_path / "at once")
     run(digits, tiny, name, folder=tmp_path / "parts", epochs=2)
-    torch.randn(3)  # nothing may depend on torch's own random numbers
+    torch.randn(3)  # nothing may depend on torch's random numbers
     resumed = run(digits, tiny, name, folder=tmp_path / "parts")
-    assert same(whole.model, resumed.model)
-    assert [row["loss"] for row in whole.history] == [row["loss"] for row in resumed.history]
-    assert same(load_model(tmp_path / "parts" / "checkpoint.pt"), whole.model)
+    assert same(at_once.model, resumed.model)
+    assert [row["loss"] for row in at_once.history] == [row["loss"] for row in resumed.history]
+    assert same(load_model(tmp_path / "parts" / "checkpoint.pt"), at_once.model)
 
 
 KILLED = """

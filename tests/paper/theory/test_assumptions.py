@@ -216,8 +216,8 @@ def test_the_pilot_is_the_least_extended_bic_over_forward_selection():
             scores = groups.norms(X.T @ residual / n)
             scores[chosen] = -1
             chosen = [*chosen, int(np.argmax(scores))]
-            own = np.concatenate([groups.lists()[l] for l in chosen])
-            residual = y - X[:, own] @ np.linalg.lstsq(X[:, own], y, rcond=None)[0]
+            columns = np.concatenate([groups.lists()[l] for l in chosen])
+            residual = y - X[:, columns] @ np.linalg.lstsq(X[:, columns], y, rcond=None)[0]
             s = len(chosen)
             score = n * np.log(residual @ residual / n) + size * s * np.log(n) + choice_term * 2 * np.log(comb(L, s))
             if score < best_score:
@@ -227,6 +227,6 @@ def test_the_pilot_is_the_least_extended_bic_over_forward_selection():
     found = pilot_fit(X, y, groups)
     assert list(found.selected) == forward(1.0)
     assert len(forward(0.0)) > len(found.selected)
-    own = np.concatenate([groups.lists()[l] for l in found.selected])
-    residual = y - X[:, own] @ np.linalg.lstsq(X[:, own], y, rcond=None)[0]
-    assert found.sigma == pytest.approx(np.sqrt(residual @ residual / (n - own.size)))
+    columns = np.concatenate([groups.lists()[l] for l in found.selected])
+    residual = y - X[:, columns] @ np.linalg.lstsq(X[:, columns], y, rcond=None)[0]
+    assert found.sigma == pytest.approx(np.sqrt(residual @ residual / (n - columns.size)))

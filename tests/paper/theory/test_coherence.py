@@ -166,9 +166,9 @@ def test_degenerate_designs():
     ("X", "groups", "message"),
     [
         ([[1.0, np.nan]], None, "missing or infinite"),
-        (np.ones(3), None, "rows and columns"),
-        (np.empty((0, 2)), None, "0 rows"),
-        ([["a", "b"]], None, "real numbers"),
+        (np.ones(3), None, "two dimensions"),
+        (np.empty((0, 2)), None, "X is empty"),
+        ([["a", "b"]], None, "must hold numbers"),
         (np.ones((2, 2)) * 1j, None, "[Cc]omplex"),
         (np.ones((3, 5)), 2, "do not divide"),
         (np.ones((3, 4)), Groups.from_size(2, 6), "6 columns, but X has 4"),
@@ -208,11 +208,11 @@ def test_missing_values_are_named(wrap):
         coherence(wrap(X), 2)
 
 
-@pytest.mark.parametrize("kind", [np.asarray, sp.csc_array, as_design], ids=["array", "sparse", "design"])
+@pytest.mark.parametrize("kind", [np.asarray, sp.csc_array], ids=["array", "sparse"])
 def test_column_norms_at_any_scale(kind):
     """norm(x_j)/sqrt(n), where squares would overflow or vanish too, and zero for a column of zeros."""
     rng = np.random.default_rng(0)
     X = np.round(rng.standard_normal((30, 6)), 2)
     wanted = np.array([np.linalg.norm(column) for column in X.T]) / np.sqrt(30)
     units = np.array([1e-160, 1e-3, 1.0, 7.0, 1e150, 0.0])
-    np.testing.assert_allclose(column_norms(kind(X * units)), wanted * units, rtol=1e-12)
+    np.testing.assert_allclose(column_norms(as_design(kind(X * units))), wanted * units, rtol=1e-12)

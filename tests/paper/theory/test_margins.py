@@ -116,8 +116,7 @@ class TestTheTool:
         p = A.shape[1]
         found = linprog(np.ones(2 * p), A_ub=np.hstack([-A, A]), b_ub=-np.ones(ROWS))
         w = found.x[:p] - found.x[p:]
-        own = margins(X, y, 1, w)
-        assert own.margin == pytest.approx(1 / found.fun)
+        assert margins(X, y, 1, w).margin == pytest.approx(1 / found.fun)
 
     @pytest.mark.parametrize(
         ("y", "coef", "power", "message"),
@@ -144,7 +143,7 @@ class TestTheNetworks:
 
     @pytest.mark.parametrize("name", NETWORKS)
     def test_the_smoothed_margin_never_falls(self, name, seed):
-        """In the norm of the network's own factors, once the classes are told apart."""
+        """In the norm of the factors of the network, once the classes are separated."""
         X, y = problem(seed)
         path = trained(name, seed)
         smoothed = margins(X, y, SIZE, path.w, power=POWERS[name]).smoothed

@@ -136,7 +136,7 @@ def test_flow_times_of_theorem_gf_es():
     gap = data.groups.norms(path.w - data.w_star)
     inside = (times >= f.T_l_corrected) & (times <= f.T_u_corrected)
     assert inside.sum() > 100
-    # on the support: within epsilon of the least squares fit, whose own error is the group's noise
+    # on the support: within epsilon of the least squares fit, whose error is the group's noise
     assert gap[inside][:, 0].max() <= f.epsilon + f.group_noise
     late = times[np.argmax(gap[:, 0] <= f.epsilon + f.group_noise)]
     assert f.T_l_corrected < 1.5 * late

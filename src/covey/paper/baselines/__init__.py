@@ -1,15 +1,17 @@
 """The paper's comparison methods: explicit penalties, iterative regularisation, and networks with weight decay."""
 
-from covey.paper.baselines.certificates import Certificate, certify
-from covey.paper.baselines.convolutional import (
+from covey.paper.baselines.group_lasso import GroupLasso
+from covey.paper.baselines.primal_dual import PrimalDual
+from covey.paper.baselines.proximal import Certificate, certify
+from covey.paper.baselines.weight_decay import (
     ConvolutionalNetwork,
     convolve_kernels,
+    diagonal_cost,
+    group_quasi_norm,
+    grouped_cost,
     least_nuclear_norm,
     nuclear_regression,
 )
-from covey.paper.baselines.costs import diagonal_cost, group_quasi_norm, grouped_cost
-from covey.paper.baselines.group_lasso import GroupLasso
-from covey.paper.baselines.primal_dual import PrimalDual
 
 __all__ = [
     "Certificate",

@@ -6,20 +6,17 @@ import warnings
 from typing import Any, Literal
 
 import numpy as np
-from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted, validate_data
 
-from covey.groups import Groups
 from covey.paper.baselines.proximal import PenalisedProblem, Solution, solve
-from covey.paper.baselines.units import Units, read_group_weights, read_table
+from covey.paper.baselines.units import PenalisedRegressor, Units
 from covey.path import Path
-from covey.validation import FloatArray, boolean, column_names, positive, whole
+from covey.validation import FloatArray, positive, whole
 
 __all__ = ["GroupLasso"]
 
 
-class GroupLasso(RegressorMixin, BaseEstimator):
+class GroupLasso(PenalisedRegressor):
     r"""Least squares with a penalty on the norm of each group.
 
     The objective is
@@ -33,7 +30,7 @@ class GroupLasso(RegressorMixin, BaseEstimator):
     Parameters
     ----------
     groups : int, labels, lists, dict or Groups, optional
-        Which columns belong together; by default each column is its own group, which is the lasso.
+        Which columns belong together; by default each column is a group, which is the lasso.
     penalty : float
         The :math:`\lambda` of `fit`.
     group_weights : {"sqrt", "unit"} or array of shape (n_groups,)
@@ -108,11 +105,6 @@ class GroupLasso(RegressorMixin, BaseEstimator):
         self.groups_ = units.groups
         return self
 
-    def predict(self, X: Any) -> FloatArray:
-        """``X w + b``."""
-        check_is_fitted(self)
-        return validate_data(self, X, reset=False) @ self.coef_ + self.intercept_
-
     def path(
         self, X: Any, y: Any, penalties: Any = None, *, n_penalties: int = 100, least: float | Literal["auto"] = "auto"
     ) -> Path:
@@ -143,21 +135,9 @@ class GroupLasso(RegressorMixin, BaseEstimator):
             message=f"Largest duality gap {worst:.1e}, goal {self._goal(problem):.1e}.",
         )
 
-    # ------------------------------------------------------------------ pose, grid, solve
-
     def _pose(self, X: Any, y: Any) -> tuple[Units, PenalisedProblem]:
-        names = column_names(X)
-        X, y = read_table(self, X, y)
-        groups = Groups.coerce(self.groups, X.shape[1], names)
-        weights = read_group_weights(self.group_weights, groups)
-        units = Units.of(
-            X,
-            np.asarray(y, dtype=float),
-            groups,
-            fit_intercept=boolean(self.fit_intercept, "fit_intercept"),
-            standardize=boolean(self.standardize, "standardize"),
-        )
-        return units, PenalisedProblem(units.X, units.y, groups.starts, weights)
+        units, weights = self._read(X, y)
+        return units, PenalisedProblem(units.X, units.y, units.groups.starts, weights)
 
     def _goal(self, problem: PenalisedProblem) -> float:
         return positive(self.tol, "tol") * float(problem.y @ problem.y) / (2 * problem.y.size)

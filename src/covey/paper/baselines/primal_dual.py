@@ -5,19 +5,16 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import numpy as np
-from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
 
-from covey.groups import Groups
 from covey.paper.baselines.kernels import primal_dual_steps
-from covey.paper.baselines.units import Units, read_group_weights, read_table
+from covey.paper.baselines.units import PenalisedRegressor, Units
 from covey.path import Path
-from covey.validation import FloatArray, boolean, column_names, positive, whole
+from covey.validation import positive, whole
 
 __all__ = ["PrimalDual"]
 
 
-class PrimalDual(RegressorMixin, BaseEstimator):
+class PrimalDual(PenalisedRegressor):
     r"""Iterate towards the interpolant of least group norm, and stop early.
 
     The iteration solves
@@ -34,7 +31,7 @@ class PrimalDual(RegressorMixin, BaseEstimator):
     Parameters
     ----------
     groups : int, labels, lists, dict or Groups, optional
-        By default each column is its own group.
+        By default each column is a group.
     n_steps : int
     ratio : "data" or float
         ``tau/sigma``. ``"data"`` is ``0.99 max|X'y|^2/L^2``, which makes the first step commensurate with the data.
@@ -100,32 +97,18 @@ class PrimalDual(RegressorMixin, BaseEstimator):
         self.groups_ = self.path_.groups
         return self
 
-    def predict(self, X: Any) -> FloatArray:
-        """``X w + b`` at the last step."""
-        check_is_fitted(self)
-        return validate_data(self, X, reset=False) @ self.coef_ + self.intercept_
-
     def path(self, X: Any, y: Any) -> Path:
         """The iterates as a path; times are iterations, from 0."""
-        names = column_names(X)
-        X, y = read_table(self, X, y)
-        groups = Groups.coerce(self.groups, X.shape[1], names)
-        weights = read_group_weights(self.group_weights, groups)
+        units, weights = self._read(X, y)
         n_steps, every = whole(self.n_steps, "n_steps"), whole(self.record_every, "record_every")
-        units = Units.of(
-            X,
-            np.asarray(y, dtype=float),
-            groups,
-            fit_intercept=boolean(self.fit_intercept, "fit_intercept"),
-            standardize=boolean(self.standardize, "standardize"),
-        )
+        starts = units.groups.starts
         tau, sigma = self._steps(units)
         times = np.unique(np.append(np.arange(0, n_steps + 1, min(every, n_steps)), n_steps))
         W = np.zeros((times.size, units.X.shape[1]))
         w, theta, theta_old = W[0].copy(), np.zeros(units.y.size), np.zeros(units.y.size)
         for i in range(1, times.size):
             primal_dual_steps(
-                units.X, units.y, groups.starts, tau * weights, tau, sigma, w, theta, theta_old, times[i] - times[i - 1]
+                units.X, units.y, starts, tau * weights, tau, sigma, w, theta, theta_old, times[i] - times[i - 1]
             )
             W[i] = w
         return units.to_path(W, times, message=f"Ran {n_steps} steps.")

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import validate_data
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from covey.groups import Groups
 from covey.path import Path
-from covey.validation import FloatArray, as_numbers, check_scale, refuse_odd
+from covey.validation import FloatArray, as_numbers, boolean, check_scale, column_names, refuse_odd
 
-__all__ = ["Units", "read_group_weights", "read_table"]
+__all__ = ["PenalisedRegressor", "Units", "read_group_weights", "read_table"]
 
 
 @dataclass(frozen=True)
@@ -63,12 +63,37 @@ class Units:
         return Path(times, sp.csr_array(coefs), intercepts, self.groups, entered, **details)
 
 
+class PenalisedRegressor(RegressorMixin, BaseEstimator):
+    """What the estimators of this room share: reading a problem, and predictions."""
+
+    groups: Any
+    group_weights: Any
+    fit_intercept: bool
+    standardize: bool
+    coef_: FloatArray
+    intercept_: float
+
+    def predict(self, X: Any) -> FloatArray:
+        """``X w + b``."""
+        check_is_fitted(self)
+        return validate_data(self, X, reset=False) @ self.coef_ + self.intercept_
+
+    def _read(self, X: Any, y: Any) -> tuple[Units, FloatArray]:
+        """The problem in units, and the weights of its groups."""
+        names = column_names(X)
+        X, y = read_table(self, X, y)
+        groups = Groups.coerce(self.groups, X.shape[1], names)
+        weights = read_group_weights(self.group_weights, groups)
+        intercept, scaled = boolean(self.fit_intercept, "fit_intercept"), boolean(self.standardize, "standardize")
+        return Units.of(X, np.asarray(y, dtype=float), groups, fit_intercept=intercept, standardize=scaled), weights
+
+
 def read_table(estimator: BaseEstimator, X: Any, y: Any) -> tuple[FloatArray, FloatArray]:
     """X and y by scikit-learn's rules, as float64; sets ``n_features_in_`` and ``feature_names_in_``."""
     refuse_odd(X, "X")
     refuse_odd(y, "y")
     try:
-        made: tuple[FloatArray, FloatArray] = validate_data(estimator, X, y, dtype=np.float64, y_numeric=True)
+        X, y = validate_data(estimator, X, y, dtype=np.float64, y_numeric=True)
     except (TypeError, ValueError) as error:
         text = str(error)
         if isinstance(error, TypeError):
@@ -76,7 +101,7 @@ def read_table(estimator: BaseEstimator, X: Any, y: Any) -> tuple[FloatArray, Fl
         if any(words in text for words in ("could not convert", "inhomogeneous", "array element", "float() argument")):
             raise ValueError("X must be a table of numbers, and y must hold one number per row.") from None
         raise
-    return made
+    return X, y
 
 
 def read_group_weights(group_weights: Any, groups: Groups) -> FloatArray:

@@ -131,7 +131,7 @@ def report(
 
         data = _load(images, synthetic)
         judge = Judge.of(data, device=device, pairs=pairs)
-        results = measure_folder(folder, judge, told=typer.echo)
+        results = measure_folder(folder, judge, report=typer.echo)
         for file in results.write(folder if out is None else out):
             typer.echo(f"wrote {file}")
         _print(results)

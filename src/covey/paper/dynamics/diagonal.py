@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from covey.groups import Groups
 from covey.paper.dynamics.kernels import diagonal_steps
-from covey.paper.dynamics.loop import Descent, State, check_scale, divergence_bound, run
+from covey.paper.dynamics.loop import Descent, State, check_scale, run
 from covey.paper.dynamics.problem import Problem
 from covey.paper.dynamics.trajectory import Trajectory
 from covey.validation import FloatArray, boolean, positive, whole
@@ -58,45 +57,31 @@ def diagonal_descent(
         ``u`` and ``v`` are the two factors, one entry per column; groups are of size one.
     """
     problem = Problem.pose(X, y, None, w_star)
+    alpha = check_scale(init_scale, problem.X.shape[1])
     method = DiagonalDescent(
         problem=problem,
-        groups=problem.groups,
         depth=whole(depth, "depth", least=2),
-        alpha=check_scale(init_scale, problem.X.shape[1]),
+        alpha=alpha,
+        v0=np.zeros_like(alpha) if boolean(positive_only, "positive_only") else alpha,
         gamma=positive(step_size, "step_size"),
         decay=positive(weight_decay, "weight_decay", zero=True),
         scale=positive(gradient_scale, "gradient_scale"),
-        positive_only=boolean(positive_only, "positive_only"),
-        bound=divergence_bound(problem),
     )
     return run(method, n_steps, record_every, stop=stop, reference=reference)
 
 
-@dataclass
+@dataclass(kw_only=True)
 class DiagonalDescent(Descent):
-    """Start, step and end of gradient descent on the factors of ``u^N - v^N``."""
+    """Gradient descent on the factors of ``u^N - v^N``; a factor at zero stays there."""
 
-    problem: Problem
-    groups: Groups
-    depth: int
-    alpha: FloatArray
-    gamma: float
     decay: float
-    scale: float
-    positive_only: bool
-    bound: float
-
-    def start(self) -> State:
-        """Both factors equal, so that ``w(0) = 0`` (positive-only: ``alpha^N``)."""
-        self._gram = self.problem.gram()
-        return State(self.alpha.copy(), np.zeros_like(self.alpha) if self.positive_only else self.alpha.copy())
 
     def coefficients(self, u: FloatArray, v: FloatArray) -> FloatArray:
         """``w = u^N - v^N``."""
         return u**self.depth - v**self.depth
 
     def step(self, state: State) -> None:
-        """Both gradients at the old point; a factor at zero stays there."""
+        """Both gradients at the old point."""
         u, v, N = state.u, state.v, self.depth
         g = self.scale * self.problem.correlation(self.coefficients(u, v))
         state.u = u - self.gamma * (-N * u ** (N - 1) * g + self.decay * u)
@@ -104,11 +89,9 @@ class DiagonalDescent(Descent):
 
     def advance(self, state: State, k: int) -> None:
         """``k`` compiled iterations."""
-        problem, (K, c) = self.problem, self._gram
         diagonal_steps(
-            problem.X, problem.y, K, c, state.u, state.v, state.log, k,
-            self.depth, self.gamma, self.scale, self.decay, self.bound,
-        )  # fmt: skip
+            *self.data, state.u, state.v, state.log, k, self.depth, self.gamma, self.scale, self.decay, self.bound
+        )
 
     def diverged(self, state: State) -> bool:
         """Either part may diverge."""

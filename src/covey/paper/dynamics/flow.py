@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
@@ -97,7 +96,6 @@ def gradient_flow(
         grid = as_numbers(times, "times")
         if grid.ndim != 1 or grid.size < 2 or grid[0] != 0 or not (np.diff(grid) > 0).all():
             raise ValueError("times must increase from 0 and hold at least two numbers.")
-
     if grid[-1] < SHORTEST:
         raise ValueError(f"t_end must be at least {SHORTEST:g}, not {grid[-1]:g}: solvers need a longer interval.")
     one_of(method, METHODS, "method")
@@ -118,51 +116,27 @@ def gradient_flow(
         rate = in_groups(q * g)
         return np.concatenate([N * u ** (N - 1) * rate, (u ** (N - 1))[labels] * (g - N * q * rate[labels])])
 
-    if log_magnitudes:
-        first, right_hand_side = np.concatenate([np.log(alpha), v0 / alpha[labels]]), log_ode
-    else:
-        first, right_hand_side = np.concatenate([alpha, v0]), ode
-
     def factors(states: FloatArray) -> tuple[FloatArray, FloatArray]:
         if not log_magnitudes:
             return states[:L].T, states[L:].T
         u = np.exp(states[:L].T)
         return u, u[:, labels] * states[L:].T
 
+    first = np.concatenate([np.log(alpha), v0 / alpha[labels]] if log_magnitudes else [alpha, v0])
     with np.errstate(over="ignore", invalid="ignore"):
         solution = solve_ivp(
-            right_hand_side,
-            (0.0, grid[-1]),
-            first,
-            method=method,
-            t_eval=grid,
-            dense_output=True,
-            rtol=positive(rtol, "rtol"),
-            atol=positive(atol, "atol"),
-        )
+            log_ode if log_magnitudes else ode, (0.0, grid[-1]), first, method=method, t_eval=grid, dense_output=True,
+            rtol=positive(rtol, "rtol"), atol=positive(atol, "atol"),
+        )  # fmt: skip
     u, v = factors(solution.y)
     w = u[:, labels] ** N * v
+    failed = f"The solver failed: {solution.message} Loosen rtol and atol."
     return Trajectory(
-        t=solution.t,
-        u=u,
-        v=v,
-        w=w,
-        loss=problem.loss(w),
-        error=problem.error(w),
-        groups=partition,
-        depth=N,
+        solution.t, u, v, w, problem.loss(w), problem.error(w), partition, N,
         status=Status.COMPLETED if solution.success else Status.DIVERGED,
-        message=solution.message
-        if solution.success
-        else f"The solver failed: {solution.message} Loosen rtol and atol.",
-        _dense=_dense(solution.sol, factors),
-    )
-
-
-def _dense(
-    sol: Callable[[FloatArray], FloatArray], factors: Callable[[FloatArray], tuple[FloatArray, FloatArray]]
-) -> Callable[[FloatArray], tuple[FloatArray, FloatArray]]:
-    return lambda t: factors(sol(t))
+        message=solution.message if solution.success else failed,
+        _dense=lambda t: factors(solution.sol(t)),
+    )  # fmt: skip
 
 
 def _check_resolution(problem: Problem, end: float, N: int) -> None:
@@ -171,7 +145,7 @@ def _check_resolution(problem: Problem, end: float, N: int) -> None:
     At its fixed point, ``u^(N+1)/sqrt(N) = c``, the strongest group settles within ``1/(N u^(N-1) c)``; from a start of
     1e-20 it takes until 1e20 to wake up, where the spacing of doubles is 1e4.
     """
-    c = float(problem.groups.norms(problem.correlation(np.zeros(problem.X.shape[1]))).max())
+    c = float(problem.first_norms().max())
     if c > 0 and end * np.finfo(float).eps * N * (np.sqrt(N) * c) ** ((N - 1) / (N + 1)) * c > 0.1:
         raise ValueError(
             f"The flow would run to time {end:.3g}, too long for double precision to resolve its last stage. "
@@ -185,8 +159,7 @@ def _default_end(problem: Problem, alpha: FloatArray, N: int) -> float:
     With a balanced, aligned start ``du/dt = sqrt(N) u^N norm(g)``, so growing from alpha to any large value takes
     ``1/(sqrt(N) (N-1) alpha^(N-1) norm(g))``.
     """
-    norms = problem.groups.norms(problem.correlation(np.zeros(problem.X.shape[1])))
     with np.errstate(divide="ignore", over="ignore"):
-        growth = 1 / (np.sqrt(N) * (N - 1) * alpha ** (N - 1) * norms)
+        growth = 1 / (np.sqrt(N) * (N - 1) * alpha ** (N - 1) * problem.first_norms())
     fastest = float(growth.min())
     return 5 * fastest if np.isfinite(fastest) else 1.0

@@ -1,23 +1,24 @@
-"""The one loop under every descent: each method supplies its start, its step and its end."""
+"""The one loop under every descent: a method supplies its start, its step, the step's compiled twin and its end."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from covey.groups import Groups
-from covey.paper.dynamics.clock import LEAST_LOSS, LossClock
+from covey.losses import Loss
 from covey.paper.dynamics.kernels import ARMED, DIVERGED, SWITCH, T
 from covey.paper.dynamics.problem import Problem
 from covey.paper.dynamics.trajectory import Status, Trajectory
-from covey.validation import FloatArray, as_numbers, boolean, whole
+from covey.validation import FloatArray, as_numbers, boolean, one_of, whole
 
-__all__ = ["Descent", "State", "run"]
+__all__ = ["Descent", "LossClock", "State", "check_directions", "check_scale", "read_clock", "run"]
 
 # A compiled call cannot be interrupted, so it gets at most about this many multiplications (a fraction of a second).
 WORK_PER_CALL = 2e8
@@ -25,11 +26,8 @@ WORK_PER_CALL = 2e8
 # The most records of a run, each with all magnitudes and directions; and the largest start whose powers are finite.
 MOST_RECORDS, LARGEST_START = 10**8, 1e10
 
-
-def _fresh_log() -> NDArray[np.int64]:
-    log = np.zeros(4, dtype=np.int64)
-    log[SWITCH] = -1
-    return log
+# Below this, the loss, its gradient and their ratio approach the limits of float64.
+LEAST_LOSS = 1e-290
 
 
 @dataclass
@@ -38,7 +36,7 @@ class State:
 
     u: FloatArray
     v: FloatArray
-    log: NDArray[np.int64] = field(default_factory=_fresh_log)
+    log: NDArray[np.int64] = field(default_factory=lambda: np.array([0, -1, 0, 0]))
     underflow: bool = False
 
     @property
@@ -62,19 +60,38 @@ class State:
         return bool(self.log[DIVERGED])
 
 
+@dataclass(frozen=True)
+class LossClock:
+    r"""Every gradient is multiplied by ``1 / (L max(1, log(1/L))^(2 - 2/k))``, with L the current loss.
+
+    On separable classes the loss and its gradient tend to zero: gradient descent slows down, and margins grow like the
+    logarithm of the number of steps. Dividing by L is gradient descent on ``log L``. For a predictor that is
+    homogeneous of order k in the factors, ``log(1/L)`` is of order ``rho^k``, with rho the norm of the factors, and the
+    curvature of ``log L`` is of order ``rho^(2k - 2)``. The second factor cancels that curvature: a step that is stable
+    at the start stays stable, and margins grow linearly.
+
+    `order` is k: N for the normalised network, whose directions keep their norm, and N + 1 for the plain one.
+    """
+
+    order: int
+
+    def pace(self, loss: float) -> float:
+        """The factor on the gradients."""
+        return float(1 / (loss * max(1.0, -np.log(loss)) ** (2 - 2 / self.order)))
+
+
+@dataclass(kw_only=True)
 class Descent(ABC):
-    """A gradient method on the factors of ``w``."""
+    """A gradient method on the factors of ``w``, from the magnitudes `alpha` and the directions `v0`."""
 
     problem: Problem
-    groups: Groups
     depth: int
+    alpha: FloatArray
+    v0: FloatArray
+    gamma: float
     scale: float
     clock: LossClock | None = None
     last_loss: float = np.inf
-
-    @abstractmethod
-    def start(self) -> State:
-        """The state at t = 0."""
 
     @abstractmethod
     def step(self, state: State) -> None:
@@ -84,13 +101,16 @@ class Descent(ABC):
     def advance(self, state: State, k: int) -> None:
         """``k`` iterations, compiled."""
 
-    @abstractmethod
     def coefficients(self, u: FloatArray, v: FloatArray) -> FloatArray:
-        """``w`` from its factors; the last axis runs over columns."""
+        """``w_l = u_l^N v_l``; the last axis runs over columns."""
+        return u[..., self.problem.groups.labels] ** self.depth * v
 
-    @abstractmethod
-    def diverged(self, state: State) -> bool:
-        """Whether the iterates have left any sensible range."""
+    def gradients(self, u: FloatArray, v: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The loss's gradients in u and in v."""
+        N, groups = self.depth, self.problem.groups
+        g = self.drive(self.coefficients(u, v))
+        in_u = np.array([-N * u[l] ** (N - 1) * (v[G] @ g[G]) for l, G in enumerate(groups.lists())])
+        return in_u, -(u[groups.labels] ** N) * g
 
     def drive(self, w: FloatArray) -> FloatArray:
         """The negative gradient in w, times the scale and the pace of the clock."""
@@ -99,15 +119,19 @@ class Descent(ABC):
         g, self.last_loss = self.problem.correlation_and_loss(w)
         return self.scale * self.clock.pace(self.last_loss) * g
 
-    def underflows(self) -> bool:
-        """Whether the loss at the last step is close to the smallest that the clock can divide by."""
-        return self.last_loss < LEAST_LOSS
+    def diverged(self, state: State) -> bool:
+        """Whether the magnitudes have left any sensible range."""
+        return not bool(np.all(np.abs(state.u) ** self.depth <= self.bound))
 
+    @cached_property
+    def bound(self) -> float:
+        """Larger coefficients have diverged: ten orders of magnitude above the scale of the data."""
+        return 1e10 * max(1.0, float(np.abs(self.problem.X.T @ self.problem.y).max()) / self.problem.n)
 
-def divergence_bound(problem: Problem) -> float:
-    """Larger coefficients have diverged: ten orders of magnitude above the scale of the data."""
-    scale = float(np.abs(problem.X.T @ problem.y).max()) / problem.n
-    return 1e10 * max(1.0, scale)
+    @cached_property
+    def data(self) -> tuple[FloatArray, ...]:
+        """``X``, ``y``, ``K`` and ``c`` of the kernels."""
+        return self.problem.X, self.problem.y, *self.problem.gram()
 
 
 def run(
@@ -129,21 +153,19 @@ def run(
         raise ValueError(f"n_steps={n_steps} makes too many records: give a larger record_every.")
     if stop is not None and not callable(stop):
         raise ValueError(f"stop must be a function of a time and the coefficients, not a {type(stop).__name__}.")
-    reference = boolean(reference, "reference")
+    problem = method.problem
+    advance = _advance_in_numpy if boolean(reference, "reference") or not problem.squared else _advance_compiled
     times = np.unique(np.append(np.arange(0, n_steps + 1, record_every), n_steps))
-    advance = _reference_advance(method) if reference or not method.problem.squared else _interruptible(method)
-    state = method.start()
-    U = np.empty((times.size, state.u.size))
-    V = np.empty((times.size, state.v.size))
+    state = State(method.alpha.copy(), method.v0.copy())
+    U, V = np.empty((times.size, state.u.size)), np.empty((times.size, state.v.size))
     U[0], V[0] = state.u, state.v
     recorded, status = 1, Status.COMPLETED
     for t in times[1:]:
-        advance(state, int(t) - state.t)
+        advance(method, state, int(t) - state.t)
         if state.diverged:
             status = Status.DIVERGED
             break
-        times[recorded] = state.t
-        U[recorded], V[recorded] = state.u, state.v
+        times[recorded], U[recorded], V[recorded] = state.t, state.u, state.v
         recorded += 1
         if stop is not None and stop(int(t), method.coefficients(state.u, state.v)):
             status = Status.STOPPED
@@ -153,43 +175,27 @@ def run(
     U, V = U[:recorded], V[:recorded]
     W = method.coefficients(U, V)
     return Trajectory(
-        t=times[:recorded],
-        u=U,
-        v=V,
-        w=W,
-        loss=method.problem.loss(W),
-        error=method.problem.error(W),
-        groups=method.groups,
-        depth=method.depth,
-        switch=state.switch,
-        status=status,
-        message=_message(status, state),
-    )
+        times[:recorded], U, V, W, problem.loss(W), problem.error(W), problem.groups, method.depth, state.switch,
+        status, _message(status, state),
+    )  # fmt: skip
 
 
-def _reference_advance(method: Descent) -> Callable[[State, int], None]:
-    def advance(state: State, k: int) -> None:
-        with np.errstate(all="ignore"):
-            for _ in range(k):
-                method.step(state)
-                state.log[T] += 1
-                state.log[DIVERGED] = method.diverged(state)
-                state.underflow = method.underflows()
-                if state.diverged or state.underflow:
-                    return
-
-    return advance
+def _advance_in_numpy(method: Descent, state: State, k: int) -> None:
+    with np.errstate(all="ignore"):
+        for _ in range(k):
+            method.step(state)
+            state.log[T] += 1
+            state.log[DIVERGED] = method.diverged(state)
+            state.underflow = method.last_loss < LEAST_LOSS
+            if state.diverged or state.underflow:
+                return
 
 
-def _interruptible(method: Descent) -> Callable[[State, int], None]:
+def _advance_compiled(method: Descent, state: State, k: int) -> None:
     longest = max(1, int(WORK_PER_CALL / (4 * method.problem.X.size)))
-
-    def advance(state: State, k: int) -> None:
-        while k > 0 and not state.diverged:
-            method.advance(state, min(k, longest))
-            k -= longest
-
-    return advance
+    while k > 0 and not state.diverged:
+        method.advance(state, min(k, longest))
+        k -= longest
 
 
 def _message(status: Status, state: State) -> str:
@@ -234,3 +240,15 @@ def check_scale(init_scale: Any, n: int, name: str = "init_scale") -> FloatArray
     if (scale > LARGEST_START).any():
         raise ValueError(f"{name} must be at most {LARGEST_START:g}: the method starts near zero.")
     return np.full(n, 1.0) * scale
+
+
+def read_clock(clock: Any, loss: Loss, order: int) -> LossClock | None:
+    """Read ``clock=``: "steps", which gives None, or "loss"."""
+    if one_of(clock, ("steps", "loss"), "clock") == "steps":
+        return None
+    if loss.name != "binomial":
+        raise ValueError(
+            f"clock='loss' is for separable classes, where the loss tends to zero at infinity; the {loss.name} loss "
+            "has its minimum elsewhere. Use loss='binomial', or clock='steps'."
+        )
+    return LossClock(order)

@@ -8,11 +8,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from covey.groups import Groups
 from covey.losses import Loss
-from covey.paper.dynamics.clock import LossClock, read_clock
-from covey.paper.dynamics.kernels import SWITCH, normalized_steps
-from covey.paper.dynamics.loop import Descent, State, check_directions, check_scale, divergence_bound, run
+from covey.paper.dynamics.kernels import NEVER, SWITCH, normalized_steps
+from covey.paper.dynamics.loop import Descent, State, check_directions, check_scale, read_clock, run
 from covey.paper.dynamics.problem import Problem
 from covey.paper.dynamics.switching import CompiledRule, SwitchRule, read_switch
 from covey.paper.dynamics.trajectory import Trajectory
@@ -105,10 +103,6 @@ def normalized_descent(
     reference : bool
         Use the plain-numpy step instead of the compiled one.
 
-    Returns
-    -------
-    Trajectory
-
     Examples
     --------
     >>> from covey.datasets import make_group_sparse
@@ -121,79 +115,46 @@ def normalized_descent(
     problem = Problem.pose(X, y, groups, w_star, loss, offset)
     depth = whole(depth, "depth", least=2)
     rule = read_switch(switch, problem, depth)
-    if isinstance(direction_step, str):
-        one_of(direction_step, ("large", "auto"), "direction_step")
-    if isinstance(direction_step, str) and direction_step == "large":
-        if rule is not None:
-            raise ValueError("switch needs a direction step to switch to: give direction_step a number or 'auto'.")
-        eta = LARGE
-    elif isinstance(direction_step, str):
-        first = problem.groups.norms(problem.correlation(np.zeros(problem.X.shape[1]))).max()
-        eta = 4 / (9 * first**2) if first > 0 else 1.0
-    else:
+    if not isinstance(direction_step, str):
         eta = positive(direction_step, "direction_step")
-    one_of(magnitude_at, ("new", "old"), "magnitude_at")
+    elif one_of(direction_step, ("large", "auto"), "direction_step") == "auto":
+        first = problem.first_norms().max()
+        eta = 4 / (9 * first**2) if first > 0 else 1.0
+    elif rule.kind != NEVER:
+        raise ValueError("switch needs a direction step to switch to: give direction_step a number or 'auto'.")
+    else:
+        eta = LARGE
     equal = 1 / np.sqrt(problem.groups.sizes[problem.groups.labels])
     method = NormalizedDescent(
         problem=problem,
-        groups=problem.groups,
         depth=depth,
         alpha=check_scale(init_scale, problem.groups.n_groups),
         v0=equal if start is None else check_directions(start, problem.groups, unit=True),
         gamma=positive(step_size, "step_size"),
         eta=eta,
-        rule=CompiledRule.of(rule, problem, depth),
-        switches=rule is not None,
+        rule=rule,
         scale=positive(gradient_scale, "gradient_scale"),
-        old_direction=magnitude_at == "old",
-        bound=divergence_bound(problem),
+        old_direction=one_of(magnitude_at, ("new", "old"), "magnitude_at") == "old",
         clock=read_clock(clock, problem.row_loss, depth),
     )
     return run(method, n_steps, record_every, stop=stop, reference=reference)
 
 
-@dataclass
+@dataclass(kw_only=True)
 class NormalizedDescent(Descent):
-    """Start, step and end of Algorithms 1 and 2."""
+    """Algorithms 1 and 2: directions have unit norm, so only magnitudes can diverge."""
 
-    problem: Problem
-    groups: Groups
-    depth: int
-    alpha: FloatArray
-    v0: FloatArray
-    gamma: float
     eta: float
     rule: CompiledRule
-    switches: bool
-    scale: float
     old_direction: bool
-    bound: float
-    clock: LossClock | None
-
-    def start(self) -> State:
-        """``u(0) = alpha 1`` and unit-norm directions."""
-        self._gram = self.problem.gram()
-        return State(self.alpha.copy(), self.v0.copy())
-
-    def coefficients(self, u: FloatArray, v: FloatArray) -> FloatArray:
-        """``w_l = u_l^N v_l``."""
-        return u[..., self.groups.labels] ** self.depth * v
-
-    def gradients(self, u: FloatArray, v: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The loss's gradients in u and in v."""
-        N, groups = self.depth, self.groups.lists()
-        g = self.drive(self.coefficients(u, v))
-        in_u = np.array([-N * u[l] ** (N - 1) * (v[G] @ g[G]) for l, G in enumerate(groups)])
-        in_v = -(u[self.groups.labels] ** N) * g
-        return in_u, in_v
 
     def step(self, state: State) -> None:
         """One iteration of the paper's Algorithm 1, or of Algorithm 2 after its switch."""
         u, v, N = state.u, state.v, self.depth
-        large = self.eta == LARGE or (self.switches and state.switch is None)
+        large = self.eta == LARGE or (self.rule.kind != NEVER and state.switch is None)
         gradient_u_old, gradient_v = self.gradients(u, v)
         new_v = np.empty_like(v)
-        for l, G in enumerate(self.groups.lists()):
+        for l, G in enumerate(self.problem.groups.lists()):
             eta = 1 / u[l] ** (2 * N) if large else self.eta
             z = v[G] - eta * gradient_v[G]
             norm = np.linalg.norm(z)
@@ -206,30 +167,8 @@ class NormalizedDescent(Descent):
 
     def advance(self, state: State, k: int) -> None:
         """``k`` compiled iterations."""
-        rule, (K, c) = self.rule, self._gram
+        rule = self.rule
         normalized_steps(
-            self.problem.X,
-            self.problem.y,
-            K,
-            c,
-            self.groups.labels,
-            state.u,
-            state.v,
-            state.log,
-            k,
-            self.depth,
-            self.gamma,
-            self.eta,
-            self.scale,
-            self.old_direction,
-            self.bound,
-            rule.kind,
-            rule.tol,
-            rule.epsilon,
-            rule.at_step,
-            rule.target,
-        )
-
-    def diverged(self, state: State) -> bool:
-        """Directions have unit norm, so only magnitudes can diverge."""
-        return not bool(np.all(np.abs(state.u) ** self.depth <= self.bound))
+            *self.data, self.problem.groups.labels, state.u, state.v, state.log, k, self.depth, self.gamma, self.eta,
+            self.scale, self.old_direction, self.bound, rule.kind, rule.tol, rule.epsilon, rule.at_step, rule.target,
+        )  # fmt: skip

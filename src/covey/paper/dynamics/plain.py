@@ -8,11 +8,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from covey.groups import Groups
 from covey.losses import Loss
-from covey.paper.dynamics.clock import LossClock, read_clock
 from covey.paper.dynamics.kernels import plain_steps
-from covey.paper.dynamics.loop import Descent, State, check_directions, check_scale, divergence_bound, run
+from covey.paper.dynamics.loop import Descent, State, check_directions, check_scale, read_clock, run
 from covey.paper.dynamics.problem import Problem
 from covey.paper.dynamics.trajectory import Trajectory
 from covey.validation import FloatArray, positive, whole
@@ -66,24 +64,18 @@ def plain_descent(
         theorem gf-es), or an array.
     weight_decay : float
         Adds ``weight_decay/2 (norm(u)^2 + norm(v)^2)`` to the loss: the explicit penalty of the paper's related work.
-
-    Returns
-    -------
-    Trajectory
     """
     problem = Problem.pose(X, y, groups, w_star, loss, offset)
     depth = whole(depth, "depth", least=1)
     alpha = check_scale(init_scale, problem.groups.n_groups)
     method = PlainDescent(
         problem=problem,
-        groups=problem.groups,
         depth=depth,
         alpha=alpha,
         v0=read_plain_start(start, problem, alpha, depth),
         gamma=positive(step_size, "step_size"),
         decay=positive(weight_decay, "weight_decay", zero=True),
         scale=positive(gradient_scale, "gradient_scale"),
-        bound=divergence_bound(problem),
         clock=read_clock(clock, problem.row_loss, depth + 1),
     )
     return run(method, n_steps, record_every, stop=stop, reference=reference)
@@ -106,48 +98,26 @@ def read_plain_start(start: Any, problem: Problem, alpha: FloatArray, depth: int
     raise ValueError(f"start must be 'zero', 'small', 'aligned' or an array, not {start!r}.")
 
 
-@dataclass
+@dataclass(kw_only=True)
 class PlainDescent(Descent):
-    """Start, step and end of gradient descent on both layers."""
+    """Gradient descent on both layers."""
 
-    problem: Problem
-    groups: Groups
-    depth: int
-    alpha: FloatArray
-    v0: FloatArray
-    gamma: float
     decay: float
-    scale: float
-    bound: float
-    clock: LossClock | None
-
-    def start(self) -> State:
-        """The given magnitudes and directions."""
-        self._gram = self.problem.gram()
-        return State(self.alpha.copy(), self.v0.copy())
-
-    def coefficients(self, u: FloatArray, v: FloatArray) -> FloatArray:
-        """``w_l = u_l^N v_l``."""
-        return u[..., self.groups.labels] ** self.depth * v
 
     def step(self, state: State) -> None:
         """Both gradients at the old point."""
-        u, v, N, groups = state.u, state.v, self.depth, self.groups.lists()
-        g = self.drive(self.coefficients(u, v))
-        gradient_u = np.array([-N * u[l] ** (N - 1) * (v[G] @ g[G]) for l, G in enumerate(groups)]) + self.decay * u
-        gradient_v = -(u[self.groups.labels] ** N) * g + self.decay * v
-        state.u, state.v = u - self.gamma * gradient_u, v - self.gamma * gradient_v
+        u, v = state.u, state.v
+        gradient_u, gradient_v = self.gradients(u, v)
+        state.u = u - self.gamma * (gradient_u + self.decay * u)
+        state.v = v - self.gamma * (gradient_v + self.decay * v)
 
     def advance(self, state: State, k: int) -> None:
         """``k`` compiled iterations."""
-        problem, (K, c) = self.problem, self._gram
         plain_steps(
-            problem.X, problem.y, K, c, self.groups.labels, state.u, state.v, state.log, k,
-            self.depth, self.gamma, self.scale, self.decay, self.bound,
+            *self.data, self.problem.groups.labels, state.u, state.v, state.log, k, self.depth, self.gamma, self.scale,
+            self.decay, self.bound,
         )  # fmt: skip
 
     def diverged(self, state: State) -> bool:
         """Either layer may diverge."""
-        return not (
-            bool(np.all(np.abs(state.u) ** self.depth <= self.bound)) and bool(np.all(np.abs(state.v) <= self.bound))
-        )
+        return super().diverged(state) or not bool(np.all(np.abs(state.v) <= self.bound))

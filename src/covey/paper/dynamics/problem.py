@@ -77,6 +77,10 @@ class Problem:
         eta = self.predictor(w)
         return self.X.T @ self.row_loss.residual(self.y, eta) / self.n, float(self.row_loss.value(self.y, eta).mean())
 
+    def first_norms(self) -> FloatArray:
+        """The norm of ``g`` on each group at ``w = 0``, ``norm(X_l'y/n)`` for the squared loss."""
+        return self.groups.norms(self.correlation(np.zeros(self.X.shape[1])))
+
     def predictor(self, w: FloatArray) -> FloatArray:
         """The linear predictor ``X w`` plus the offset; one row per row of w if there are several."""
         eta = w @ self.X.T

@@ -56,25 +56,10 @@ class CompiledRule:
     """A rule in the form that the kernels use; ``met`` evaluates the same numbers in numpy."""
 
     kind: int
-    tol: float
-    epsilon: float
-    at_step: int
     target: FloatArray
-
-    @classmethod
-    def of(cls, rule: SwitchRule | None, problem: Problem, depth: int) -> CompiledRule:
-        """Compute the thresholds of a rule for this problem."""
-        kind, tol, epsilon, at_step = kernels.NEVER, 0.0, 0.0, 0
-        target = np.zeros(problem.groups.n_groups)
-        match rule:
-            case SwitchAt():
-                kind, at_step = kernels.AT_STEP, rule.step
-            case SwitchSettled():
-                kind, tol, epsilon = kernels.SETTLED, rule.tol, rule.epsilon
-                target = problem.groups.norms(problem.correlation(np.zeros(problem.X.shape[1]))) / 2
-            case SwitchOracle():
-                kind, target = kernels.ORACLE, np.asarray(rule.u_star, dtype=float) ** depth / 2
-        return cls(kind, tol, epsilon, at_step, target)
+    tol: float = 0.0
+    epsilon: float = 0.0
+    at_step: int = 0
 
     def met(self, state: State, t: int, u_old: FloatArray, u: FloatArray, depth: int) -> bool:
         """Whether the rule is met after step ``t``."""
@@ -90,25 +75,27 @@ class CompiledRule:
         return False
 
 
-def read_switch(switch: Any, problem: Problem, depth: int) -> SwitchRule | None:
-    """Read ``switch=``: None, an iteration, a tolerance, ``"oracle"`` or a rule."""
+def read_switch(switch: Any, problem: Problem, depth: int) -> CompiledRule:
+    """Read ``switch=``: None, an iteration, a tolerance, ``"oracle"`` or a rule, with its thresholds for a problem."""
+    nothing = np.zeros(problem.groups.n_groups)
     if switch is None:
-        return None
+        return CompiledRule(kernels.NEVER, nothing)
     if isinstance(switch, str):
         if switch != "oracle":
             raise ValueError(f"switch must be None, an iteration, a tolerance, 'oracle' or a rule, not {switch!r}.")
         if problem.w_star is None:
             raise ValueError("switch='oracle' needs the truth: pass w_star=.")
-        return SwitchOracle(problem.groups.norms(problem.w_star) ** (1 / depth))
+        switch = SwitchOracle(problem.groups.norms(problem.w_star) ** (1 / depth))
+    elif isinstance(switch, float | np.floating):
+        switch = SwitchSettled(positive(switch, "switch"))
+    elif not isinstance(switch, SwitchRule):
+        switch = SwitchAt(whole(switch, "switch", least=0))
     if isinstance(switch, SwitchAt):
-        return SwitchAt(whole(switch.step, "the step of SwitchAt", least=0))
+        return CompiledRule(kernels.AT_STEP, nothing, at_step=whole(switch.step, "the step of SwitchAt", least=0))
     if isinstance(switch, SwitchSettled):
-        return SwitchSettled(positive(switch.tol, "tol"), positive(switch.epsilon, "epsilon", zero=True))
-    if isinstance(switch, SwitchOracle):
-        u_star = np.asarray(switch.u_star, dtype=float)
-        if u_star.shape != (problem.groups.n_groups,) or not (u_star >= 0).all():
-            raise ValueError(f"u_star must hold {problem.groups.n_groups} non-negative numbers, one per group.")
-        return SwitchOracle(u_star)
-    if isinstance(switch, float | np.floating):
-        return SwitchSettled(positive(switch, "switch"))
-    return SwitchAt(whole(switch, "switch", least=0))
+        tol, epsilon = positive(switch.tol, "tol"), positive(switch.epsilon, "epsilon", zero=True)
+        return CompiledRule(kernels.SETTLED, problem.first_norms() / 2, tol, epsilon)
+    u_star = np.asarray(switch.u_star, dtype=float)
+    if u_star.shape != nothing.shape or not (u_star >= 0).all():
+        raise ValueError(f"u_star must hold {nothing.size} non-negative numbers, one per group.")
+    return CompiledRule(kernels.ORACLE, u_star**depth / 2)

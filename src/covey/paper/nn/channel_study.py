@@ -15,23 +15,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.nn import functional as F
 
+from covey.paper.nn import pruning
 from covey.paper.nn.factored import factor_penalty
-from covey.paper.nn.pruning import (
-    ChannelNet,
-    accuracy,
-    channel_scores,
-    largest_channels,
-    parameter_count,
-    shrink_groups,
-    take_out,
-)
-from covey.paper.nn.training import choose_device
+from covey.paper.nn.pruning import ChannelNet, channel_scores, shrink_groups, take_out
+from covey.paper.nn.training import choose_device, shuffled_batches
 from covey.validation import positive, whole
 
 if TYPE_CHECKING:  # the images need only numpy, but their package has loaders that need more
@@ -61,16 +54,9 @@ AWAKE = 1e-3  # a channel with a score below this share of its layer's largest i
 
 @dataclass(frozen=True)
 class ChannelRun:
-    """One network to train.
+    """One network to train, by a method of `METHODS`.
 
-    Attributes
-    ----------
-    method : str
-        A key of `METHODS`.
-    strength : float
-        The start of ``"power ..."``, the weight of the penalty otherwise; ignored by ``"plain"``.
-    learning_rate : float
-    seed : int
+    `strength` is the start of ``"power ..."`` and the weight of the penalty otherwise; ``"plain"`` ignores it.
     """
 
     method: str
@@ -120,22 +106,13 @@ def train_channels(
         torch.manual_seed(run.seed)
         net = ChannelNet(widths, kind, depth, run.strength if power else 1.0).to(images.device)
     inner = [p for layer in net.grouped() for p in layer.parameters()]
-    optimizer = torch.optim.SGD(
-        [
-            {"params": inner, "weight_decay": DECAY if run.method == "plain" else 0.0},
-            {"params": list(net.output.parameters()), "weight_decay": DECAY},
-        ],
-        lr=run.learning_rate,
-        momentum=MOMENTUM,
-    )
-    order = torch.Generator().manual_seed(run.seed)
+    parts = [
+        {"params": inner, "weight_decay": DECAY if run.method == "plain" else 0.0},
+        {"params": list(net.output.parameters()), "weight_decay": DECAY},
+    ]
+    optimizer = torch.optim.SGD(parts, lr=run.learning_rate, momentum=MOMENTUM)
     steps = whole(epochs, "epochs") * math.ceil(len(labels) / whole(batch_size, "batch_size"))
-    batches = (
-        chosen
-        for _ in range(epochs)
-        for chosen in torch.randperm(len(labels), generator=order).to(images.device).split(batch_size)
-    )
-    for step, chosen in enumerate(batches):
+    for step, chosen in enumerate(shuffled_batches(len(labels), batch_size, epochs, run.seed, images.device)):
         rate = run.learning_rate * _schedule(step / steps)
         for group in optimizer.param_groups:
             group["lr"] = rate
@@ -154,6 +131,7 @@ def train_channels(
 
 
 def _schedule(share: float) -> float:
+    """The share of the learning rate after this share of the steps."""
     if share < WARM_UP:
         return (share + 1e-3) / WARM_UP
     return 0.5 * (1 + math.cos(math.pi * (share - WARM_UP) / (1 - WARM_UP)))
@@ -174,26 +152,21 @@ def measure_channels(run: ChannelRun, net: ChannelNet, data: Digits, rungs: int 
 
     A diverged network has one row with its accuracy.
     """
-    place = {
-        "method": run.method, "strength": run.strength, "learning_rate": run.learning_rate, "seed": run.seed,
-    }  # fmt: skip
     scores = channel_scores(net)
 
     def row(rule: str, small: ChannelNet) -> dict[str, Any]:
         a, b, c = small.widths
         return {
-            **place, "rule": rule, "channels": a + b + c, "first": a, "second": b, "hidden": c,
-            "weights": parameter_count(small.widths), "validation": accuracy(small, *data.validation),
-            "test": accuracy(small, *data.test),
+            **asdict(run), "rule": rule, "channels": a + b + c, "first": a, "second": b, "hidden": c,
+            "weights": pruning.parameter_count(small.widths), "validation": pruning.accuracy(small, *data.validation),
+            "test": pruning.accuracy(small, *data.test),
         }  # fmt: skip
 
     if not all(bool(torch.isfinite(score).all()) for score in scores):
         return [row("ladder", net)]
-    awake = [score >= AWAKE for score in scores]
-    rows = [row("awake", take_out(net, awake))]
-    for count in ladder(sum(net.widths), rungs):
-        rows.append(row("ladder", take_out(net, largest_channels(scores, count))))
-    return rows
+    masks = [pruning.largest_channels(scores, count) for count in ladder(sum(net.widths), rungs)]
+    awake = row("awake", take_out(net, [score >= AWAKE for score in scores]))
+    return [awake, *(row("ladder", take_out(net, mask)) for mask in masks)]
 
 
 def all_runs(

@@ -9,8 +9,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from covey.paper.nn.images import as_images, prepare
-from covey.paper.nn.training import choose_device
-from covey.validation import whole
+from covey.paper.nn.training import choose_device, shuffled_batches
 
 __all__ = ["Classifier", "train_classifier"]
 
@@ -37,7 +36,7 @@ class Classifier(nn.Module):
 
     @torch.no_grad()
     def features(self, images: torch.Tensor) -> torch.Tensor:
-        """The 64 features before the last layer, for images made by `as_images`."""
+        """The 64 features before the last layer, for images from `as_images`."""
         return torch.cat([self.body(prepare(part)) for part in images.split(1000)])
 
     def confidence(self, images: torch.Tensor) -> torch.Tensor:
@@ -61,10 +60,8 @@ def train_classifier(
         torch.manual_seed(seed)
         model = Classifier().to(place)
     optimizer = torch.optim.Adam(model.parameters(), lr=2e-3)
-    generator = torch.Generator().manual_seed(seed)
-    for _ in range(whole(epochs, "epochs")):
-        for chosen in torch.randperm(len(data), generator=generator).to(place).split(batch_size):
-            optimizer.zero_grad(set_to_none=True)
-            F.cross_entropy(model(prepare(data[chosen])), target[chosen]).backward()
-            optimizer.step()
+    for chosen in shuffled_batches(len(data), batch_size, epochs, seed, place):
+        optimizer.zero_grad(set_to_none=True)
+        F.cross_entropy(model(prepare(data[chosen])), target[chosen]).backward()
+        optimizer.step()
     return model.eval()

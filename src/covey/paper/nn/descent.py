@@ -19,7 +19,7 @@ EPSILON = 1e-12  # in the practical switch rule, as in `covey.paper.dynamics.Swi
 class NormalizedDescent:
     r"""Train the `GroupedDiagonalLinear` layers of a model with directions kept at unit norm.
 
-    A step evaluates the loss twice. First the directions move, each along its own gradient and back to unit norm,
+    A step evaluates the loss twice. First the directions move, each along its gradient and back to unit norm,
 
     .. math::
 
@@ -159,24 +159,16 @@ class NormalizedDescent:
         ]
         return self.armed and max(changes) < self.tol
 
-    def zero_grad(self, set_to_none: bool = True) -> None:
+    def zero_grad(self) -> None:
         """Clear all gradients, including those of the directions."""
-        self.optimizer.zero_grad(set_to_none=set_to_none)
+        self.optimizer.zero_grad(set_to_none=True)
         for layer in self.layers:
-            if set_to_none:
-                layer.direction.grad = None
-            elif layer.direction.grad is not None:
-                layer.direction.grad.zero_()
+            layer.direction.grad = None
 
     def state_dict(self) -> dict[str, Any]:
-        """The mutable state, apart from the model's own weights."""
-        return {
-            "optimizer": self.optimizer.state_dict(),
-            "t": self.t,
-            "switched": self.switched,
-            "armed": self.armed,
-            "targets": self.targets,
-        }
+        """The mutable state, apart from the weights of the model."""
+        state = {name: getattr(self, name) for name in ("t", "switched", "armed", "targets")}
+        return {"optimizer": self.optimizer.state_dict(), **state}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore a saved state."""

@@ -71,7 +71,7 @@ class GroupedDiagonalLinear(nn.Module):
     depth : int
         The power N, at least 2.
     out_features : int
-        Outputs; each has its own magnitudes and directions.
+        Outputs; each with separate magnitudes and directions.
     in_features : int, optional
         The number of inputs, if `groups` does not determine it.
     init_scale : float
@@ -114,9 +114,8 @@ class GroupedDiagonalLinear(nn.Module):
             self.power.to(device)
         self.in_features, self.out_features = in_features, whole(out_features, "out_features")
         self.init_scale = positive(init_scale, "init_scale")
-        shapes = (self.out_features, self.groups.n_groups), (self.out_features, in_features)
-        self.magnitude = nn.Parameter(torch.empty(*shapes[0], device=device, dtype=dtype))
-        self.direction = nn.Parameter(torch.empty(*shapes[1], device=device, dtype=dtype))
+        for name, size in (("magnitude", self.groups.n_groups), ("direction", in_features)):
+            setattr(self, name, nn.Parameter(torch.empty(self.out_features, size, device=device, dtype=dtype)))
         self.reset_parameters()
 
     def reset_parameters(self) -> None:

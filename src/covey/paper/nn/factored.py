@@ -38,7 +38,7 @@ class FactoredWeight(nn.Module):
     with equality if all factors have the same size: weight decay on the factors is a group penalty on the weight,
     the group lasso for D = 2 and a quasi-norm for D > 2 (Kolb, Frost, Bischl and Rügamer, "Differentiable Sparsity via
     D-Gating", 2025, arXiv 2509.23898). Without decay, gradient descent prefers few groups by itself, because a group
-    grows in proportion to its own size.
+    grows in proportion to its size.
 
     Parameters
     ----------
@@ -116,13 +116,13 @@ class FactoredWeight(nn.Module):
 
 
 class _FactoredLayer(nn.Module):
-    """Base of the four layers: a factored weight, an optional bias, and the conversion to a plain layer."""
+    """A factored weight and an optional bias, started like a plain layer."""
 
     factored: FactoredWeight
     bias: nn.Parameter | None
 
-    def _set(
-        self, plain: nn.Linear | nn.Conv2d, channel_groups: Any, init_scale: float, gates: int, power: int
+    def _start(
+        self, plain: nn.Module, *, gates: int = 1, power: int = 1, channel_groups: Any = None, init_scale: float = 1.0
     ) -> None:
         first = plain.weight.detach() * positive(init_scale, "init_scale")
         # a power starts as in the group-sparsity paper, gates as in the D-gating paper
@@ -154,7 +154,34 @@ class _FactoredLayer(nn.Module):
         return f"channel_groups={self.channel_groups.n_groups}, factors={self.factored.factors}"
 
 
-class GroupedPowerLinear(_FactoredLayer):
+class _FactoredLinear(_FactoredLayer):
+    def __init__(
+        self, sizes: tuple[int, int], bias: bool = True, device: Any = None, dtype: Any = None, **options: Any
+    ) -> None:
+        super().__init__()
+        self._start(nn.Linear(*sizes, bias, device, dtype), **options)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Map the last axis."""
+        return F.linear(x, self.weight, self.bias)
+
+
+class _FactoredConv2d(_FactoredLayer):
+    def __init__(
+        self, sizes: Any, stride: Any = 1, padding: Any = 0, bias: bool = True, device: Any = None, dtype: Any = None,
+        **options: Any,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        plain = nn.Conv2d(*sizes, stride, padding, bias=bias, device=device, dtype=dtype)
+        self.stride, self.padding = plain.stride, plain.padding
+        self._start(plain, **options)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Convolve images (n, channels, height, width)."""
+        return F.conv2d(x, self.weight, self.bias, self.stride, self.padding)
+
+
+class GroupedPowerLinear(_FactoredLinear):
     r"""A linear layer with ``w_l = u_l^N v_l`` in each group of output units: powerpropagation, by groups.
 
     Powerpropagation (Schwarz and others, 2021) raises every weight to a power, so that large weights learn faster than
@@ -170,8 +197,7 @@ class GroupedPowerLinear(_FactoredLayer):
     init_scale : float
         The start, relative to `torch.nn.Linear`. 1 is powerpropagation's; smaller values prune more and take longer.
         Directions start at unit norm.
-    bias : bool
-    device, dtype
+    bias, device, dtype
         As in `torch.nn.Linear`.
 
     Examples
@@ -181,28 +207,11 @@ class GroupedPowerLinear(_FactoredLayer):
     (torch.Size([3, 6]), torch.Size([3]))
     """
 
-    def __init__(
-        self,
-        in_features: int,
-        out_features: int,
-        depth: int = 2,
-        *,
-        channel_groups: Any = None,
-        init_scale: float = 1.0,
-        bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__()
-        plain = nn.Linear(in_features, out_features, bias=bias, device=device, dtype=dtype)
-        self._set(plain, channel_groups, init_scale, 1, whole(depth, "depth", least=2))
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Map the last axis."""
-        return F.linear(x, self.weight, self.bias)
+    def __init__(self, in_features: int, out_features: int, depth: int = 2, **options: Any) -> None:
+        super().__init__((in_features, out_features), power=whole(depth, "depth", least=2), **options)
 
 
-class DGatedLinear(_FactoredLayer):
+class DGatedLinear(_FactoredLinear):
     """A linear layer with ``w_l = prod_k gamma_{l,k} omega_l`` in each group of output units.
 
     With `penalty` times a strength added to the loss, its minima are those of the loss plus that strength times
@@ -217,36 +226,8 @@ class DGatedLinear(_FactoredLayer):
         As in `GroupedPowerLinear`.
     """
 
-    def __init__(
-        self,
-        in_features: int,
-        out_features: int,
-        factors: int = 2,
-        *,
-        channel_groups: Any = None,
-        init_scale: float = 1.0,
-        bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__()
-        plain = nn.Linear(in_features, out_features, bias=bias, device=device, dtype=dtype)
-        self._set(plain, channel_groups, init_scale, whole(factors, "factors", least=2) - 1, 1)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Map the last axis."""
-        return F.linear(x, self.weight, self.bias)
-
-
-class _FactoredConv2d(_FactoredLayer):
-    def __init__(self, plain: nn.Conv2d, channel_groups: Any, init_scale: float, gates: int, power: int) -> None:
-        super().__init__()
-        self.stride, self.padding = plain.stride, plain.padding
-        self._set(plain, channel_groups, init_scale, gates, power)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Convolve images (n, channels, height, width)."""
-        return F.conv2d(x, self.weight, self.bias, self.stride, self.padding)
+    def __init__(self, in_features: int, out_features: int, factors: int = 2, **options: Any) -> None:
+        super().__init__((in_features, out_features), gates=whole(factors, "factors", least=2) - 1, **options)
 
 
 class GroupedPowerConv2d(_FactoredConv2d):
@@ -272,25 +253,8 @@ class GroupedPowerConv2d(_FactoredConv2d):
     (torch.Size([2, 8, 24, 24]), torch.Size([8]))
     """
 
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: int | tuple[int, int],
-        depth: int = 2,
-        *,
-        channel_groups: Any = None,
-        init_scale: float = 1.0,
-        stride: int | tuple[int, int] = 1,
-        padding: int | tuple[int, int] = 0,
-        bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        plain = nn.Conv2d(
-            in_channels, out_channels, kernel_size, stride, padding, bias=bias, device=device, dtype=dtype
-        )
-        super().__init__(plain, channel_groups, init_scale, 1, whole(depth, "depth", least=2))
+    def __init__(self, in_channels: int, out_channels: int, kernel_size: Any, depth: int = 2, **options: Any) -> None:
+        super().__init__((in_channels, out_channels, kernel_size), power=whole(depth, "depth", least=2), **options)
 
 
 class DGatedConv2d(_FactoredConv2d):
@@ -308,25 +272,10 @@ class DGatedConv2d(_FactoredConv2d):
         As in `GroupedPowerConv2d`.
     """
 
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: int | tuple[int, int],
-        factors: int = 2,
-        *,
-        channel_groups: Any = None,
-        init_scale: float = 1.0,
-        stride: int | tuple[int, int] = 1,
-        padding: int | tuple[int, int] = 0,
-        bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        plain = nn.Conv2d(
-            in_channels, out_channels, kernel_size, stride, padding, bias=bias, device=device, dtype=dtype
+    def __init__(self, in_channels: int, out_channels: int, kernel_size: Any, factors: int = 2, **options: Any) -> None:
+        super().__init__(
+            (in_channels, out_channels, kernel_size), gates=whole(factors, "factors", least=2) - 1, **options
         )
-        super().__init__(plain, channel_groups, init_scale, whole(factors, "factors", least=2) - 1, 1)
 
 
 def factor_penalty(model: nn.Module) -> torch.Tensor:

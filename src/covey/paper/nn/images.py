@@ -15,13 +15,9 @@ MARGIN = (MODEL_SIZE - IMAGE_SIZE) // 2
 
 
 def as_images(images: Any, device: Any = None) -> torch.Tensor:
-    """Images as a tensor (n, 1, 28, 28) on the device: bytes stay bytes, other numbers become float32 in 0 to 1.
+    """Images as a tensor (n, 1, 28, 28) on the device: bytes stay bytes, numbers from 0 to 1 become float32.
 
-    Parameters
-    ----------
-    images : array or tensor of shape (n, 28, 28), (n, 1, 28, 28), or the same with 32
-        Bytes (0 to 255) or numbers from 0 to 1. Images of 32 x 32 are cropped to the inner 28 x 28.
-    device : torch.device, optional
+    Images of 32 x 32 are cropped to the inner 28 x 28.
     """
     tensor = images if isinstance(images, torch.Tensor) else torch.from_numpy(np.array(images))
     if tensor.ndim == 3:

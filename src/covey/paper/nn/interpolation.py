@@ -17,7 +17,7 @@ BATCH = 1000
 
 @torch.no_grad()
 def encode_all(model: Autoencoder, images: torch.Tensor) -> torch.Tensor:
-    """The codes of images made by `as_images`, in batches; float32 on their device."""
+    """The codes of images from `as_images`, in batches; float32 on their device."""
     return torch.cat([model.encode(prepare(part)) for part in images.split(BATCH)])
 
 
@@ -33,7 +33,7 @@ def interpolate(model: Autoencoder, first: Any, second: Any, steps: int = 9) -> 
     Parameters
     ----------
     model : Autoencoder
-        Used unchanged, on its own device.
+        Used unchanged, where it is.
     first, second : arrays of shape (n, 28, 28)
         The ends, in equal numbers.
     steps : int
@@ -51,15 +51,11 @@ def interpolate(model: Autoencoder, first: Any, second: Any, steps: int = 9) -> 
         raise ValueError(f"There must be the same number of images at both ends, not {len(a)} and {len(b)}.")
     was_training = model.training
     model.eval()
-    codes = _line(encode_all(model, a), encode_all(model, b), steps)
+    t = torch.linspace(0, 1, steps, device=place)[None, :, None]
+    codes = (1 - t) * encode_all(model, a)[:, None] + t * encode_all(model, b)[:, None]
     images = decode_all(model, codes.flatten(0, 1)).reshape(len(a), steps, *a.shape[-2:])
     model.train(was_training)
     return images.cpu()
-
-
-def _line(a: torch.Tensor, b: torch.Tensor, steps: int) -> torch.Tensor:
-    t = torch.linspace(0, 1, steps, device=a.device)[None, :, None]
-    return (1 - t) * a[:, None] + t * b[:, None]
 
 
 def random_pairs(n_images: int, n_pairs: int, seed: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
@@ -76,25 +72,16 @@ def distance_to_nearest(images: torch.Tensor, references: torch.Tensor) -> torch
     least = torch.full((len(a),), torch.inf, device=a.device)
     for part in references.split(10_000):
         b = part.flatten(1).to(torch.float32) / (255 if part.dtype == torch.uint8 else 1)
-        least = torch.minimum(least, _squared_distances(a, b).min(dim=1).values)
+        squares = a.square().sum(1)[:, None] + b.square().sum(1)[None] - 2 * a @ b.T
+        least = torch.minimum(least, squares.min(dim=1).values)
     return least.clamp_min(0).sqrt()
-
-
-def _squared_distances(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    return a.square().sum(1)[:, None] + b.square().sum(1)[None] - 2 * a @ b.T
 
 
 def midpoint_ratio(path: torch.Tensor, references: torch.Tensor) -> float:
     """How much further the middle of a path is from the data than its ends; 1 means equally far.
 
-    The mean distance of the middle images to their nearest training images, divided by that of the decoded ends.
-
-    Parameters
-    ----------
-    path : tensor of shape (n, steps, 28, 28)
-        The result of `interpolate`, with an odd number of steps.
-    references : tensor of shape (m, 1, 28, 28)
-        Training images.
+    The mean distance of the middle images of a path from `interpolate`, with an odd number of steps, to their nearest
+    training images, divided by that of the decoded ends.
     """
     middle = path[:, path.shape[1] // 2]
     ends = torch.cat([path[:, 0], path[:, -1]])

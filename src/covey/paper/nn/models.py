@@ -19,7 +19,8 @@ __all__ = ["AE", "GAE", "IRMAE", "MODELS", "VAE", "Autoencoder", "build", "rebui
 class Autoencoder(nn.Module):
     """Encoder, linear layers in latent space (or none), decoder; trained on the mean squared error.
 
-    Subclasses define the latent layers and the loss. `settings` suffices to rebuild the model.
+    Subclasses define the latent layers and the loss. `title` is the name in tables and figures, as in the paper;
+    `settings`, the name of the class and its arguments, suffices to rebuild the model.
     """
 
     encoder: Encoder
@@ -29,19 +30,11 @@ class Autoencoder(nn.Module):
     def __init__(self, latent: int = 512, *, width: int = 32, groups: int = 1, codes: int | None = None) -> None:
         super().__init__()
         self.latent, self.width, self.groups = latent, width, groups
+        self.title = type(self).__name__
+        self.settings: dict[str, Any] = {"model": self.title, "latent": latent, "width": width}
         self.encoder = Encoder(latent if codes is None else codes, width, groups)
         self.stack = nn.Identity()
         self.decoder = Decoder(latent, width)
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """The class's name and its arguments."""
-        return {"model": type(self).__name__, "latent": self.latent, "width": self.width}
-
-    @property
-    def title(self) -> str:
-        """The name in tables and figures, as in the paper."""
-        return type(self).__name__
 
     def encode(self, x: torch.Tensor) -> torch.Tensor:
         """Images (n, 1, 32, 32) in 0 to 1 to codes (n, latent), after the linear layers."""
@@ -88,11 +81,7 @@ class VAE(Autoencoder):
     def __init__(self, latent: int = 512, *, width: int = 32, beta: float = 0.1) -> None:
         super().__init__(latent, width=width, codes=2 * latent)
         self.beta = beta
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """The class's name and its arguments."""
-        return {**super().settings, "beta": self.beta}
+        self.settings["beta"] = beta
 
     def encode(self, x: torch.Tensor) -> torch.Tensor:
         """The means of the codes."""
@@ -134,22 +123,13 @@ class GAE(Autoencoder):
 
     def __init__(self, latent: int = 512, groups: int = 4, *, layers: int = 3, width: int = 32) -> None:
         super().__init__(latent, width=width, groups=groups)
+        self.title = f"GAE{groups}"
         self.stack = GroupedLinearStack(latent, groups, layers)
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """The class's name and its arguments."""
-        stack: Any = self.stack
-        return {**super().settings, "groups": self.groups, "layers": stack.layers}
-
-    @property
-    def title(self) -> str:
-        """The name in tables and figures, as in the paper."""
-        return f"GAE{self.groups}"
+        self.settings |= {"groups": groups, "layers": layers}
 
 
 class IRMAE(GAE):
-    """The implicit rank-minimising autoencoder: linear layers on the whole latent space.
+    """The implicit rank-minimising autoencoder: linear layers on the entire latent space.
 
     Examples
     --------
@@ -159,16 +139,8 @@ class IRMAE(GAE):
 
     def __init__(self, latent: int = 512, *, layers: int = 3, width: int = 32) -> None:
         super().__init__(latent, 1, layers=layers, width=width)
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """The class's name and its arguments."""
-        return {name: value for name, value in super().settings.items() if name != "groups"}
-
-    @property
-    def title(self) -> str:
-        """The name in tables and figures, as in the paper."""
-        return "IRMAE"
+        self.title = "IRMAE"
+        del self.settings["groups"]
 
 
 # In the order of the paper's figure.

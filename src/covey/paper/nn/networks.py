@@ -17,16 +17,8 @@ class Encoder(nn.Module):
     """Four convolutions, from 32 x 32 down to 2 x 2, and a fifth that maps the 2 x 2 to the codes.
 
     The fifth is often written as a linear layer on the flattened map. As a convolution it can be grouped: each of
-    `groups` groups of codes then sees only its own group of channels.
-
-    Parameters
-    ----------
-    codes : int
-        Channels out.
-    width : int
-        Channels of the first convolution; each convolution doubles them.
-    groups : int
-        Groups of the last convolution; must divide its channels on both sides.
+    `groups` groups of codes then depends on one group of channels only. The first convolution has `width` channels, and
+    each of the next three twice as many.
     """
 
     def __init__(self, codes: int, width: int = 32, groups: int = 1) -> None:

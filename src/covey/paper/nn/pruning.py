@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import nn
@@ -29,22 +30,14 @@ __all__ = [
 KERNEL = 5
 MAP = 16  # 28 x 28 after two convolutions of kernel 5 and two poolings is 4 x 4
 CLASSES = 10
+LAYERS: dict[str, Any] = {"power": (GroupedPowerConv2d, GroupedPowerLinear), "gates": (DGatedConv2d, DGatedLinear)}
 
 
 class ChannelNet(nn.Module):
     """Two convolutions of kernel 5 with pooling, a hidden layer, ten outputs; images of 28 x 28.
 
-    Parameters
-    ----------
-    widths : three ints
-        Channels of the two convolutions and hidden units.
-    kind : {"plain", "power", "gates"}
-        Plain layers, `GroupedPowerConv2d` and `GroupedPowerLinear`, or `DGatedConv2d` and `DGatedLinear`. The output
-        layer is plain.
-    depth : int
-        The power N of ``"power"``, or the number of factors D of ``"gates"``.
-    init_scale : float
-        The start of the grouped layers, relative to torch's.
+    `kind` is "plain", "power" (with N = `depth`) or "gates" (with D = `depth` factors); the output layer is plain.
+    `init_scale` is the start of the grouped layers, relative to torch's.
     """
 
     def __init__(
@@ -55,23 +48,17 @@ class ChannelNet(nn.Module):
         if len(self.widths) != 3:
             raise ValueError(f"widths must be three numbers (two convolutions, one hidden layer), not {widths!r}.")
         a, b, c = self.widths
-        self.first: nn.Module
-        self.second: nn.Module
-        self.hidden: nn.Module
-        if kind == "plain":
-            self.first = nn.Conv2d(1, a, KERNEL, bias=False)
-            self.second = nn.Conv2d(a, b, KERNEL, bias=False)
-            self.hidden = nn.Linear(MAP * b, c, bias=False)
-        elif kind == "power":
-            self.first = GroupedPowerConv2d(1, a, KERNEL, depth, init_scale=init_scale, bias=False)
-            self.second = GroupedPowerConv2d(a, b, KERNEL, depth, init_scale=init_scale, bias=False)
-            self.hidden = GroupedPowerLinear(MAP * b, c, depth, init_scale=init_scale, bias=False)
-        elif kind == "gates":
-            self.first = DGatedConv2d(1, a, KERNEL, depth, init_scale=init_scale, bias=False)
-            self.second = DGatedConv2d(a, b, KERNEL, depth, init_scale=init_scale, bias=False)
-            self.hidden = DGatedLinear(MAP * b, c, depth, init_scale=init_scale, bias=False)
-        else:
+        conv: Any = nn.Conv2d
+        linear: Any = nn.Linear
+        options: dict[str, Any] = {}
+        if kind in ("power", "gates"):
+            conv, linear = LAYERS[kind]
+            options = {("depth" if kind == "power" else "factors"): depth, "init_scale": init_scale}
+        elif kind != "plain":
             raise ValueError(f"kind must be 'plain', 'power' or 'gates', not {kind!r}.")
+        self.first: nn.Module = conv(1, a, KERNEL, bias=False, **options)
+        self.second: nn.Module = conv(a, b, KERNEL, bias=False, **options)
+        self.hidden: nn.Module = linear(MAP * b, c, bias=False, **options)
         self.output = nn.Linear(c, CLASSES)
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
@@ -112,13 +99,11 @@ def channel_scores(net: ChannelNet) -> list[torch.Tensor]:
     tiny = torch.finfo(net.output.weight.dtype).tiny
     first, second, hidden, output = ((w / w.abs().max().clamp_min(tiny)).square() for w in net.weights())
     second, hidden = second.sum((2, 3)), hidden.reshape(len(hidden), -1, MAP).sum(2)
-    reach = [first.sum((1, 2, 3))]
-    reach += [second @ reach[0]]
-    reach += [hidden @ reach[1]]
-    read = [output.sum(0)]
-    read = [read[0] @ hidden, *read]
-    read = [read[0] @ second, *read]
-    scores = [(a * b).sqrt() for a, b in zip(reach, read, strict=True)]
+    a = first.sum((1, 2, 3))
+    b = second @ a
+    z = output.sum(0)
+    y = z @ hidden
+    scores = [(a * (y @ second)).sqrt(), (b * y).sqrt(), (hidden @ b * z).sqrt()]
     return [score / score.max().clamp_min(tiny) for score in scores]
 
 
@@ -133,11 +118,8 @@ def take_out(net: ChannelNet, kept: Sequence[torch.Tensor]) -> ChannelNet:
     first, second, hidden, output = net.weights()
     small = ChannelNet([int(mask.sum()) for mask in kept]).to(first.device, first.dtype)
     readers = hidden.reshape(len(hidden), -1, MAP)[c][:, b].flatten(1)
-    for layer, weight in zip(
-        (small.first, small.second, small.hidden, small.output),
-        (first[a], second[b][:, a], readers, output[:, c]),
-        strict=True,
-    ):
+    weights = first[a], second[b][:, a], readers, output[:, c]
+    for layer, weight in zip((*small.grouped(), small.output), weights, strict=True):
         layer.weight.copy_(weight)
     small.output.bias.copy_(net.output.bias)
     return small.eval()

@@ -22,16 +22,9 @@ DECIDED = 1e-7  # singular values below this share of the largest are round-off 
 
 @dataclass
 class StudyResults:
-    """The results of a study.
+    """The results of a study, by model and seed: `measures` by name, and `spectra`, largest singular value first.
 
-    Attributes
-    ----------
-    measures : dict
-        ``(model, seed)`` to measures by name.
-    spectra : dict
-        ``(model, seed)`` to singular values of the covariance of the codes, largest first.
-    grids : dict
-        Model to the pictures of its first seed, bytes (rows, steps, 28, 28).
+    `grids` has the pictures of the first seed of every model, bytes of shape (pairs, steps, 28, 28).
     """
 
     measures: dict[tuple[str, int], dict[str, float]] = field(default_factory=dict)

@@ -86,7 +86,7 @@ class GroupedLinearStack(nn.Module):
         return product
 
     def matrix(self) -> torch.Tensor:
-        """The whole map as one block-diagonal matrix ``M``, so that the output is ``x @ M.T``."""
+        """The map as one block-diagonal matrix ``M``, so that the output is ``x @ M.T``."""
         return torch.block_diag(*self.blocks().unbind(0))
 
     @torch.no_grad()

@@ -11,18 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from covey.paper.nn import latent
 from covey.paper.nn.checkpoint import load_model, read_checkpoint
 from covey.paper.nn.classifier import Classifier, train_classifier
 from covey.paper.nn.images import as_images
 from covey.paper.nn.interpolation import decode_all, encode_all, interpolate, midpoint_ratio, random_pairs
-from covey.paper.nn.latent import (
-    components,
-    effective_rank,
-    frechet_distance,
-    gaussian_samples,
-    probe_accuracy,
-    spectrum,
-)
 from covey.paper.nn.models import Autoencoder, build
 from covey.paper.nn.results import StudyResults
 from covey.paper.nn.training import CHECKPOINT, choose_device, train
@@ -38,16 +31,7 @@ GRID_ROWS = 6  # pairs of digits in the pictures
 
 @dataclass
 class Judge:
-    """The images, classifier and pairs with which every model is measured.
-
-    Attributes
-    ----------
-    train, test : tensor of shape (n, 1, 28, 28)
-    train_labels, test_labels : tensor
-    classifier : Classifier
-    pairs : int
-        Lines between random test digits.
-    """
+    """Images of shape (n, 1, 28, 28), labels, classifier and the number of lines with which every model is measured."""
 
     train: torch.Tensor
     train_labels: torch.Tensor
@@ -58,14 +42,9 @@ class Judge:
 
     @classmethod
     def of(
-        cls,
-        data: DigitImages,
-        *,
-        device: Any = "auto",
-        pairs: int = 1000,
-        epochs: int = 2,
+        cls, data: DigitImages, *, device: Any = "auto", pairs: int = 1000, epochs: int = 2,
         classifier: Classifier | None = None,
-    ) -> Judge:
+    ) -> Judge:  # fmt: skip
         """Copy the data to the device and, unless one is given, train a classifier for this many epochs."""
         place = choose_device(device)
         train_labels, test_labels = (
@@ -108,8 +87,8 @@ def measure(model: Autoencoder, judge: Judge) -> tuple[dict[str, float], torch.T
     codes, test_codes = encode_all(model, judge.train), encode_all(model, test)
     target = test.float() / judge._full
     out = {"reconstruction_error": float((decode_all(model, test_codes) - target).square().mean())}
-    values = spectrum(test_codes)
-    out["effective_rank"], out["components_99"] = effective_rank(values), float(components(values))
+    values = latent.spectrum(test_codes)
+    out["effective_rank"], out["components_99"] = latent.effective_rank(values), float(latent.components(values))
 
     first, second = (index.to(place) for index in random_pairs(len(test), judge.pairs))
     path = interpolate(model, test[first], test[second], STEPS).to(place)
@@ -119,10 +98,10 @@ def measure(model: Autoencoder, judge: Judge) -> tuple[dict[str, float], torch.T
     out["confidence_least"] = float(confidence.min(1).values.mean())
     out |= {f"confidence_{k}": float(c) for k, c in enumerate(confidence.mean(0))}
 
-    drawn = decode_all(model, gaussian_samples(codes, len(test)))
+    drawn = decode_all(model, latent.gaussian_samples(codes, len(test)))
     features = judge.classifier.features
-    out["frechet"] = frechet_distance(features(drawn), features(test))
-    out["probe_accuracy"] = probe_accuracy(codes, judge.train_labels, test_codes, judge.test_labels)
+    out["frechet"] = latent.frechet_distance(features(drawn), features(test))
+    out["probe_accuracy"] = latent.probe_accuracy(codes, judge.train_labels, test_codes, judge.test_labels)
     return out, values
 
 
@@ -145,40 +124,17 @@ def run_study(
     *,
     models: Iterable[str] = ("AE", "VAE", "GAE8", "GAE4", "IRMAE"),
     seeds: Iterable[int] = (0, 1, 2),
-    epochs: int = 10,
-    batch_size: int = 128,
-    learning_rate: float = 1e-3,
     device: Any = "auto",
-    amp: Any = "auto",
     judge: Judge | None = None,
     folder: Path | None = None,
-    progress: bool | None = None,
     options: dict[str, Any] | None = None,
-    told: Callable[[str], None] = lambda line: None,
+    report: Callable[[str], None] = lambda line: None,
+    **training: Any,
 ) -> StudyResults:
-    """Train each model from each seed and measure it.
+    """Train each model (a name for `build`, with `options`) from each seed, and measure it.
 
-    Parameters
-    ----------
-    data : DigitImages
-    models : iterable of str
-        Names for `build`.
-    seeds : iterable of int
-        Each determines the weights, the order of the images and the noise.
-    epochs, batch_size, learning_rate, device, amp, progress
-        As in `train`.
-    judge : Judge, optional
-        By default made from the data.
-    folder : path, optional
-        Where runs are stored, in ``MODEL-SEED/``; the same call resumes from there.
-    options : dict, optional
-        For the models, such as ``{"width": 8}``.
-    told : callable
-        Called with a line of text after each model.
-
-    Returns
-    -------
-    StudyResults
+    Training has the parameters of `train`; with a `folder`, runs are stored in ``MODEL-SEED/``, and the same call
+    resumes from there. `report` is called with a line of text after each model.
     """
     judge = Judge.of(data, device=device) if judge is None else judge
     results = StudyResults()
@@ -186,22 +142,12 @@ def run_study(
         for name in models:
             start = time.perf_counter()
             model = build(name, seed=seed, **(options or {}))
-            run = train(
-                model, data.train_images, epochs=epochs, batch_size=batch_size, learning_rate=learning_rate, seed=seed,
-                device=device, amp=amp, folder=None if folder is None else folder / f"{model.title}-{seed}",
-                progress=progress,
-            )  # fmt: skip
+            place = None if folder is None else folder / f"{model.title}-{seed}"
+            run = train(model, data.train_images, seed=seed, device=device, folder=place, **training)
             trained = time.perf_counter() - start
-            numbers, values = measure(run.model, judge)
-            numbers |= {
-                "latent_parameters": float(model.latent_parameter_count()),
-                "training_loss": run.history[-1]["loss"],
-                "epochs": float(len(run.history)),
-                "training_seconds": round(trained, 2),
-                "seconds": round(time.perf_counter() - start, 2),
-            }
-            results.add(model.title, seed, numbers, values.numpy(), grid(run.model, judge))
-            told(
+            numbers = _add(results, run.model, seed, run.history, judge)
+            numbers |= {"training_seconds": round(trained, 2), "seconds": round(time.perf_counter() - start, 2)}
+            report(
                 f"{model.title} seed {seed}: error {numbers['reconstruction_error']:.5f}, "
                 f"effective rank {numbers['effective_rank']:.1f}, midpoint ratio {numbers['midpoint_ratio']:.3f}, "
                 f"{numbers['seconds']:.1f} s"
@@ -209,7 +155,7 @@ def run_study(
     return results
 
 
-def measure_folder(folder: Path, judge: Judge, told: Callable[[str], None] = lambda line: None) -> StudyResults:
+def measure_folder(folder: Path, judge: Judge, report: Callable[[str], None] = lambda line: None) -> StudyResults:
     """Measure every checkpoint ``*/checkpoint.pt`` of a folder again, from its saved weights."""
     files = sorted(Path(folder).glob(f"*/{CHECKPOINT}"))
     if not files:
@@ -218,12 +164,17 @@ def measure_folder(folder: Path, judge: Judge, told: Callable[[str], None] = lam
     for file in files:
         saved = read_checkpoint(file)
         model = load_model(file).to(judge.test.device)
-        numbers, values = measure(model, judge)
-        numbers |= {
-            "latent_parameters": float(model.latent_parameter_count()),
-            "training_loss": saved["history"][-1]["loss"],
-            "epochs": float(saved["epoch"]),
-        }
-        results.add(model.title, saved["run"]["seed"], numbers, values.numpy(), grid(model, judge))
-        told(f"{file}: {model.title}, seed {saved['run']['seed']}, {saved['epoch']} epochs")
+        _add(results, model, saved["run"]["seed"], saved["history"], judge)
+        report(f"{file}: {model.title}, seed {saved['run']['seed']}, {saved['epoch']} epochs")
     return results
+
+
+def _add(
+    results: StudyResults, model: Autoencoder, seed: int, history: list[dict[str, Any]], judge: Judge
+) -> dict[str, float]:
+    """Measure a trained model, and add the numbers, singular values and pictures to the results."""
+    numbers, values = measure(model, judge)
+    numbers["latent_parameters"] = float(model.latent_parameter_count())
+    numbers |= {"training_loss": history[-1]["loss"], "epochs": float(len(history))}
+    results.add(model.title, seed, numbers, values.numpy(), grid(model, judge))
+    return numbers

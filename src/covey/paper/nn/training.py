@@ -8,6 +8,7 @@ import io
 import math
 import os
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -21,10 +22,12 @@ from covey.paper.nn.models import Autoencoder
 from covey.paper.nn.progress import Progress
 from covey.validation import positive, whole
 
-__all__ = ["CHECKPOINT", "LOG", "TrainingResult", "choose_device", "train"]
+__all__ = ["CHECKPOINT", "LOG", "TrainingResult", "choose_device", "shuffled_batches", "train"]
 
 CHECKPOINT, LOG = "checkpoint.pt", "log.csv"
 VALIDATION_BATCH = 1000
+# What changes from epoch to epoch, besides the weights and the state of the optimiser.
+PROGRESS = ("epoch", "status", "history", "best_epoch", "best_model")
 
 
 @dataclass
@@ -94,10 +97,6 @@ def train(
         interruption. `epochs` may be larger than before; everything else must be the same.
     progress : bool, optional
         Show a line with the loss and the time left; by default only on a terminal.
-
-    Returns
-    -------
-    TrainingResult
     """
     epochs, batch_size = whole(epochs, "epochs"), whole(batch_size, "batch_size")
     if patience is not None:
@@ -148,6 +147,13 @@ def choose_device(device: str | torch.device = "auto") -> torch.device:
     return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
 
 
+def shuffled_batches(n: int, batch_size: int, epochs: int, seed: int, device: torch.device) -> Iterator[torch.Tensor]:
+    """The positions of the images of every batch, in a new order each epoch; a seed fixes all of them."""
+    generator = torch.Generator().manual_seed(seed)
+    for _ in range(whole(epochs, "epochs")):
+        yield from torch.randperm(n, generator=generator).to(device).split(batch_size)
+
+
 @dataclass
 class _Run:
     """The state of a training run between two epochs, all of which is saved in the checkpoint."""
@@ -187,7 +193,7 @@ class _Run:
             self.scaler.step(self.optimizer)
             self.scaler.update()
             total += loss.detach() * len(chosen)
-            line.advance(self.epoch + 1, float(loss.detach()) if line.wants_loss() else None)
+            line.advance(self.epoch + 1, float(loss.detach()) if line.due else None)
         self.epoch += 1
         row: dict[str, Any] = {"epoch": self.epoch, "loss": float(total) / len(data)}
         row["validation_loss"] = None if held_out is None else self.validate(held_out)
@@ -223,17 +229,9 @@ class _Run:
         if self.file is None:
             return
         write_checkpoint(
-            self.file,
-            self.model,
-            run=self.settings,
-            optimizer=self.optimizer.state_dict(),
-            scaler=self.scaler.state_dict(),
-            epoch=self.epoch,
-            status=self.status,
-            history=self.history,
-            best_epoch=self.best_epoch,
-            best_model=self.best_model,
-        )
+            self.file, self.model, run=self.settings, optimizer=self.optimizer.state_dict(),
+            scaler=self.scaler.state_dict(), **{name: getattr(self, name) for name in PROGRESS},
+        )  # fmt: skip
         text = io.StringIO()
         table = csv.DictWriter(text, ["epoch", "loss", "validation_loss", "seconds"], lineterminator="\n")
         table.writeheader()
@@ -249,8 +247,8 @@ class _Run:
         self.model.load_state_dict(saved["model"])
         self.optimizer.load_state_dict(saved["optimizer"])
         self.scaler.load_state_dict(saved["scaler"])
-        self.epoch, self.status, self.history = saved["epoch"], saved["status"], saved["history"]
-        self.best_epoch, self.best_model = saved["best_epoch"], saved["best_model"]
+        for name in PROGRESS:
+            setattr(self, name, saved[name])
 
 
 def _adam(model: Autoencoder, learning_rate: float) -> torch.optim.Optimizer:

@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from covey.designs import Design
 from covey.groups import Groups
 from covey.paper.theory.blocks import column_norms, correlate, fitted, read_design
 from covey.paper.theory.bounds import Bounds, bounds
@@ -131,12 +130,8 @@ def check_assumptions(
     algorithm : 1 or 2
     init_scale, step_size, direction_step : float, optional
         The settings to check, in the given units of X and y, as for `covey.paper.dynamics.normalized_descent`,
-        `covey.Network.paper`, and any network with ``standardize=False``. `step_size` defaults to the largest allowed;
-        `direction_step` is checked if given.
-
-    Returns
-    -------
-    AssumptionReport
+        `covey.paper.NetworkRegressor.paper`, and any network with ``standardize=False``. `step_size` defaults to the
+        largest allowed; `direction_step` is checked if given.
 
     Examples
     --------
@@ -152,8 +147,7 @@ def check_assumptions(
     X, groups = read_design(X, groups)
     n = X.shape[0]
     response = as_response(y, n)
-    if not isinstance(X, Design):
-        check_scale(response, "y")
+    check_scale(response, "y")
     w, sigma_found, estimated = _truth(X, response, groups, coef)
     if not np.any(w):
         raise ValueError(
@@ -167,26 +161,19 @@ def check_assumptions(
     if sigma is None and epsilon is None:
         raise ValueError("The data are fitted exactly, so sigma cannot be estimated: give epsilon= or sigma=.")
     limits = bounds(
-        np.sqrt(groups.norms(w)),
-        n=n,
-        p=groups.n_columns,
-        L=groups.n_groups,
-        sigma=sigma,
-        epsilon=epsilon,
-        noise=float(np.abs(leftover).max()),
-        group_noise=float(groups.norms(leftover).max()),
-        init_scale=init_scale,
-        step_size=step_size,
-        group_size=int(groups.sizes.max()),
-    )
+        np.sqrt(groups.norms(w)), n=n, p=groups.n_columns, L=groups.n_groups, sigma=sigma, epsilon=epsilon,
+        noise=float(np.abs(leftover).max()), group_noise=float(groups.norms(leftover).max()),
+        init_scale=init_scale, step_size=step_size, group_size=int(groups.sizes.max()),
+    )  # fmt: skip
     found = coherence(X, groups)
-    conditions = _design_conditions(X, groups, found, limits, algorithm)
-    conditions += _signal_conditions(limits)
-    conditions += _setting_conditions(limits, algorithm, direction_step)
+    conditions = _design_conditions(X, groups, found, limits, algorithm) + _setting_conditions(limits)
+    if algorithm == 2 and direction_step is not None:
+        conditions += _direction_conditions(limits, direction_step)
     return AssumptionReport(tuple(conditions), found, limits, estimated)
 
 
 def _truth(X: Any, y: Any, groups: Groups, coef: ArrayLike | None) -> tuple[Any, float, bool]:
+    """Coefficients, noise level, and whether both come from a pilot fit."""
     if coef is None:
         fit = pilot_fit(X, y, groups)
         return fit.coef, fit.sigma, True
@@ -204,147 +191,89 @@ def _times(measured: float, required: float) -> str:
 
 
 def _design_conditions(X: Any, groups: Groups, found: Coherence, b: Bounds, algorithm: int) -> list[Condition]:
-    theorem = f"convergence-alg-{algorithm}"
-    largest = int(groups.sizes.max())
+    theorem, largest = f"convergence-alg-{algorithm}", int(groups.sizes.max())
     zero = np.flatnonzero(column_norms(X) == 0)
-    culprit = f" Group {found.worst_group!r} is the worst."
     pair = found.worst_pair
-    culprit_pair = f" Groups {pair[0]!r} and {pair[1]!r} are the worst pair." if pair is not None else ""
+    culprits = f" Groups {pair[0]!r} and {pair[1]!r} are the worst pair." if pair is not None else ""
     need_in, need_out = b.delta_in(algorithm), b.delta_out(algorithm)
     return [
         Condition(
-            "rows per column of a group",
-            "Assumption 1",
-            b.n / largest,
-            ">=",
-            1.0,
+            "rows per column of a group", "Assumption 1", b.n / largest, ">=", 1.0,
             f"A group has {largest} columns and there are {b.n} rows: its Gram is singular and delta_in is at least 1. "
             "Split the group or reduce it to its leading principal components.",
         ),
         Condition(
-            "columns of zeros",
-            "Assumption 1",
-            float(zero.size),
-            "<=",
-            0.0,
+            "columns of zeros", "Assumption 1", float(zero.size), "<=", 0.0,
             f"{name_columns(zero, groups.columns)} hold only zeros (constant before centring, perhaps): they carry no "
-            "information and force delta_in to at least 1. Drop them."
-            if zero.size
-            else "",
+            "information and force delta_in to at least 1. Drop them." if zero.size else "",
         ),
         Condition(
-            "delta_in",
-            theorem,
-            found.delta_in,
-            "<=",
-            need_in,
+            "delta_in", theorem, found.delta_in, "<=", need_in,
             f"delta_in is {_times(found.delta_in, need_in)} the bound: the guarantee does not apply; prediction may "
             f"still be good. Columns within a group are correlated or unscaled; orthonormalising each group "
-            f"(standardize='group') makes it 0.{culprit}",
+            f"(standardize='group') makes it 0. Group {found.worst_group!r} is the worst.",
         ),
         Condition(
-            "delta_out",
-            theorem,
-            found.delta_out,
-            "<=",
-            need_out,
+            "delta_out", theorem, found.delta_out, "<=", need_out,
             f"delta_out is {_times(found.delta_out, need_out)} the bound: the guarantee does not apply; prediction may "
             f"still be good. Correlated groups can wake up in the wrong order; the estimator's backward elimination "
-            f"and factors address this.{culprit_pair}",
+            f"and factors address this.{culprits}",
         ),
-    ]
+    ]  # fmt: skip
 
 
-def _signal_conditions(b: Bounds) -> list[Condition]:
+def _setting_conditions(b: Bounds) -> list[Condition]:
+    theorem = "convergence-alg-1"
     return [
         Condition(
-            "strongest group above zeta",
-            "convergence-alg-1",
-            b.u_max**2,
-            ">=",
-            b.zeta_corrected,
+            "strongest group above zeta", theorem, b.u_max**2, ">=", b.zeta_corrected,
             "The promised radius exceeds every group: the theorem already holds at w = 0 and says nothing. It needs "
             "more rows or less noise; its constant 80 is far from sharp.",
         ),
         Condition(
-            "weakest group above zeta",
-            "convergence-alg-1",
-            b.u_min**2,
-            ">=",
-            b.zeta_corrected,
+            "weakest group above zeta", theorem, b.u_min**2, ">=", b.zeta_corrected,
             f"{b.s - b.n_recoverable} of {b.s} groups are weaker than zeta: the theorem promises only that they stay "
             "small, not that they are found.",
         ),
-    ]
-
-
-def _setting_conditions(b: Bounds, algorithm: int, direction_step: float | None) -> list[Condition]:
-    conditions = [
         Condition(
-            "init_scale",
-            "convergence-alg-1",
-            b.init_scale,
-            "<",
-            b.init_scale_max,
+            "init_scale", theorem, b.init_scale, "<", b.init_scale_max,
             f"Groups outside the support may reach the promised size too early. The theorem requires init_scale below "
             f"{b.init_scale_max:.2g}; in practice anything from 1e-8 to 1e-3 behaves the same.",
         ),
         Condition(
-            "step_size",
-            "convergence-alg-1",
-            b.step_size,
-            "<=",
-            b.step_size_max,
+            "step_size", theorem, b.step_size, "<=", b.step_size_max,
             f"Magnitudes may overshoot. Use step_size={b.step_size_max:.3g} or step_size='auto'.",
         ),
         Condition(
-            "window opens before it closes",
-            "convergence-alg-1",
-            b.T_lb_corrected,
-            "<=",
-            b.T_ub_corrected,
+            "window opens before it closes", theorem, b.T_lb_corrected, "<=", b.T_ub_corrected,
             f"The times [T_lb, T_ub] = [{b.T_lb_corrected:.4g}, {b.T_ub_corrected:.4g}] are empty at this init_scale: "
             "use a smaller one, which widens the window.",
         ),
-    ]
-    if algorithm == 2 and direction_step is not None:
-        advice = _direction_advice(b)
-        conditions += [
-            Condition(
-                "room for a direction step",
-                "convergence-alg-2",
-                b.direction_step_min,
-                "<=",
-                b.direction_step_lemma,
-                f"Strong groups need a small direction step, weak groups one that keeps up with step_size. {advice}",
-            ),
-            Condition(
-                "direction_step, theorem",
-                "convergence-alg-2",
-                direction_step,
-                "<=",
-                b.direction_step_theorem,
-                f"Directions may diverge after the switch. {advice}",
-            ),
-            Condition(
-                "direction_step, lemma",
-                "direction-bound",
-                direction_step,
-                "<=",
-                b.direction_step_lemma,
-                f"The theorem's own limit is too large if u_max > 1; its lemma needs "
-                f"{b.direction_step_lemma:.3g}. A few times beyond that, the iteration diverges. {advice}",
-            ),
-            Condition(
-                "direction_step, not too small",
-                "convergence-alg-2",
-                direction_step,
-                ">=",
-                b.direction_step_min,
-                f"Directions hardly move after the switch and keep their angle, so that errors stall. {advice}",
-            ),
-        ]
-    return conditions
+    ]  # fmt: skip
+
+
+def _direction_conditions(b: Bounds, eta: float) -> list[Condition]:
+    theorem, advice = "convergence-alg-2", _direction_advice(b)
+    least, most = b.direction_step_min, b.direction_step_lemma
+    return [
+        Condition(
+            "room for a direction step", theorem, least, "<=", most,
+            f"Strong groups need a small direction step, weak groups one that keeps up with step_size. {advice}",
+        ),
+        Condition(
+            "direction_step, theorem", theorem, eta, "<=", b.direction_step_theorem,
+            f"Directions may diverge after the switch. {advice}",
+        ),
+        Condition(
+            "direction_step, lemma", "direction-bound", eta, "<=", most,
+            f"The limit of the theorem is too large if u_max > 1; its lemma needs {most:.3g}. A few times beyond that, "
+            f"the iteration diverges. {advice}",
+        ),
+        Condition(
+            "direction_step, not too small", theorem, eta, ">=", least,
+            f"Directions hardly move after the switch and keep their angle, so that errors stall. {advice}",
+        ),
+    ]  # fmt: skip
 
 
 def _direction_advice(b: Bounds) -> str:

@@ -10,8 +10,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from covey.designs import Design
 from covey.groups import Groups
-from covey.paper.theory.blocks import Block, column_norms, cross, group_spans, read_design, take
+from covey.paper.theory.blocks import Span, column_norms, gram_blocks, read_design
 from covey.paper.theory.kernels import pair_norms, update_profile
 
 __all__ = ["Coherence", "coherence", "coherence_matrix", "group_deviations"]
@@ -31,7 +32,7 @@ class Coherence:
     delta_out : float
         max over pairs of groups of ``norm(X_l'X_m/n)``, spectral; 0 with a single group.
     inner, outer : ndarray, shape (n_groups,)
-        The profile: each group's own deviation, and its largest cross norm with another group.
+        The profile: each group's deviation, and its largest cross norm with another group.
     partner : ndarray of int, shape (n_groups,)
         The group that attains `outer`; -1 if there is none.
     groups : Groups
@@ -114,10 +115,6 @@ def coherence(X: Any, groups: Any = None, *, block_columns: int = BLOCK_COLUMNS)
     block_columns : int
         Columns per block; memory is about ``8 * block_columns**2`` bytes besides X.
 
-    Returns
-    -------
-    Coherence
-
     Notes
     -----
     A group with more columns than rows, or with a column of zeros, has delta_in of at least 1: its Gram is singular.
@@ -132,18 +129,12 @@ def coherence(X: Any, groups: Any = None, *, block_columns: int = BLOCK_COLUMNS)
     (0.0625, 0.25, (0, 1))
     """
     X, groups = read_design(X, groups)
-    n, L = X.shape[0], groups.n_groups
-    scale = _scale(X)
+    n, L, scale = X.shape[0], groups.n_groups, _scale(X)
     outer2, partner, inner = np.zeros(L), np.full(L, -1, dtype=np.intp), np.empty(L)
-    spans = group_spans(groups, block_columns)
-    for i, span in enumerate(spans):
-        rows = take(X, groups, *span, scale)
-        for j in range(i, len(spans)):
-            cols = rows if j == i else take(X, groups, *spans[j], scale)
-            C = cross(rows, cols, n)
-            if j == i:
-                inner[rows.first : rows.last] = group_deviations(C, rows.starts, scale)
-            _raise_profile(C, rows, cols, outer2, partner)
+    for rows, cols, C in gram_blocks(X, groups, scale, block_columns):
+        if rows is cols:
+            inner[rows.first : rows.last] = group_deviations(C, rows.starts, scale)
+        _raise_profile(C, rows, cols, outer2, partner)
     # if every pair is orthogonal the partner is arbitrary: take the first other group
     if L > 1:
         partner[partner < 0] = np.where(np.flatnonzero(partner < 0) == 0, 1, 0)
@@ -160,25 +151,19 @@ def coherence_matrix(X: Any, groups: Any = None, *, block_columns: int = BLOCK_C
     [[1.0, 0.0], [0.0, 0.5]]
     """
     X, groups = read_design(X, groups)
-    n, L = X.shape[0], groups.n_groups
     scale = _scale(X)
-    norms = np.empty((L, L))
-    spans = group_spans(groups, block_columns)
-    for i, span in enumerate(spans):
-        rows = take(X, groups, *span, scale)
-        for j in range(i, len(spans)):
-            cols = rows if j == i else take(X, groups, *spans[j], scale)
-            C = cross(rows, cols, n)
-            values = np.empty((rows.last - rows.first, cols.last - cols.first))
-            pair_norms(C, rows.starts, cols.starts, values)
-            for a, b in np.argwhere(values < 0):
-                values[a, b] = _norm_of_pair(C, rows, cols, a, b)
-            values = _rescale(values, scale)
-            norms[rows.first : rows.last, cols.first : cols.last] = values
-            norms[cols.first : cols.last, rows.first : rows.last] = values.T
-            if j == i:
-                own = np.arange(rows.first, rows.last)
-                norms[own, own] = group_deviations(C, rows.starts, scale)
+    norms = np.empty((groups.n_groups, groups.n_groups))
+    for rows, cols, C in gram_blocks(X, groups, scale, block_columns):
+        values = np.empty((rows.last - rows.first, cols.last - cols.first))
+        pair_norms(C, rows.starts, cols.starts, values)
+        for a, b in np.argwhere(values < 0):
+            values[a, b] = np.sqrt(max(np.linalg.eigvalsh(_gram_of_pair(C, rows, cols, a, b))[-1], 0.0))
+        values = _rescale(values, scale)
+        norms[rows.first : rows.last, cols.first : cols.last] = values
+        norms[cols.first : cols.last, rows.first : rows.last] = values.T
+        if rows is cols:
+            diagonal = np.arange(rows.first, rows.last)
+            norms[diagonal, diagonal] = group_deviations(C, rows.starts, scale)
     return norms
 
 
@@ -197,8 +182,9 @@ def group_deviations(C: NDArray[np.float64], starts: NDArray[np.intp], scale: fl
 
 
 def _raise_profile(
-    C: NDArray[np.float64], rows: Block, cols: Block, outer2: NDArray[np.float64], partner: NDArray[np.intp]
+    C: NDArray[np.float64], rows: Span, cols: Span, outer2: NDArray[np.float64], partner: NDArray[np.intp]
 ) -> None:
+    """Raise the largest squared cross norm of every group, and its partner, by the pairs of one block."""
     deferred = np.zeros((rows.last - rows.first, cols.last - cols.first))
     if update_profile(C, rows.starts, cols.starts, rows.first, cols.first, outer2, partner, deferred):
         # large pairs, most promising first: this raises the maximum fastest and rules out most of the rest
@@ -215,22 +201,18 @@ def _raise_profile(
             if np.sqrt(np.linalg.norm(gram @ gram)) * (1 + 1e-12) <= floor:
                 continue
             value = np.linalg.eigvalsh(gram)[-1]
-            for own, other in ((l, m), (m, l)):
-                if value > outer2[own]:
-                    outer2[own], partner[own] = value, other
+            for one, other in ((l, m), (m, l)):
+                if value > outer2[one]:
+                    outer2[one], partner[one] = value, other
 
 
-def _gram_of_pair(C: NDArray[np.float64], rows: Block, cols: Block, a: int, b: int) -> NDArray[np.float64]:
+def _gram_of_pair(C: NDArray[np.float64], rows: Span, cols: Span, a: int, b: int) -> NDArray[np.float64]:
     """The Gram of one pair's cross matrix on its smaller side: its eigenvalues are squared singular values."""
     pair = C[rows.starts[a] : rows.starts[a + 1], cols.starts[b] : cols.starts[b + 1]]
     return pair @ pair.T if pair.shape[0] <= pair.shape[1] else pair.T @ pair
 
 
-def _norm_of_pair(C: NDArray[np.float64], rows: Block, cols: Block, a: int, b: int) -> float:
-    return float(np.sqrt(max(np.linalg.eigvalsh(_gram_of_pair(C, rows, cols, a, b))[-1], 0.0)))
-
-
-def _scale(X: Any) -> float:
+def _scale(X: Design) -> float:
     """A power of two near the largest column norm: dividing by it is exact and prevents overflow of squares."""
     largest = float(column_norms(X).max())
     if largest == 0.0 or 2.0**-40 < largest < 2.0**40:

@@ -12,11 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from covey.groups import Groups
 from covey.paper.dynamics import Trajectory, gradient_flow, plain_descent
-from covey.validation import as_numbers, check_scale, listed, positive, whole
+from covey.validation import FloatArray, as_numbers, check_scale, listed, positive, whole
 
 __all__ = ["BalanceDrift", "balance", "balance_drift", "balance_increment", "drift_against_step"]
 
-FloatArray = NDArray[np.float64]
 
 # The most steps of a comparison, and the smallest fraction of a step.
 MOST_STEPS, SHORTEST = 1e6, 1e-3
@@ -30,8 +29,8 @@ def balance(u: ArrayLike, v: ArrayLike, groups: Groups, *, depth: int = 2) -> Fl
     >>> balance([2.0], [0.0, 1.0], Groups.from_sizes([2])).tolist()
     [1.0]
     """
-    u, depth = _magnitudes(u, groups), whole(depth, "depth")
-    return u**2 / depth - groups.norms(_directions(v, "v", groups)) ** 2
+    u, v = _read(u, "u", groups, by_group=True), _read(v, "v", groups, by_group=False)
+    return u**2 / whole(depth, "depth") - groups.norms(v) ** 2
 
 
 def balance_increment(u: ArrayLike, v: ArrayLike, g: ArrayLike, groups: Groups, step: float) -> FloatArray:
@@ -39,29 +38,22 @@ def balance_increment(u: ArrayLike, v: ArrayLike, g: ArrayLike, groups: Groups, 
 
     ``step^2 (2 u_l^2 (v_l'g_l)^2 - u_l^4 norm(g_l)^2)``: second order in the step, first order over a fixed time.
     """
-    u, v, g = _magnitudes(u, groups), _directions(v, "v", groups), _directions(g, "g", groups)
+    u = _read(u, "u", groups, by_group=True)
+    v, g = _read(v, "v", groups, by_group=False), _read(g, "g", groups, by_group=False)
     step = positive(step, "step")
     check_scale(np.array(step), "step")
     inner = np.add.reduceat(groups.to_contiguous(v * g), groups.starts[:-1], axis=-1)
     return step**2 * (2 * u**2 * inner**2 - u**4 * groups.norms(g) ** 2)
 
 
-def _magnitudes(u: Any, groups: Any) -> FloatArray:
-    """One number per group along the last axis."""
+def _read(values: Any, name: str, groups: Any, *, by_group: bool) -> FloatArray:
+    """One number per group, or per column, along the last axis."""
     if not isinstance(groups, Groups):
         raise ValueError(f"groups must be a covey.Groups, not a {type(groups).__name__}.")
-    array = as_numbers(u, "u")
-    if array.ndim == 0 or array.shape[-1] != groups.n_groups:
-        raise ValueError(f"u must have {groups.n_groups} entries, one per group, not shape {array.shape}.")
-    check_scale(array, "u")
-    return array
-
-
-def _directions(v: Any, name: str, groups: Groups) -> FloatArray:
-    """One number per column along the last axis."""
-    array = as_numbers(v, name)
-    if array.ndim == 0 or array.shape[-1] != groups.n_columns:
-        raise ValueError(f"{name} must have {groups.n_columns} entries, one per column, not shape {array.shape}.")
+    array = as_numbers(values, name)
+    size, unit = (groups.n_groups, "group") if by_group else (groups.n_columns, "column")
+    if array.ndim == 0 or array.shape[-1] != size:
+        raise ValueError(f"{name} must have {size} entries, one per {unit}, not shape {array.shape}.")
     check_scale(array, name)
     return array
 
@@ -128,16 +120,17 @@ def drift_against_step(
     >>> bool(1.8 < ratio < 2.2), bool(frame.relative[2] < 1e-5)
     (True, True)
     """
-    rows = []
+    runs = []
     total_time = positive(total_time, "total_time")
     for step in [positive(step, "every one of steps") for step in listed(steps, "steps")]:
         if not SHORTEST < total_time / step < MOST_STEPS:
             raise ValueError(f"A total_time of {total_time:g} in steps of {step:g} takes too many steps, or none.")
         n_steps = max(1, round(total_time / step))
         path = plain_descent(X, y, groups, init_scale=init_scale, step_size=step, start=start, n_steps=n_steps)
-        drift = balance_drift(path)
-        rows.append(("descent", float(step), drift.largest, drift.relative, float(path.loss[-1])))
+        runs.append(("descent", float(step), path))
     flow = gradient_flow(X, y, groups, init_scale=init_scale, t_end=total_time, start=start)
-    drift = balance_drift(flow)
-    rows.append(("flow", float("nan"), drift.largest, drift.relative, float(flow.loss[-1])))
-    return pd.DataFrame(rows, columns=["dynamics", "step", "largest", "relative", "final_loss"])
+    drifts = [
+        (name, step, (drift := balance_drift(path)).largest, drift.relative, float(path.loss[-1]))
+        for name, step, path in [*runs, ("flow", float("nan"), flow)]
+    ]
+    return pd.DataFrame(drifts, columns=["dynamics", "step", "largest", "relative", "final_loss"])

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
+from covey.validation import FloatArray
 
 __all__ = ["Field", "Monomial", "Polynomial", "bracket", "gradient"]
 
@@ -68,7 +67,7 @@ class Polynomial:
         """The variables that occur."""
         return {variable for monomial in self.terms for variable, _ in monomial}
 
-    def __call__(self, x: NDArray[np.float64]) -> float:
+    def __call__(self, x: FloatArray) -> float:
         total = 0.0
         for monomial, c in self.terms.items():
             value = float(c)

@@ -12,16 +12,17 @@ from dataclasses import dataclass
 import pandas as pd
 
 from covey.paper.theory.flow_times import FlowTimes
-from covey.paper.theory.quantities import as_frame, as_text
+from covey.paper.theory.power import PowerBounds, coherence_bound, largest_init_scale
+from covey.paper.theory.quantities import as_frame, as_text, quantity
 
-__all__ = ["Bounds", "corollary_epsilon", "largest_init_scale"]
+__all__ = ["Bounds", "corollary_epsilon"]
 
 
 @dataclass(frozen=True)
 class Bounds:
     """Conditions and guarantees of Theorems convergence-alg-1 and -2 and of Corollary subgaussian-noise.
 
-    Made by `bounds`. Attributes are the inputs, in the paper's letters; properties are the formulas.
+    The result of `bounds`. Attributes are the inputs, in the paper's letters; properties are the formulas.
 
     Attributes
     ----------
@@ -53,8 +54,6 @@ class Bounds:
     step_size: float
     group_size: int
 
-    # ------------------------------------------------------------------ the problem
-
     @property
     def u_max(self) -> float:
         """``max u*_l`` over the support."""
@@ -65,12 +64,18 @@ class Bounds:
         """``min u*_l`` over the support."""
         return min(self.u_star)
 
-    @property
+    @quantity("section gd-norm")
     def zeta(self) -> float:
         """``80 max(norm(X'xi/n, inf), epsilon)``."""
         return 80.0 * max(self.noise, self.epsilon)
 
     @property
+    def corrected(self) -> PowerBounds:
+        """The corrected theorems, for N = 2."""
+        norms = tuple(u * u for u in self.u_star)
+        return PowerBounds(2, norms, self.L, self.epsilon, self.group_noise, self.init_scale, self.step_size)
+
+    @quantity("noise by its norm in a group")
     def zeta_corrected(self) -> float:
         """``80 max(max_l norm(X_l'xi/n), epsilon)``: Euclidean norms by group.
 
@@ -78,19 +83,19 @@ class Bounds:
         correct bound is the norm of the group's part, up to ``sqrt(p_l)`` times as large; for groups of one column they
         agree.
         """
-        return 80.0 * max(self.group_noise, self.epsilon)
+        return self.corrected.zeta
 
     @property
     def n_recoverable(self) -> int:
         """Groups with ``u*_l^2 >= zeta_corrected``; the others are only guaranteed to stay small."""
-        return sum(u * u >= self.zeta_corrected for u in self.u_star)
+        return self.corrected.n_recoverable
 
-    @property
+    @quantity("corollary, statement")
     def epsilon_statement(self) -> float | None:
         """``2 sqrt(sigma^2 log(2p)/n)``: the corollary as stated."""
         return None if self.sigma is None else corollary_epsilon(self.sigma, self.n, self.p, "statement")
 
-    @property
+    @quantity("corollary, proof")
     def epsilon_proof(self) -> float | None:
         """``2 sqrt(2 sigma^2 log(2p)/n)``: the corollary's proof, with probability ``1 - 1/(8p^3)``."""
         return None if self.sigma is None else corollary_epsilon(self.sigma, self.n, self.p, "proof")
@@ -102,19 +107,17 @@ class Bounds:
             return None
         return max(0.0, 1.0 - 2 * self.p * math.exp(-self.n * self.epsilon**2 / (2 * self.sigma**2)))
 
-    # ------------------------------------------------------------------ conditions
-
-    @property
+    @quantity("convergence-alg-1")
     def init_scale_max(self) -> float:
         """``min((epsilon^4 ^ 1)/u_max^8, u_min^2/(80 L), epsilon/L)``; alpha must be smaller."""
         return largest_init_scale(self.epsilon, self.u_max, self.u_min, self.L)
 
-    @property
+    @quantity("convergence-alg-1")
     def step_size_max(self) -> float:
         """``gamma <= 1/(20 u_max^2)``."""
         return 1.0 / (20.0 * self.u_max**2)
 
-    @property
+    @quantity("convergence-alg-2, corrected")
     def step_size_max_alg_2(self) -> float:
         """``min(1/(20 u_max^2), 4 u_min^2/(9 u_max^4))``: leaves room for a direction step. Not in the paper.
 
@@ -123,60 +126,44 @@ class Bounds:
         """
         return min(self.step_size_max, 4.0 * self.u_min**2 / (9.0 * self.u_max**4))
 
-    @property
+    @quantity("convergence-alg-2")
     def direction_step_theorem(self) -> float:
         """``eta <= 4/(9 u_max^2)``: Theorem convergence-alg-2 as printed. Too large if u_max > 1."""
         return 4.0 / (9.0 * self.u_max**2)
 
-    @property
+    @quantity("direction-bound")
     def direction_step_lemma(self) -> float:
         """``eta <= 4/(9 u_max^4)``: required by Lemma direction-bound, on which the theorem rests."""
         return 4.0 / (9.0 * self.u_max**4)
 
-    @property
+    @quantity("convergence-alg-2, corrected")
     def direction_step_min(self) -> float:
         """``eta >= gamma/u_min^2``: below it, directions keep their angle at the switch. Not in the paper."""
         return self.step_size / self.u_min**2
 
     def delta_in(self, algorithm: int = 1) -> float:
         """``u_min^2/(120 u_max^2)``, times ``sqrt(zeta)/u_max`` for Algorithm 2."""
-        return self.u_min**2 / (120.0 * self.u_max**2) * self._tightening(algorithm)
+        return coherence_bound(self.u_min**2, self.u_max**2, self.zeta, algorithm)
 
     def delta_out(self, algorithm: int = 1) -> float:
         """`delta_in` divided by the number of non-zero groups."""
         return self.delta_in(algorithm) / self.s
 
-    def _tightening(self, algorithm: int) -> float:
-        if algorithm not in (1, 2):
-            raise ValueError(f"algorithm must be 1 or 2, not {algorithm!r}.")
-        return 1.0 if algorithm == 1 else math.sqrt(self.zeta) / self.u_max
-
-    # ------------------------------------------------------------------ times
-
-    @property
+    @quantity("convergence-alg-1")
     def T_lb(self) -> float:
         """The opening of the window, the same for both theorems.
 
         ``log(u_max^2/(2 alpha^2)) / (2 log(1 + gamma/2 m)) + floor(log2(u_max^2/zeta)) 5/(2 gamma m)`` with
         ``m = max(zeta, u_min^2)``; 0 if ``zeta >= u_max^2``, since the bound then holds from the start.
         """
-        return self._opening(self.zeta)
+        return self.corrected.opening(self.zeta)
 
-    @property
+    @quantity("with zeta_corrected")
     def T_lb_corrected(self) -> float:
         """`T_lb` with `zeta_corrected`."""
-        return self._opening(self.zeta_corrected)
+        return self.corrected.T_lb
 
-    def _opening(self, zeta: float) -> float:
-        if zeta >= self.u_max**2:
-            return 0.0
-        gamma, m = self.step_size, max(zeta, self.u_min**2)
-        # the square of a tiny start would underflow
-        grow = (math.log(self.u_max**2 / 2) - 2 * math.log(self.init_scale)) / (2 * math.log1p(gamma * m / 2))
-        halvings = math.floor(math.log2(self.u_max**2 / zeta))
-        return grow + halvings * 5.0 / (2 * gamma * m)
-
-    @property
+    @quantity("convergence-alg-1, as printed")
     def T_ub(self) -> float:
         """The end of the window as printed: ``5/(16 gamma m) log(1/alpha^4)``.
 
@@ -187,44 +174,41 @@ class Bounds:
         m = max(self.zeta, self.u_min**2)
         return 5.0 / (16.0 * self.step_size * m) * math.log(1.0 / self.init_scale) * 4.0
 
-    @property
+    @quantity("noise-bound, first line of its proof")
     def T_ub_corrected(self) -> float:
         """The end of the window: ``log(1/sqrt(alpha))/log(1 + 2 gamma B)``, the first line of the proof of noise-bound.
 
         ``B = u_min^2/20 + max_l norm(X_l'xi/n)`` is equation noise-bound with the noise in the norm that the proof
         needs. No factor is lost, and the window [T_lb_corrected, T_ub_corrected] is not empty.
         """
-        B = self.u_min**2 / 20.0 + self.group_noise
-        return 0.5 * math.log(1.0 / self.init_scale) / math.log1p(2.0 * self.step_size * B)
+        return self.corrected.T_ub
 
-    # ------------------------------------------------------------------ promises
-
-    @property
+    @quantity("gd-error-bound-on-support")
     def error_radius(self) -> float:
         """``2 zeta``: the norm of ``w_l(t) - w*_l`` on the support, equation gd-error-bound-on-support."""
         return 2.0 * self.zeta
 
-    @property
+    @quantity("with zeta_corrected")
     def error_radius_corrected(self) -> float:
         """``2 zeta_corrected``."""
-        return 2.0 * self.zeta_corrected
+        return self.corrected.error_radius
 
-    @property
+    @quantity("convergence-alg-1")
     def off_support_radius(self) -> float:
         """``alpha``: the norm of ``w_l(t)`` off the support, from ``u_l <= sqrt(alpha)``."""
         return self.init_scale
 
-    @property
+    @quantity("corollary, with constants")
     def squared_error(self) -> float:
         """``s (2 zeta_corrected)^2 + (L - s) alpha^2``: the bound on ``norm(w(t) - w*)^2``, with its constants."""
         return self.s * self.error_radius_corrected**2 + (self.L - self.s) * self.off_support_radius**2
 
-    @property
+    @quantity("corollary")
     def corollary_rate(self) -> float | None:
         """``s sigma^2 log(p)/n``: Corollary subgaussian-noise, up to its constant."""
         return None if self.sigma is None else self.s * self.sigma**2 * math.log(self.p) / self.n
 
-    @property
+    @quantity("with the group size")
     def corollary_rate_corrected(self) -> float | None:
         """``s sigma^2 (k + log p)/n`` with groups of at most k columns.
 
@@ -234,7 +218,7 @@ class Bounds:
             return None
         return self.s * self.sigma**2 * (self.group_size + math.log(self.p)) / self.n
 
-    @property
+    @quantity("group sparsity")
     def minimax_rate(self) -> float | None:
         """``sigma^2 s (k + log(e L/s))/n`` with groups of k columns: the minimax order for group sparsity."""
         if self.sigma is None:
@@ -244,48 +228,20 @@ class Bounds:
     @property
     def flow(self) -> FlowTimes:
         """Scale and times of the gradient-flow theorem (gf-es), at the largest scale it allows."""
-        return FlowTimes(
-            u_max=self.u_max, u_min=self.u_min, epsilon=self.epsilon, noise=self.noise, group_noise=self.group_noise
-        )
-
-    # ------------------------------------------------------------------ reading
+        return FlowTimes(self.u_max, self.u_min, self.epsilon, self.noise, self.group_noise)
 
     def to_frame(self) -> pd.DataFrame:
         """One row per quantity: name, value and place in the paper."""
-        rows = [
-            ("zeta", self.zeta, "section gd-norm"),
-            ("zeta_corrected", self.zeta_corrected, "noise by its norm in a group"),
+        flow = self.flow
+        return as_frame(
+            self,
             ("epsilon", self.epsilon, "used here"),
-            ("epsilon_statement", self.epsilon_statement, "corollary, statement"),
-            ("epsilon_proof", self.epsilon_proof, "corollary, proof"),
-            ("init_scale_max", self.init_scale_max, "convergence-alg-1"),
-            ("step_size_max", self.step_size_max, "convergence-alg-1"),
-            ("step_size_max_alg_2", self.step_size_max_alg_2, "convergence-alg-2, corrected"),
-            ("direction_step_theorem", self.direction_step_theorem, "convergence-alg-2"),
-            ("direction_step_lemma", self.direction_step_lemma, "direction-bound"),
-            ("direction_step_min", self.direction_step_min, "convergence-alg-2, corrected"),
-            ("delta_in, algorithm 1", self.delta_in(1), "convergence-alg-1"),
-            ("delta_out, algorithm 1", self.delta_out(1), "convergence-alg-1"),
-            ("delta_in, algorithm 2", self.delta_in(2), "convergence-alg-2"),
-            ("delta_out, algorithm 2", self.delta_out(2), "convergence-alg-2"),
-            ("T_lb", self.T_lb, "convergence-alg-1"),
-            ("T_ub", self.T_ub, "convergence-alg-1, as printed"),
-            ("T_lb_corrected", self.T_lb_corrected, "with zeta_corrected"),
-            ("T_ub_corrected", self.T_ub_corrected, "noise-bound, first line of its proof"),
-            ("error_radius", self.error_radius, "gd-error-bound-on-support"),
-            ("error_radius_corrected", self.error_radius_corrected, "with zeta_corrected"),
-            ("off_support_radius", self.off_support_radius, "convergence-alg-1"),
-            ("squared_error", self.squared_error, "corollary, with constants"),
-            ("corollary_rate", self.corollary_rate, "corollary"),
-            ("corollary_rate_corrected", self.corollary_rate_corrected, "with the group size"),
-            ("minimax_rate", self.minimax_rate, "group sparsity"),
-            ("flow.init_scale_max", self.flow.init_scale_max, "gf-es"),
-            ("flow.T_l", self.flow.T_l, "gf-es, as printed"),
-            ("flow.T_u", self.flow.T_u, "gf-es, as printed"),
-            ("flow.T_l_corrected", self.flow.T_l_corrected, "exact scalar flow"),
-            ("flow.T_u_corrected", self.flow.T_u_corrected, "exact scalar flow"),
-        ]
-        return as_frame(rows)
+            ("flow.init_scale_max", flow.init_scale_max, "gf-es"),
+            ("flow.T_l", flow.T_l, "gf-es, as printed"),
+            ("flow.T_u", flow.T_u, "gf-es, as printed"),
+            ("flow.T_l_corrected", flow.T_l_corrected, "exact scalar flow"),
+            ("flow.T_u_corrected", flow.T_u_corrected, "exact scalar flow"),
+        )
 
     def __str__(self) -> str:
         head = (
@@ -301,11 +257,3 @@ def corollary_epsilon(sigma: float, n: int, p: int, which: str = "statement") ->
         raise ValueError(f'epsilon must be a number, "statement" or "proof", not {which!r}.')
     factor = 1.0 if which == "statement" else 2.0
     return 2.0 * math.sqrt(factor * sigma**2 * math.log(2 * p) / n)
-
-
-def largest_init_scale(epsilon: float, u_max: float, u_min: float, L: int) -> float:
-    """``min((epsilon^4 ^ 1)/u_max^8, u_min^2/(80 L), epsilon/L)``."""
-    # the eighth power of the ratio may underflow, and then no start is small enough; u_max**8 would overflow
-    ratio = math.sqrt(min(epsilon, 1.0)) / u_max
-    # the power of a huge ratio would overflow, and is never the minimum
-    return min(ratio**8 if ratio < 1e30 else math.inf, u_min**2 / (80.0 * L), epsilon / L)

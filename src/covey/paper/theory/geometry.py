@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from covey.groups import Groups
 from covey.paper.theory.fields import Field, Polynomial, bracket, gradient
-from covey.validation import as_numbers, listed, whole
+from covey.validation import FloatArray, as_numbers, listed, whole
 
 __all__ = [
     "DiagonalNetwork",
@@ -31,7 +31,6 @@ __all__ = [
     "words",
 ]
 
-FloatArray = NDArray[np.float64]
 # A bracket expression over columns: 3 is grad G_3, (0, (0, 1)) is [grad G_0, [grad G_0, grad G_1]].
 Word = Any
 
@@ -41,6 +40,12 @@ LONGEST_WORD = 20
 
 class Parameterization(ABC):
     """A map from parameters x to coefficients w with polynomial coordinates ``w_i = G_i(x)``."""
+
+    depth: int
+
+    def __post_init__(self) -> None:
+        if isinstance(self.depth, bool) or not isinstance(self.depth, int | np.integer) or self.depth < 1:
+            raise ValueError(f"depth must be an integer of at least 1, not {self.depth!r}.")
 
     @property
     @abstractmethod
@@ -67,7 +72,6 @@ class Parameterization(ABC):
 
     def jacobian(self, x: ArrayLike) -> FloatArray:
         """All gradients as rows: shape (n_columns, n_parameters)."""
-        x = self._check(x)
         return np.array([self.gradient(i, x) for i in range(self.n_columns)])
 
     def hessian(self, i: int, x: ArrayLike) -> FloatArray:
@@ -119,17 +123,12 @@ class GroupedNetwork(Parameterization):
     groups: Groups
     depth: int = 2
 
-    def __post_init__(self) -> None:
-        _check_depth(self.depth)
-
     @property
     def n_columns(self) -> int:
-        """The number of columns, p."""
         return self.groups.n_columns
 
     @property
     def n_parameters(self) -> int:
-        """L magnitudes and p directions."""
         return self.groups.n_groups + self.groups.n_columns
 
     def coordinate(self, i: int) -> Polynomial:
@@ -153,17 +152,12 @@ class DiagonalNetwork(Parameterization):
     size: int
     depth: int = 2
 
-    def __post_init__(self) -> None:
-        _check_depth(self.depth)
-
     @property
     def n_columns(self) -> int:
-        """The number of columns, p."""
         return self.size
 
     @property
     def n_parameters(self) -> int:
-        """Two per column."""
         return 2 * self.size
 
     def coordinate(self, i: int) -> Polynomial:
@@ -189,18 +183,14 @@ def lie_bracket(word: Word, u: ArrayLike, v: ArrayLike, groups: Any = None, *, d
     depth : int
         The power on u.
 
-    Returns
-    -------
-    ndarray, shape (n_groups + n_columns,)
-
     Examples
     --------
     >>> lie_bracket((0, 1), u=[1.0], v=[3.0, 5.0]).tolist()
     [0.0, -20.0, 12.0]
     """
     v = as_numbers(v, "v", ndim=1)
-    read = Groups.from_sizes([v.size]) if groups is None else Groups.coerce(groups, v.size)
-    network = GroupedNetwork(read, depth)
+    partition = Groups.from_sizes([v.size]) if groups is None else Groups.coerce(groups, v.size)
+    network = GroupedNetwork(partition, depth)
     return network.bracket(word, network.pack(u, v))
 
 
@@ -257,8 +247,3 @@ def span_residual(network: Parameterization, x: ArrayLike, word: Word) -> float:
         return 0.0
     weights = np.linalg.lstsq(J.T, b, rcond=None)[0]
     return float(np.linalg.norm(J.T @ weights - b)) / size
-
-
-def _check_depth(depth: Any) -> None:
-    if isinstance(depth, bool) or not isinstance(depth, int | np.integer) or depth < 1:
-        raise ValueError(f"depth must be an integer of at least 1, not {depth!r}.")

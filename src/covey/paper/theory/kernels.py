@@ -35,7 +35,7 @@ def largest_eigenvalue(M, m):
             diagonal += M[i, i] * M[i, i]
             for j in range(i + 1, m):
                 off += M[i, j] * M[i, j]
-        # an eigenvalue moves by at most the off-diagonal norm: below 1e-17 of the whole nothing changes in float64
+        # an eigenvalue moves by at most the off-diagonal norm: below 1e-17 of the diagonal nothing changes in float64
         if off <= 1e-34 * diagonal:
             break
         for i in range(m - 1):
@@ -70,29 +70,25 @@ def largest_eigenvalue(M, m):
 
 
 @njit(cache=True)
-def _small_gram(C, r0, r1, c0, c1, M):
-    """The Gram M of ``A = C[r0:r1, c0:c1]`` on its smaller side; returns its size and squared Frobenius norm."""
-    rows, cols = r1 - r0, c1 - c0
+def _gram(A, M):
+    """``M = A A'``; returns its size and squared Frobenius norm."""
     fro2 = 0.0
-    if rows <= cols:
-        for i in range(rows):
-            for j in range(i, rows):
-                total = 0.0
-                for k in range(cols):
-                    total += C[r0 + i, c0 + k] * C[r0 + j, c0 + k]
-                M[i, j] = total
-                M[j, i] = total
-                fro2 += total * total if i == j else 2.0 * total * total
-        return rows, fro2
-    for i in range(cols):
-        for j in range(i, cols):
+    for i in range(A.shape[0]):
+        for j in range(i, A.shape[0]):
             total = 0.0
-            for k in range(rows):
-                total += C[r0 + k, c0 + i] * C[r0 + k, c0 + j]
+            for k in range(A.shape[1]):
+                total += A[i, k] * A[j, k]
             M[i, j] = total
             M[j, i] = total
             fro2 += total * total if i == j else 2.0 * total * total
-    return cols, fro2
+    return A.shape[0], fro2
+
+
+@njit(cache=True)
+def _small_gram(C, r0, r1, c0, c1, M):
+    """The Gram M of ``A = C[r0:r1, c0:c1]`` on its smaller side; returns its size and squared Frobenius norm."""
+    A = C[r0:r1, c0:c1]
+    return _gram(A, M) if r1 - r0 <= c1 - c0 else _gram(A.T, M)
 
 
 @njit(cache=True)

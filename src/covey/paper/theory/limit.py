@@ -91,7 +91,7 @@ def limit_events(
     nothing = 1e-9 * most  # round-off error
     while len(awake) < len(columns) and (n_events is None or len(awake) < n_events):
         g = X.T @ loss.residual(y, shift + X @ w) / n
-        rate = np.array([np.linalg.norm(g[own]) for own in columns]) / c
+        rate = np.array([np.linalg.norm(g[members]) for members in columns]) / c
         rate[awake] = 0.0
         if not (rate > nothing).any():
             break

@@ -9,19 +9,16 @@ not-mf.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.integrate import solve_ivp
 
 from covey.paper.theory.geometry import Parameterization
-from covey.validation import as_matrix, as_numbers, as_response, check_scale, positive, whole
+from covey.validation import FloatArray, as_matrix, as_numbers, as_response, check_scale, positive, whole
 
 __all__ = ["diagonal_mirror", "diagonal_potential", "drive", "follow", "mirror_limit"]
-
-FloatArray = NDArray[np.float64]
 
 
 def drive(
@@ -38,10 +35,6 @@ def drive(
         The loss is ``-c'w`` for this length of time: parameters move by ``dx/dt = sum_i c_i grad G_i(x)``.
     points : int
         The number of points to return per piece, including both ends.
-
-    Returns
-    -------
-    ndarray, shape (len(pieces), points, n_parameters)
 
     Examples
     --------
@@ -62,9 +55,8 @@ def drive(
         if direction.shape != (network.n_columns,):
             raise ValueError(f"A piece needs {network.n_columns} numbers, one per column, not {direction.shape}.")
         times = np.linspace(0.0, positive(length, "the length of a piece"), points)
-        path = _solve(partial(_along, network, direction), at, times)
-        out.append(path)
-        at = path[-1]
+        out.append(_solve(lambda z, c=direction: network.jacobian(z).T @ c, at, times))
+        at = out[-1][-1]
     return np.array(out)
 
 
@@ -72,11 +64,11 @@ def follow(network: Parameterization, x: ArrayLike, X: ArrayLike, y: ArrayLike, 
     """Follow the parameterised flow of ``norm(y - Xw)^2/2``: the parameters at these times, increasing from 0."""
     matrix = as_matrix(X)
     response = as_response(y, matrix.shape[0])
-
-    def field(z: FloatArray) -> FloatArray:
-        return network.jacobian(z).T @ (matrix.T @ (response - matrix @ network.value(z)))
-
-    return _solve(field, np.asarray(x, dtype=float), np.asarray(times, dtype=float))
+    return _solve(
+        lambda z: network.jacobian(z).T @ (matrix.T @ (response - matrix @ network.value(z))),
+        np.asarray(x, dtype=float),
+        np.asarray(times, dtype=float),
+    )
 
 
 def diagonal_potential(w: ArrayLike, scale: float) -> float:
@@ -141,12 +133,7 @@ def _scale(scale: Any) -> float:
     return s
 
 
-def _along(network: Parameterization, c: FloatArray, x: FloatArray) -> FloatArray:
-    """``sum_i c_i grad G_i(x)``."""
-    return network.jacobian(x).T @ c
-
-
-def _solve(field: Callable[[Any], FloatArray], x: FloatArray, times: FloatArray) -> FloatArray:
+def _solve(field: Callable[..., FloatArray], x: FloatArray, times: FloatArray) -> FloatArray:
     """The solution of an autonomous equation at these times."""
     found = solve_ivp(lambda _, z: field(z), (times[0], times[-1]), x, "DOP853", times, rtol=1e-11, atol=1e-13)
     if not found.success:

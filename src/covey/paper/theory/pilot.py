@@ -11,13 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from covey.designs import Design
+from covey.designs import Design, SparseDesign, as_design
 from covey.groups import Groups
-from covey.paper.theory.blocks import correlate, dense_columns
-from covey.validation import FloatArray, as_matrix, as_response, check_scale, whole
+from covey.paper.theory.blocks import correlate
+from covey.validation import FloatArray, as_response, check_scale, whole
 
 __all__ = ["Pilot", "pilot_fit"]
 
@@ -42,17 +41,15 @@ def pilot_fit(X: Any, y: NDArray[np.float64], groups: Groups, *, max_groups: int
     >>> fit.selected, round(fit.sigma, 1)
     ((1,), 0.1)
     """
-    if not isinstance(X, Design) and not sp.issparse(X):
-        X = as_matrix(X)
+    X = as_design(X)
     if not isinstance(groups, Groups):
         raise ValueError(f"groups must be a covey.Groups, not a {type(groups).__name__}.")
     n, p = X.shape
     if groups.n_columns != p:
         raise ValueError(f"groups are for {groups.n_columns} columns, but X has {p}.")
     max_groups = whole(max_groups, "max_groups")
-    if not isinstance(X, Design):
-        y = np.asarray(as_response(y, n), dtype=np.float64)
-        check_scale(y, "y")
+    y = np.asarray(as_response(y, n), dtype=np.float64)
+    check_scale(y, "y")
     root_size = np.sqrt(groups.sizes)
     lists = groups.lists()
     total = float(y @ y)
@@ -61,7 +58,7 @@ def pilot_fit(X: Any, y: NDArray[np.float64], groups: Groups, *, max_groups: int
         return best
     best_score = n * math.log(total / n)
     chosen: list[int] = []
-    refit = _GramRefit(X, y) if isinstance(X, Design) and not X.reads_columns else _Refit(X, y)
+    refit = _Refit(X, y) if X.reads_columns or isinstance(X, SparseDesign) else _GramRefit(X, y)
     for _ in range(min(max_groups, groups.n_groups)):
         scores = groups.norms(refit.correlation / n) / root_size
         scores[chosen] = -1.0
@@ -89,13 +86,13 @@ class _Refit:
 
     rounding = 1e-24
 
-    def __init__(self, X: Any, y: NDArray[np.float64]) -> None:
+    def __init__(self, X: Design, y: FloatArray) -> None:
         self.X, self.y = X, y
         self.correlation = correlate(X, y)
 
     def on(self, columns: NDArray[np.intp]) -> tuple[FloatArray, int, float]:
         """Weights, rank and residual sum of squares."""
-        part = dense_columns(self.X, columns)
+        part = self.X.take(columns)
         weights, _, rank, _ = np.linalg.lstsq(part, self.y, rcond=None)
         residual = self.y - part @ weights
         self.correlation = correlate(self.X, residual)

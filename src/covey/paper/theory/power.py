@@ -14,18 +14,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
-import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 
-from covey.paper.theory.formulas import largest_init_scale
-from covey.paper.theory.power_flow import PowerFlowTimes
-from covey.paper.theory.quantities import as_frame, as_text
-from covey.validation import as_numbers, positive, whole
+from covey.paper.theory.flow_times import PowerFlowTimes
+from covey.paper.theory.quantities import as_frame, as_text, quantity
 
-__all__ = ["PowerBounds", "power_bounds"]
+__all__ = ["PowerBounds"]
 
 # (1 + a)^(N-1) with a = gamma N u^(N-2) r/4 <= 1/(20 N) while a group grows: the loss of a step relative to the flow
 STEP_LOSS = math.exp(1 / 20)
@@ -35,7 +30,7 @@ STEP_LOSS = math.exp(1 / 20)
 class PowerBounds:
     """Conditions and guarantees of the corrected Theorems convergence-alg-1 and -2 for ``w_l = u_l^N v_l``.
 
-    Made by `power_bounds`. Attributes are the inputs; properties are the formulas.
+    The result of `power_bounds`. Attributes are the inputs; properties are the formulas.
 
     Attributes
     ----------
@@ -74,7 +69,7 @@ class PowerBounds:
         """The least norm of a non-zero group."""
         return min(self.norms)
 
-    @property
+    @quantity("noise by its norm in a group")
     def zeta(self) -> float:
         """``80 max(max_l norm(X_l'xi/n), epsilon)``, the same for every N."""
         return 80.0 * max(self.group_noise, self.epsilon)
@@ -84,19 +79,17 @@ class PowerBounds:
         """Groups with ``r_l >= zeta``; the others are only guaranteed to stay small."""
         return sum(r >= self.zeta for r in self.norms)
 
-    # ------------------------------------------------------------------ conditions
-
-    @property
+    @quantity("monotonicity")
     def step_size_monotone(self) -> float:
         """``gamma <= 1/(N^2 r_max^(2-2/N))``: Lemma monotonicity. Any larger step overshoots the truth."""
-        return 1.0 / _contraction(self.depth, self.r_max)
+        return 1.0 / self.contraction(self.r_max)
 
-    @property
+    @quantity("convergence-alg-1")
     def step_size_max(self) -> float:
         """``gamma <= 1/(5 N^2 r_max^(2-2/N))``: the theorems' step, ``1/(20 u_max^2)`` for N = 2."""
         return self.step_size_monotone / 5.0
 
-    @property
+    @quantity("convergence-alg-2")
     def step_size_max_alg_2(self) -> float:
         """``min(step_size_max, 16 r_min^(2/N)/(9 N^2 r_max^2))``: leaves room for a direction step.
 
@@ -106,7 +99,7 @@ class PowerBounds:
         N = self.depth
         return min(self.step_size_max, 16.0 * self.r_min ** (2 / N) / (9.0 * N**2 * self.r_max**2))
 
-    @property
+    @quantity("convergence-alg-1")
     def init_scale_max(self) -> float:
         """The start must be below this, so that groups off the support are negligible and the window is open.
 
@@ -114,16 +107,24 @@ class PowerBounds:
         ``(2 alpha)^N < min(r_min/(80 L), epsilon/L)``, ``alpha < r_min^(1/N)/5``, and, so that ``T_lb <= T_ub``,
         ``alpha^(2-N) ((1 - 2^(2-N))/B - 4 exp(1/20)/m) > gamma N (N-2) (1 + floor(log2(r_max/zeta)) T_halve)``.
         """
-        return _largest_start(
-            self.depth, self.r_max, self.r_min, self.L, self.epsilon, self.group_noise, self.step_size
-        )
+        N, r_max, r_min = self.depth, self.r_max, self.r_min
+        if N == 2:
+            return largest_init_scale(self.epsilon, math.sqrt(r_max), math.sqrt(r_min), self.L)
+        negligible = min(r_min / (80.0 * self.L), self.epsilon / self.L) ** (1 / N) / 2.0
+        small = r_min ** (1 / N) / 5.0
+        if self.zeta >= r_max:
+            return min(negligible, small)
+        # the noise is at most m/80, so B <= m/16 and the difference is positive: 8/m - 4.3/m for N = 3, then larger
+        spare = (1 - 2.0 ** (2 - N)) / self.leakage - 4 * STEP_LOSS / max(self.zeta, r_min)
+        settle = math.floor(math.log2(r_max / self.zeta)) * self.T_halve
+        return min(negligible, small, (spare / (self.step_size * N * (N - 2) * (1 + settle))) ** (1 / (N - 2)))
 
-    @property
+    @quantity("direction-bound")
     def direction_step_max(self) -> float:
         """``eta <= 4/(9 r_max^2)`` after the switch: Lemma direction-bound, the same for every N."""
         return 4.0 / (9.0 * self.r_max**2)
 
-    @property
+    @quantity("convergence-alg-2")
     def direction_step_min(self) -> float:
         """``eta >= N^2 gamma/(4 r_min^(2/N))``: below it, directions settle more slowly than magnitudes.
 
@@ -133,58 +134,72 @@ class PowerBounds:
 
     def delta_in(self, algorithm: int = 1) -> float:
         """``r_min/(120 r_max)``, times ``sqrt(zeta/r_max)`` for Algorithm 2; the same for every N."""
-        if algorithm not in (1, 2):
-            raise ValueError(f"algorithm must be 1 or 2, not {algorithm!r}.")
-        tightening = 1.0 if algorithm == 1 else math.sqrt(self.zeta / self.r_max)
-        return self.r_min / (120.0 * self.r_max) * tightening
+        return coherence_bound(self.r_min, self.r_max, self.zeta, algorithm)
 
     def delta_out(self, algorithm: int = 1) -> float:
         """`delta_in` divided by the number of non-zero groups."""
         return self.delta_in(algorithm) / self.s
 
-    # ------------------------------------------------------------------ times
+    def contraction(self, r: float) -> float:
+        """``N^2 r^(2-2/N)``: near the truth a step of gamma shrinks the error of a magnitude by gamma times this."""
+        return self.depth**2 * r ** (2 - 2 / self.depth)
 
     @property
+    def leakage(self) -> float:
+        """B of equation noise-bound: the influence of other groups and of the noise on a group off the support."""
+        return self.r_min / 20.0 + self.group_noise
+
+    @quantity("phase1")
     def T_grow(self) -> float:
         """The time by which every recoverable group has half of its norm (Lemma phase1).
 
         ``4 exp(1/20) (alpha^(2-N) - (r_max/2)^((2-N)/N)) / (gamma N (N-2) m) + 1`` for N > 2, with
         ``m = max(zeta, r_min)``; for N = 2 the paper's ``log(r_max/(2 alpha^2)) / (2 log(1 + gamma m/2))``.
         """
-        N, gamma, m = self.depth, self.step_size, max(self.zeta, self.r_min)
-        if self.depth == 2:
+        return self._grow(max(self.zeta, self.r_min))
+
+    def _grow(self, m: float) -> float:
+        N, gamma = self.depth, self.step_size
+        if N == 2:
             # the square of a tiny start would underflow
             return (math.log(self.r_max / 2) - 2 * math.log(self.init_scale)) / (2 * math.log1p(gamma * m / 2))
         distance = self.init_scale ** (2 - N) - (self.r_max / 2) ** ((2 - N) / N)
         return 4 * STEP_LOSS * distance / (gamma * N * (N - 2) * m) + 1
 
-    @property
+    @quantity("phase2-convergence")
     def T_halve(self) -> float:
         """Half-life of a magnitude's error (Lemma phase2-convergence): ``5 2^(2-2/N) / (gamma N^2 m^(2-2/N))``."""
-        return _halving(self.depth, self.step_size, max(self.zeta, self.r_min))
+        return self._halve(max(self.zeta, self.r_min))
 
-    @property
+    def _halve(self, m: float) -> float:
+        # u^N >= m/2 throughout, where the contraction is 2^(2/N - 2) times its value at m
+        return 5.0 * 2 ** (2 - 2 / self.depth) / (self.step_size * self.contraction(m))
+
+    @quantity("convergence-alg-1")
     def T_lb(self) -> float:
         """The start of the window: ``T_grow + floor(log2(r_max/zeta)) T_halve``; 0 if ``zeta >= r_max``."""
-        if self.zeta >= self.r_max:
-            return 0.0
-        return self.T_grow + math.floor(math.log2(self.r_max / self.zeta)) * self.T_halve
+        return self.opening(self.zeta)
 
-    @property
+    def opening(self, zeta: float) -> float:
+        """The start of the window for any threshold zeta; the theorem as printed has another one."""
+        if zeta >= self.r_max:
+            return 0.0
+        m = max(zeta, self.r_min)
+        return self._grow(m) + math.floor(math.log2(self.r_max / zeta)) * self._halve(m)
+
+    @quantity("noise-bound")
     def T_ub(self) -> float:
         """The end of the window: until then, magnitudes off the support are at most `ceiling` (Lemma noise-bound).
 
         ``alpha^(2-N) (1 - 2^(2-N)) / (gamma N (N-2) B)`` for N > 2, and ``log(1/sqrt(alpha)) / log(1 + 2 gamma B)`` for
         N = 2, with ``B = r_min/20 + max_l norm(X_l'xi/n)``.
         """
-        N, gamma, alpha, B = self.depth, self.step_size, self.init_scale, _leakage(self.r_min, self.group_noise)
+        N, gamma, alpha, B = self.depth, self.step_size, self.init_scale, self.leakage
         if N == 2:
             return 0.5 * math.log(1.0 / alpha) / math.log1p(2.0 * gamma * B)
         return (alpha ** (2 - N) - self.ceiling ** (2 - N)) / (gamma * N * (N - 2) * B)
 
-    # ------------------------------------------------------------------ promises
-
-    @property
+    @quantity("gd-error-bound-on-support")
     def error_radius(self) -> float:
         """``2 zeta``: the norm of ``w_l(t) - w*_l`` on the support, for t in the window."""
         return 2.0 * self.zeta
@@ -198,7 +213,7 @@ class PowerBounds:
         """
         return math.sqrt(self.init_scale) if self.depth == 2 else 2.0 * self.init_scale
 
-    @property
+    @quantity("convergence-alg-1")
     def off_support_radius(self) -> float:
         """``ceiling^N``: the norm of ``w_l(t)`` off the support, ``alpha`` for N = 2."""
         return self.ceiling**self.depth
@@ -206,34 +221,15 @@ class PowerBounds:
     @property
     def flow(self) -> PowerFlowTimes:
         """Scale and times of the gradient flow on an orthogonal design (gf-es, corrected), for this N."""
-        return PowerFlowTimes(
-            depth=self.depth, r_max=self.r_max, r_min=self.r_min, epsilon=self.epsilon, group_noise=self.group_noise
-        )
+        return PowerFlowTimes(self.depth, self.r_max, self.r_min, self.epsilon, self.group_noise)
 
     def to_frame(self) -> pd.DataFrame:
         """One row per quantity: name, value and the corresponding statement."""
-        rows = [
-            ("zeta", self.zeta, "noise by its norm in a group"),
-            ("init_scale_max", self.init_scale_max, "convergence-alg-1"),
-            ("step_size_monotone", self.step_size_monotone, "monotonicity"),
-            ("step_size_max", self.step_size_max, "convergence-alg-1"),
-            ("step_size_max_alg_2", self.step_size_max_alg_2, "convergence-alg-2"),
-            ("direction_step_min", self.direction_step_min, "convergence-alg-2"),
-            ("direction_step_max", self.direction_step_max, "direction-bound"),
-            ("delta_in, algorithm 1", self.delta_in(1), "convergence-alg-1"),
-            ("delta_out, algorithm 1", self.delta_out(1), "convergence-alg-1"),
-            ("delta_in, algorithm 2", self.delta_in(2), "convergence-alg-2"),
-            ("delta_out, algorithm 2", self.delta_out(2), "convergence-alg-2"),
-            ("T_grow", self.T_grow, "phase1"),
-            ("T_halve", self.T_halve, "phase2-convergence"),
-            ("T_lb", self.T_lb, "convergence-alg-1"),
-            ("T_ub", self.T_ub, "noise-bound"),
-            ("error_radius", self.error_radius, "gd-error-bound-on-support"),
-            ("off_support_radius", self.off_support_radius, "convergence-alg-1"),
+        return as_frame(
+            self,
             ("flow.T_l", self.flow.T_l, "gf-es, exact scalar flow"),
             ("flow.T_u", self.flow.T_u, "gf-es, exact scalar flow"),
-        ]
-        return as_frame(rows)
+        )
 
     def __str__(self) -> str:
         head = (
@@ -243,104 +239,16 @@ class PowerBounds:
         return as_text(head, self.to_frame())
 
 
-def power_bounds(
-    norms: ArrayLike,
-    *,
-    L: int,
-    epsilon: float,
-    depth: int = 2,
-    group_noise: float = 0.0,
-    init_scale: float | None = None,
-    step_size: float | None = None,
-) -> PowerBounds:
-    """Conditions, times and radii of the convergence theorems for ``w_l = u_l^N v_l``.
-
-    Parameters
-    ----------
-    norms : array of float
-        ``norm(w*_l)``, one per group or one per non-zero group; zeros are groups outside the support.
-    L : int
-        Groups.
-    epsilon : float
-        The precision.
-    depth : int
-        The power N, at least 2.
-    group_noise : float
-        ``max_l norm(X_l'xi/n)``, or a bound on it.
-    init_scale, step_size : float, optional
-        alpha and gamma for times and radii; by default the largest allowed.
-
-    Returns
-    -------
-    PowerBounds
-
-    Examples
-    --------
-    >>> b = power_bounds([1.0, 1.0], L=100, epsilon=0.001, depth=3)
-    >>> round(b.step_size_max, 4), b.T_lb < b.T_ub
-    (0.0222, True)
-    >>> b = power_bounds([1.0, 1.0], L=100, epsilon=0.001)           # the paper's: 1/20
-    >>> b.step_size_max, b.direction_step_min
-    (0.05, 0.05)
-    """
-    depth, L = whole(depth, "depth", least=2), whole(L, "L")
-    found = _read_norms(norms, L)
-    epsilon = positive(epsilon, "epsilon")
-    group_noise = positive(group_noise, "group_noise", zero=True)
-    if step_size is None:
-        step_size = 1.0 / (5.0 * _contraction(depth, max(found)))
-    step_size = positive(step_size, "step_size")
-    if init_scale is None:
-        largest = _largest_start(depth, max(found), min(found), L, epsilon, group_noise, step_size)
-        if largest == 0.0:
-            raise ValueError("The largest allowed init_scale underflows to 0: give init_scale or a larger epsilon.")
-        # strictly below the bound, as the theorem requires; for N = 2 also below 1
-        init_scale = min(largest * (1 - 1e-9), 0.5 if depth == 2 else math.inf)
-    init_scale = positive(init_scale, "init_scale")
-    if depth == 2 and init_scale >= 1:
-        raise ValueError(f"init_scale must lie below 1, not {init_scale!r}: sqrt(alpha) bounds nothing otherwise.")
-    return PowerBounds(depth, found, L, epsilon, group_noise, init_scale, step_size)
+def largest_init_scale(epsilon: float, u_max: float, u_min: float, L: int) -> float:
+    """``min((epsilon^4 ^ 1)/u_max^8, u_min^2/(80 L), epsilon/L)``."""
+    # the eighth power of the ratio may underflow, and then no start is small enough; u_max**8 would overflow
+    ratio = math.sqrt(min(epsilon, 1.0)) / u_max
+    # the power of a huge ratio would overflow, and is never the minimum
+    return min(ratio**8 if ratio < 1e30 else math.inf, u_min**2 / (80.0 * L), epsilon / L)
 
 
-def _read_norms(norms: Any, L: int) -> tuple[float, ...]:
-    values = np.atleast_1d(as_numbers(norms, "norms", finite=False))
-    if values.ndim > 1 or not np.all(np.isfinite(values)) or np.any(values < 0):
-        raise ValueError(f"norms must be a vector of norms, finite and not negative; got {norms!r}.")
-    active = values[values > 0]
-    if active.size == 0:
-        raise ValueError("norms has no positive entry: with no non-zero group there is nothing to recover.")
-    if active.size > L:
-        raise ValueError(f"norms has {active.size} positive entries, but there are only {L} groups.")
-    return tuple(active.tolist())
-
-
-def _contraction(N: int, r: float) -> float:
-    """``N^2 r^(2-2/N)``: near the truth a step of gamma shrinks the error of a magnitude by gamma times this."""
-    return N**2 * r ** (2 - 2 / N)
-
-
-def _halving(N: int, gamma: float, m: float) -> float:
-    # u^N >= m/2 throughout, where the contraction is 2^(2/N - 2) times its value at m
-    return 5.0 * 2 ** (2 - 2 / N) / (gamma * _contraction(N, m))
-
-
-def _leakage(r_min: float, group_noise: float) -> float:
-    """B of equation noise-bound: the influence of other groups and of the noise on a group off the support."""
-    return r_min / 20.0 + group_noise
-
-
-def _largest_start(
-    N: int, r_max: float, r_min: float, L: int, epsilon: float, group_noise: float, gamma: float
-) -> float:
-    if N == 2:
-        return largest_init_scale(epsilon, math.sqrt(r_max), math.sqrt(r_min), L)
-    zeta = 80.0 * max(group_noise, epsilon)
-    negligible = min(r_min / (80.0 * L), epsilon / L) ** (1 / N) / 2.0
-    small = r_min ** (1 / N) / 5.0
-    if zeta >= r_max:
-        return min(negligible, small)
-    # the noise is at most m/80, so B <= m/16 and the difference is positive: 8/m - 4.3/m for N = 3, larger for N > 3
-    m, B = max(zeta, r_min), _leakage(r_min, group_noise)
-    spare = (1 - 2.0 ** (2 - N)) / B - 4 * STEP_LOSS / m
-    settle = math.floor(math.log2(r_max / zeta)) * _halving(N, gamma, m)
-    return min(negligible, small, (spare / (gamma * N * (N - 2) * (1 + settle))) ** (1 / (N - 2)))
+def coherence_bound(r_min: float, r_max: float, zeta: float, algorithm: int) -> float:
+    """``r_min/(120 r_max)``, times ``sqrt(zeta/r_max)`` for Algorithm 2: the largest delta_in."""
+    if algorithm not in (1, 2):
+        raise ValueError(f"algorithm must be 1 or 2, not {algorithm!r}.")
+    return r_min / (120.0 * r_max) * (1.0 if algorithm == 1 else math.sqrt(zeta / r_max))

@@ -11,11 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from covey.paper.dynamics import Trajectory
 from covey.paper.theory.bounds import Bounds
 from covey.paper.theory.power import PowerBounds
-from covey.validation import positive
+from covey.validation import FloatArray, positive
 
 __all__ = ["TimeWindow", "time_window"]
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -112,41 +110,28 @@ def time_window(
     truth = np.asarray(w_star, dtype=float)
     if truth.shape != (groups.n_columns,) or not np.isfinite(truth).all():
         raise ValueError(f"w_star must hold {groups.n_columns} finite numbers; got shape {truth.shape}.")
-    if bounds is None and (support_radius is None or off_radius is None):
+    printed = corrected = None
+    if bounds is not None:
+        exact = bounds if isinstance(bounds, PowerBounds) else bounds.corrected
+        corrected = exact.T_lb, exact.T_ub
+        printed = None if isinstance(bounds, PowerBounds) else (bounds.T_lb, bounds.T_ub)
+        support_radius = exact.error_radius if support_radius is None else support_radius
+        off_radius = bounds.off_support_radius if off_radius is None else off_radius
+    if support_radius is None or off_radius is None:
         raise ValueError("Give bounds=, or both support_radius= and off_radius=.")
-    if support_radius is None:
-        assert bounds is not None
-        support_radius = _predicted_radius(bounds)
-    if off_radius is None:
-        assert bounds is not None
-        off_radius = bounds.off_support_radius
-    support_radius = positive(support_radius, "support_radius")
-    off_radius = positive(off_radius, "off_radius")
+    support_radius, off_radius = positive(support_radius, "support_radius"), positive(off_radius, "off_radius")
 
     on = (groups.norms(truth) > 0)[groups.labels]
     gap = np.abs(trajectory.w - truth)
-    support_error = gap[:, on].max(axis=1) if on.any() else np.zeros(len(trajectory.t))
-    off_error = gap[:, ~on].max(axis=1) if (~on).any() else np.zeros(len(trajectory.t))
+    support_error, off_error = gap[:, on].max(axis=1, initial=0.0), gap[:, ~on].max(axis=1, initial=0.0)
     start, stop = _longest_run(trajectory.t, (support_error <= support_radius) & (off_error <= off_radius))
     return TimeWindow(
-        start, stop, trajectory.t, support_error, off_error, support_radius, off_radius, *_predicted(bounds)
+        start, stop, trajectory.t, support_error, off_error, support_radius, off_radius, printed, corrected
     )
 
 
-def _predicted(bounds: Bounds | PowerBounds | None) -> tuple[tuple[float, float] | None, tuple[float, float] | None]:
-    """The printed window and the corrected one."""
-    if bounds is None:
-        return None, None
-    if isinstance(bounds, PowerBounds):
-        return None, (bounds.T_lb, bounds.T_ub)
-    return (bounds.T_lb, bounds.T_ub), (bounds.T_lb_corrected, bounds.T_ub_corrected)
-
-
-def _predicted_radius(bounds: Bounds | PowerBounds) -> float:
-    return bounds.error_radius if isinstance(bounds, PowerBounds) else bounds.error_radius_corrected
-
-
 def _longest_run(t: NDArray[Any], holds: NDArray[np.bool_]) -> tuple[float | None, float | None]:
+    """The first and last time of the longest run of true records."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], holds, [False]]).astype(int)))
     if edges.size == 0:
         return None, None

@@ -1,4 +1,9 @@
-r"""Two-layer multi-channel linear convolutional networks with an l2 penalty on the weights.
+r"""The penalty on coefficients that an l2 penalty on the weights of a network implies.
+
+The cost of coefficients ``w`` is the least ``norm(weights)^2`` among all weights of the network that produce ``w``.
+Penalising the weights is the same as penalising ``w`` by this cost (the explicit regularisers of the paper's related
+work). It is a formula for the grouped and the diagonal network, and a convex programme for a two-layer multi-channel
+linear convolutional one.
 
 With kernels ``u_c`` of size K and output weights ``v_c`` of size D the network computes ``x'w`` for
 
@@ -21,9 +26,49 @@ import numpy as np
 import scipy.linalg
 import scipy.optimize
 
+from covey.groups import Groups
 from covey.validation import FloatArray, as_matrix, as_numbers, as_response, check_scale, positive, whole
 
-__all__ = ["ConvolutionalNetwork", "NuclearNorm", "convolve_kernels", "least_nuclear_norm", "nuclear_regression"]
+__all__ = [
+    "ConvolutionalNetwork", "NuclearNorm", "convolve_kernels", "diagonal_cost", "group_quasi_norm", "grouped_cost",
+    "least_nuclear_norm", "nuclear_regression",
+]  # fmt: skip
+
+
+def group_quasi_norm(w: Any, groups: Any, power: float) -> float:
+    """``sum_l norm(w_l)^power``: the group norm for power 1; for smaller powers a quasi-norm that favours few groups.
+
+    >>> group_quasi_norm([3.0, 4.0, 1.0], [0, 0, 1], 1.0)
+    6.0
+    """
+    coef = as_numbers(w, "w", ndim=1)
+    with np.errstate(over="ignore"):
+        total = float(np.sum(Groups.coerce(groups, coef.size).norms(coef) ** positive(power, "power")))
+    if not np.isfinite(total):
+        raise ValueError(f"w is too large for power={power:g}: the sum overflows.")
+    return total
+
+
+def grouped_cost(w: Any, groups: Any, depth: int = 2) -> float:
+    r"""The least ``norm(u)^2 + norm(v)^2`` with ``w_l = u_l^N v_l``.
+
+    For one group of norm s, :math:`a + s^2 a^{-N}` with :math:`a = u^2` is least at :math:`a^{N+1} = N s^2`, so
+    the cost is :math:`(1 + 1/N) N^{1/(N+1)} \sum_l \|w_l\|^{2/(N+1)}`: a group quasi-norm, of power 2/3 for N = 2.
+
+    >>> round(grouped_cost([1.0, 0.0], 1), 6)  # 3 / 2^(2/3)
+    1.889882
+    """
+    N = whole(depth, "depth")
+    return (1 + 1 / N) * N ** (1 / (N + 1)) * group_quasi_norm(w, groups, 2 / (N + 1))
+
+
+def diagonal_cost(w: Any, depth: int = 2) -> float:
+    r"""The least ``norm(u)^2 + norm(v)^2`` with ``w = u^N - v^N`` by entry: :math:`\sum_i |w_i|^{2/N}`, l1 for N = 2.
+
+    >>> diagonal_cost([3.0, -4.0])
+    7.0
+    """
+    return float(np.sum(np.abs(as_numbers(w, "w")) ** (2 / whole(depth, "depth"))))
 
 
 def convolve_kernels(Z: FloatArray) -> FloatArray:
@@ -174,13 +219,8 @@ class ConvolutionalNetwork:
             value = float(r @ r) / (2 * n) + lam / 2 * float(weights @ weights)
             return value, np.concatenate([(G @ V).ravel(), (G.T @ U).ravel()]) + lam * weights
 
-        result = scipy.optimize.minimize(
-            objective,
-            start,
-            jac=True,
-            method="L-BFGS-B",
-            options={"maxiter": 20_000, "maxfun": 40_000, "gtol": self.tol, "ftol": 0.0, "maxcor": 30},
-        )
+        options = {"maxiter": 20_000, "maxfun": 40_000, "gtol": self.tol, "ftol": 0.0, "maxcor": 30}
+        result = scipy.optimize.minimize(objective, start, jac=True, method="L-BFGS-B", options=options)
         U, V = layers(result.x)
         return TrainedNetwork(U, V, float(result.fun))
 
