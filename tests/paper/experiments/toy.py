@@ -1,6 +1,6 @@
-"""A toy experiment, put into the registry by tests."""
+"""A toy experiment, put into the registry by tests, and helpers for tables and verdicts."""
 
-import importlib.machinery
+import io
 import sys
 import types
 from dataclasses import dataclass
@@ -8,20 +8,14 @@ from dataclasses import dataclass
 import pandas as pd
 
 from covey.paper.experiments import Claim, Verdict, registry
+from covey.paper.experiments.base import Scale, scaled
+from covey.paper.experiments.runner import as_csv
 from covey.paper.experiments.style import grid, styled
 
 
 @dataclass(frozen=True)
-class Settings:
-    repeats: int = 3
-
-    @classmethod
-    def quick(cls):
-        return cls()
-
-    @classmethod
-    def full(cls):
-        return cls(30)
+class Settings(Scale):
+    repeats: int = scaled(30, quick=3)
 
 
 def install(monkeypatch, id="toy", title="A toy", run=None, claim=None):
@@ -39,11 +33,24 @@ def install(monkeypatch, id="toy", title="A toy", run=None, claim=None):
         return figure
 
     def claims(frame):
-        return [claim or Claim("Toys work.", "three rows", f"{len(frame)} rows", Verdict.HOLDS)]
+        yield claim or Claim("Toys work.", "three rows", f"{len(frame)} rows", Verdict.HOLDS)
 
     module = types.ModuleType(f"covey_test_{id}", doc="What the toy shows.")
-    module.__spec__ = importlib.machinery.ModuleSpec(module.__name__, None)
     module.__dict__.update(TITLE=title, Settings=Settings, run=counted, plot=plot, claims=claims)
     monkeypatch.setitem(sys.modules, module.__name__, module)
     monkeypatch.setitem(registry.MODULES, id, module.__name__)
     return runs
+
+
+def through_disk(frame):
+    """A table as it is read back."""
+    return pd.read_csv(io.BytesIO(as_csv(frame)))
+
+
+def verdicts(module, frame):
+    return [claim.verdict for claim in module.claims(through_disk(frame))]
+
+
+def failing(module, frame):
+    """The positions of the claims that do not hold."""
+    return [k for k, verdict in enumerate(verdicts(module, frame)) if verdict is Verdict.FAILS]

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import covey
 from covey.files import write_atomically
-from covey.paper.experiments.claim import Claim, Verdict
+from covey.paper.experiments import Claim, Verdict
 from covey.paper.experiments.registry import Mode
-from covey.paper.experiments.runner import Outcome
+from covey.paper.experiments.runner import Outcome, as_csv
 from covey.report.page import escape, page, paragraphs
 
 __all__ = ["render_report", "write_report"]
@@ -73,7 +73,7 @@ def _section(outcome: Outcome) -> str:
         f"<tr><th>{escape(name)}</th><td>{escape(_shown(value))}</td></tr>"
         for name, value in asdict(outcome.settings).items()
     )
-    csv = outcome.frame.to_csv(index=False, float_format="%.8g").encode()
+    csv = as_csv(outcome.frame)
     svg, png = (outcome.figure[kind] for kind in ("svg", "png"))
     downloads = " ".join(
         f'<a download="{id}.{kind}" href="{_data_uri(media, content)}">{kind.upper()}</a>'
