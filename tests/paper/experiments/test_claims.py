@@ -13,12 +13,6 @@ from covey.paper.experiments.traces import CODE, OFF, TEXT, TRUTH, curve, series
 HOLDS, FAILS = Verdict.HOLDS, Verdict.FAILS
 
 
-def test_judge():
-    assert judge(True) is judge(True, True) is Verdict.HOLDS
-    assert judge(False, True) is Verdict.CODE_ONLY
-    assert judge(False, False) is judge(False) is Verdict.FAILS
-
-
 def test_tabulate_has_the_columns_of_claims_csv():
     frame = tabulate([Claim("a", "b", "c", Verdict.CODE_ONLY, "fig2")])
     assert list(frame.columns) == ["id", "claim", "expected", "measured", "verdict"]

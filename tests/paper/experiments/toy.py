@@ -5,9 +5,10 @@ import sys
 import types
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 
-from covey.paper.experiments import Claim, Verdict, registry
+from covey.paper.experiments import Claim, Verdict, rates, registry
 from covey.paper.experiments.base import Scale, scaled
 from covey.paper.experiments.runner import as_csv
 from covey.paper.experiments.style import grid, styled
@@ -54,3 +55,18 @@ def verdicts(module, frame):
 def failing(module, frame):
     """The positions of the claims that do not hold."""
     return [k for k, verdict in enumerate(verdicts(module, frame)) if verdict is Verdict.FAILS]
+
+
+def errors_along(exponents, spread, *, repeats=20, seed=0, scale=1.0, **columns):
+    """A table of `rates`: log errors on lines of these slopes by axis, with this spread; all methods alike."""
+    rng = np.random.default_rng(seed)
+    columns = {"part": "rates", **columns}
+    return pd.DataFrame(
+        {"axis": axis, "value": value, "repeat": r, "method": method, "minimax": line, **columns}
+        | {"error": scale * line * np.exp(spread * rng.standard_normal())}
+        for axis, exponent in exponents.items()
+        for value in (2.0, 4.0, 8.0, 16.0)
+        for line in [(np.log(value) if axis == "p" else value) ** exponent]
+        for r in range(repeats)
+        for method in rates.METHODS
+    )
