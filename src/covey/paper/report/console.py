@@ -84,16 +84,14 @@ def _took(outcome: Outcome) -> str:
 
 def print_claims(frame: pd.DataFrame, console: Console) -> None:
     """Print the claims with their verdicts, and the number of each verdict."""
-    table = Table(title="The paper's claims", title_justify="left", show_lines=False, pad_edge=False)
+    table = Table(title="The paper's claims", title_justify="left", pad_edge=False)
     table.add_column("id", no_wrap=True)
     table.add_column("claim", ratio=3)
     table.add_column("measured", ratio=4)
-    table.add_column("verdict", no_wrap=False, min_width=13)
+    table.add_column("verdict", min_width=13)
     for row in frame.to_dict("records"):
-        colour = LOOKS[Verdict(row["verdict"])]
-        table.add_row(
-            row["id"], escape(row["claim"]), escape(row["measured"]), f"[{colour}]{escape(row['verdict'])}[/]"
-        )
+        verdict = f"[{LOOKS[Verdict(row['verdict'])]}]{escape(row['verdict'])}[/]"
+        table.add_row(row["id"], escape(row["claim"]), escape(row["measured"]), verdict)
     console.print(table)
     counts = frame["verdict"].value_counts()
     console.print("; ".join(f"{counts.get(str(verdict), 0)} {verdict}" for verdict in Verdict), highlight=False)
