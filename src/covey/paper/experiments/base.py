@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import Any, Self, TypeVar
@@ -9,7 +10,7 @@ from typing import Any, Self, TypeVar
 import numpy as np
 import pandas as pd
 
-__all__ = ["Claim", "Scale", "Verdict", "judge", "mean_and_error", "scaled", "where"]
+__all__ = ["Claim", "Claims", "Scale", "Verdict", "judge", "mean_and_error", "scaled", "where"]
 
 Value = TypeVar("Value")
 
@@ -45,6 +46,9 @@ class Claim:
     measured: str
     verdict: Verdict
     id: str = ""
+
+
+Claims = Iterator[Claim]
 
 
 def judge(text: bool, code: bool = False) -> Verdict:

@@ -15,7 +15,6 @@ needs a GPU, and without one the saved results of such a run are shown.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +23,7 @@ import pandas as pd
 
 from covey.datasets import DataNotFoundError, load_mnist
 from covey.paper.experiments.autoencoders import has_gpu, needs_torch, saved_file
-from covey.paper.experiments.base import Claim, Scale, judge, mean_and_error, scaled, where
+from covey.paper.experiments.base import Claim, Claims, Scale, judge, mean_and_error, scaled, where
 from covey.paper.experiments.style import COLOURS, GREY, Figure, grid, panel, styled
 from covey.paper.experiments.tasks import each
 
@@ -129,7 +128,7 @@ def best_settings(frame: pd.DataFrame) -> Any:
     return pd.DataFrame(best, columns=columns).set_index("method")
 
 
-def claims(frame: pd.DataFrame) -> Iterator[Claim]:
+def claims(frame: pd.DataFrame) -> Claims:
     """Channels kept at equal accuracy, method by method, and the cost of deleting sleeping channels."""
     table, target, seeds = best_settings(frame), target_accuracy(frame), frame["seed"].nunique()
     over = f"{seeds} seed{'s' if seeds > 1 else ''}, validation accuracy at least {target:.4f}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +9,7 @@ import pandas as pd
 
 from covey.datasets import GroupSparseData
 from covey.paper.dynamics import SwitchAt, SwitchSettled, Trajectory
-from covey.paper.experiments.base import Claim, Scale, judge
+from covey.paper.experiments.base import Claim, Claims, Scale, judge
 from covey.paper.experiments.style import Figure, draw_curves, grid, mark_switch, panel, styled
 from covey.paper.experiments.traces import (
     CODE,
@@ -32,11 +31,9 @@ class Algorithm2Settings(Scale):
     """The published run, with a meaningful tolerance (0.1 is met before anything has moved)."""
 
     step_size: float = 1e-3
-    direction_step: float = 1e-3
     tol: float = 0.01
     text_steps: int = 2000
     code_steps: int = 1000
-    seed: int = 6
 
     def descend(self, data: GroupSparseData, mode: str) -> Trajectory:
         """Algorithm 2 with the paper's practical switch rule.
@@ -45,8 +42,8 @@ class Algorithm2Settings(Scale):
         direction step is used throughout.
         """
         switch, steps = (SwitchAt(1), self.code_steps) if mode == CODE else (SwitchSettled(self.tol), self.text_steps)
-        options = {"step_size": self.step_size, "direction_step": self.direction_step}
-        return descend(data, mode, switch=switch, n_steps=steps, **options)
+        step = self.step_size
+        return descend(data, mode, step_size=step, direction_step=step, switch=switch, n_steps=steps)
 
     def trace(self, data: GroupSparseData, mode: str) -> pd.DataFrame:
         """The table of one run."""
@@ -69,7 +66,7 @@ def draw_convergence(frame: pd.DataFrame) -> Figure:
     return figure
 
 
-def convergence_claims(frame: pd.DataFrame, place: str = "") -> Iterator[Claim]:
+def convergence_claims(frame: pd.DataFrame, place: str = "") -> Claims:
     """Convergence of entries, magnitudes and directions to the truth."""
     signal = true_value(frame, "signal")
     (least, at), (least_code, at_code) = (best(frame, mode) for mode in MODES)

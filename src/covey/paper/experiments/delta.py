@@ -12,14 +12,13 @@ and to a value far below it, at which directions keep their angle.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from covey.paper.experiments.base import Claim, Scale, judge, scaled, where
+from covey.paper.experiments.base import Claim, Claims, Scale, judge, scaled, where
 from covey.paper.experiments.prescribed import prescribed_problem
 from covey.paper.experiments.slopes import LEVEL, Slope, fit
 from covey.paper.experiments.style import COLOURS, GREY, Figure, grid, panel, styled
@@ -46,13 +45,12 @@ class Settings(Scale):
     )
     epsilons: tuple[float, ...] = scaled((1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9), quick=(1e-3, 1e-5, 1e-7, 1e-9))
     draws: int = scaled(20, quick=4)
-    seed: int = 0
 
 
 def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
     """One row per variant, precision, draw and multiple: whether the bounds hold, and by how much."""
     tasks = [
-        {"variant": v, "epsilon": e, "draw": r, "seed": [settings.seed, r], "factors": list(settings.factors)}
+        {"variant": v, "epsilon": e, "draw": r, "seed": [0, r], "factors": list(settings.factors)}
         for v in VARIANTS
         for e in settings.epsilons
         for r in range(settings.draws)
@@ -105,7 +103,7 @@ def _slope(table: pd.DataFrame, variant: str) -> Slope:
     return fit(part["zeta"], part["largest"])
 
 
-def claims(frame: pd.DataFrame) -> Iterator[Claim]:
+def claims(frame: pd.DataFrame) -> Claims:
     """Whether Algorithm 2 needs the coherence that its theorem requires."""
     table = largest_factors(frame)
     in_range = table[table["variant"].isin([LARGE, LEAST])]

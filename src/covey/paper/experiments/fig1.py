@@ -10,14 +10,13 @@ the two is ``u v``; for ``u^2 v`` the signal must pass through ``W_2`` twice, an
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from covey.paper.experiments.base import Claim, Scale, judge
+from covey.paper.experiments.base import Claim, Claims, Scale, judge
 from covey.paper.experiments.drawing import draw, item, number, numbers, table
 from covey.paper.experiments.style import Figure, grid, panel, styled
 
@@ -122,7 +121,7 @@ def plot(frame: pd.DataFrame) -> Figure:
     return figure
 
 
-def claims(frame: pd.DataFrame) -> Iterator[Claim]:
+def claims(frame: pd.DataFrame) -> Claims:
     """The drawn networks compute what the text defines."""
     measured = numbers(frame)
     worst = max(measured["diagonal"], measured["grouped"])

@@ -14,7 +14,7 @@ three seeds; it needs a GPU, and without one the saved results of such a run are
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,7 +34,7 @@ from covey.paper.experiments.autoencoders import (
     table,
     values,
 )  # fmt: skip
-from covey.paper.experiments.base import Claim, Scale, judge, scaled, where
+from covey.paper.experiments.base import Claim, Claims, Scale, judge, scaled, where
 from covey.paper.experiments.style import COLOURS, GREY, Figure, panel, styled
 from covey.paper.experiments.tasks import each
 
@@ -190,7 +190,7 @@ def _draw_bars(axes: Any, frame: pd.DataFrame, quantity: str) -> None:
 # ---------------------------------------------------------------------- the claims
 
 
-def claims(frame: pd.DataFrame) -> Iterator[Claim]:
+def claims(frame: pd.DataFrame) -> Claims:
     """GAE ahead of AE and VAE, comparable with IRMAE; and the other measures."""
     seeds = len(values(frame, "AE", RATIO))
     over = f"over {seeds} seeds" if seeds > 1 else "one seed"

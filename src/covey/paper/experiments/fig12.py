@@ -15,7 +15,6 @@ and the code.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,7 +24,7 @@ from covey.datasets import GroupSparseData, legacy_paper_data
 from covey.paper.baselines import GroupLasso, PrimalDual
 from covey.paper.dynamics import SwitchAt, SwitchSettled
 from covey.paper.experiments import traces
-from covey.paper.experiments.base import Claim, Scale, judge, scaled, where
+from covey.paper.experiments.base import Claim, Claims, Scale, judge, scaled, where
 from covey.paper.experiments.selection import choose, choose_on_path
 from covey.paper.experiments.style import COLOURS, GREY, Figure, grid, panel, styled
 from covey.paper.experiments.tasks import Record, each
@@ -53,7 +52,6 @@ class Settings(Scale):
     levels: int = scaled(10, quick=5)
     repeats: int = scaled(30, quick=8)
     step_size: float = 1e-3
-    direction_step: float = 1e-3
     tol: float = 0.01
     text_steps: int = 1200
     code_steps: int = 600
@@ -100,7 +98,7 @@ def fit(data: GroupSparseData, method: str, settings: Settings) -> tuple[FloatAr
     mode, switch, n_steps = traces.TEXT, SwitchSettled(settings.tol), settings.text_steps
     if method == CODE:
         mode, switch, n_steps = traces.CODE, SwitchAt(settings.code_switch), settings.code_steps
-    options = {"step_size": settings.step_size, "direction_step": settings.direction_step}
+    options = {"step_size": settings.step_size, "direction_step": settings.step_size}
     trajectory = traces.descend(data, mode, switch=switch, n_steps=n_steps, **options)
     return choose(trajectory, data.X_val, data.y_val).coef, False
 
@@ -140,7 +138,7 @@ def plot(frame: pd.DataFrame) -> Figure:
     return figure
 
 
-def claims(frame: pd.DataFrame) -> Iterator[Claim]:
+def claims(frame: pd.DataFrame) -> Claims:
     """Consistently better than explicit penalties; primal-dual close if the noise is low."""
     table = summary(frame).pivot(index="level", columns="method", values="mean")
     mean = {method: table[method].to_numpy(dtype=float) for method in METHODS}

@@ -7,14 +7,13 @@ direction step (to ``2/u^4``) along with the speed. The published figure is the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
 from covey.datasets import legacy_paper_data
-from covey.paper.experiments.base import Claim, Scale, judge, scaled
+from covey.paper.experiments.base import Claim, Claims, Scale, judge, scaled
 from covey.paper.experiments.style import Figure, draw_curves, draw_errors, grid, panel, styled
 from covey.paper.experiments.tasks import each
 from covey.paper.experiments.traces import (
@@ -43,22 +42,19 @@ class Settings(Scale):
     """The published run. The code's steps are twice as long, so the text gets twice as many."""
 
     step_size: float = 1e-3
-    init_scale: float = 1e-6
     text_steps: int = 4000
     code_steps: int = 2000
     long_steps: int = scaled(200_000, quick=40_000)
-    seed: int = 6
 
 
 def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
     """Traces of the text, of the code, and the error of the text far beyond the figure."""
-    data = legacy_paper_data(seed=settings.seed)
+    data = legacy_paper_data()
     steps = {TEXT: settings.text_steps, CODE: settings.code_steps, LONG: settings.long_steps}
 
     def one(mode: str) -> pd.DataFrame:
         every = max(1, steps[mode] // 200) if mode == LONG else 1
-        options = {"init_scale": settings.init_scale, "step_size": settings.step_size}
-        path = descend(data, mode, n_steps=steps[mode], record_every=every, **options)
+        path = descend(data, mode, step_size=settings.step_size, n_steps=steps[mode], record_every=every)
         if mode == LONG:
             return curve(LONG, "error", 0, path.t, path.error)
         return trace(path, data, mode, ("magnitude",))
@@ -81,7 +77,7 @@ def plot(frame: pd.DataFrame) -> Figure:
     return figure
 
 
-def claims(frame: pd.DataFrame) -> Iterator[Claim]:
+def claims(frame: pd.DataFrame) -> Claims:
     """Recovery, magnitudes, and whether early stopping is crucial."""
     (least, at), (least_code, at_code) = (best(frame, mode) for mode in MODES)
     oracle, signal = last(frame, TRUTH), true_value(frame, "signal")

@@ -7,13 +7,12 @@ one step and never uses the large direction step, which does no harm here. The p
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import pairwise
 
 import pandas as pd
 
 from covey.datasets import GroupSparseData, legacy_paper_data
-from covey.paper.experiments.base import Claim, judge
+from covey.paper.experiments.base import Claim, Claims, judge
 from covey.paper.experiments.convergence import Algorithm2Settings, convergence_claims, draw_convergence, wake_times
 from covey.paper.experiments.tasks import each
 from covey.paper.experiments.traces import CODE, MODES, TEXT, stack, true_value, truth
@@ -23,18 +22,18 @@ Settings = Algorithm2Settings
 plot = draw_convergence
 
 
-def published(seed: int = 6) -> GroupSparseData:
+def published() -> GroupSparseData:
     """The published draw."""
-    return legacy_paper_data(support=range(5, 14), seed=seed)
+    return legacy_paper_data(support=range(5, 14))
 
 
 def run(settings: Algorithm2Settings, jobs: int = 1) -> pd.DataFrame:
     """Traces of the text and of the code."""
-    data = published(settings.seed)
+    data = published()
     return stack(*each(lambda mode: settings.trace(data, mode), MODES), truth(data))
 
 
-def claims(frame: pd.DataFrame) -> Iterator[Claim]:
+def claims(frame: pd.DataFrame) -> Claims:
     """Convergence, and the order in which groups are learned."""
     yield from convergence_claims(frame)
     times = {}

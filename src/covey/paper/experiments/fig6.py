@@ -7,7 +7,6 @@ begins between 1.5 and 1.6, so the published figure shows an effect of the facto
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +14,7 @@ import pandas as pd
 
 from covey.datasets import legacy_paper_data, make_group_sparse
 from covey.paper.dynamics import Trajectory
-from covey.paper.experiments.base import Claim, Scale, judge, scaled, where
+from covey.paper.experiments.base import Claim, Claims, Scale, judge, scaled, where
 from covey.paper.experiments.style import COLOURS, ERROR, GREY, Figure, draw_curves, grid, panel, styled
 from covey.paper.experiments.tasks import each
 from covey.paper.experiments.traces import (
@@ -49,12 +48,11 @@ class Settings(Scale):
     )
     draws: int = scaled(40, quick=8)
     draw_steps: int = 3000
-    seed: int = 6
 
 
 def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
     """Traces of text and code with the movement of directions; the sweep; other draws."""
-    data, step = legacy_paper_data(seed=settings.seed), settings.step_size
+    data, step = legacy_paper_data(), settings.step_size
 
     def one(task: tuple[str, float]) -> pd.DataFrame:
         kind, number = task
@@ -110,7 +108,7 @@ def plot(frame: pd.DataFrame) -> Figure:
     return figure
 
 
-def claims(frame: pd.DataFrame) -> Iterator[Claim]:
+def claims(frame: pd.DataFrame) -> Claims:
     """Unstable directions; a small error despite them; the cause."""
     moved, moved_code = (last(frame, mode, "movement") for mode in MODES)
     end, end_code = (last(frame, mode) for mode in MODES)

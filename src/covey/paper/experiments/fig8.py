@@ -6,13 +6,12 @@ Drawn from a list of boxes. The weights of the linear layers are counted from th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
-from covey.paper.experiments.base import Claim, Scale, judge
+from covey.paper.experiments.base import Claim, Claims, Scale, judge
 from covey.paper.experiments.drawing import draw, item, number, numbers, table
 from covey.paper.experiments.style import Figure, grid, styled
 
@@ -25,12 +24,11 @@ class Settings(Scale):
 
     latent: int = 512
     layers: int = 3
-    groups: int = 1
 
 
 def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
     """Boxes and arrows, from the image to its copy."""
-    return table(boxes(settings.latent, settings.layers, settings.groups))
+    return table(boxes(settings.latent, settings.layers, groups=1))
 
 
 def boxes(latent: int, layers: int, groups: int) -> list[dict[str, Any]]:
@@ -75,7 +73,7 @@ def plot(frame: pd.DataFrame) -> Figure:
     return figure
 
 
-def claims(frame: pd.DataFrame) -> Iterator[Claim]:
+def claims(frame: pd.DataFrame) -> Claims:
     """The number of weights in the linear layers."""
     weights = numbers(frame)["weights"]
     yield Claim(

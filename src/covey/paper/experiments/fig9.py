@@ -5,12 +5,11 @@ With g groups each layer has g blocks of (512/g) x (512/g), so the number of wei
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pandas as pd
 
-from covey.paper.experiments.base import Claim, Scale, judge
+from covey.paper.experiments.base import Claim, Claims, Scale, judge
 from covey.paper.experiments.drawing import draw, number, numbers, table
 from covey.paper.experiments.fig8 import boxes
 from covey.paper.experiments.style import Figure, grid, styled
@@ -42,7 +41,7 @@ def plot(frame: pd.DataFrame) -> Figure:
     return figure
 
 
-def claims(frame: pd.DataFrame) -> Iterator[Claim]:
+def claims(frame: pd.DataFrame) -> Claims:
     """The number of weights with four and with eight groups."""
     measured = numbers(frame)
     four, eight = measured["weights"], measured["weights, more groups"]

@@ -8,14 +8,13 @@ from the end of the loop: a mirror flow ends at the point of least potential, wh
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
 from covey.groups import Groups
-from covey.paper.experiments.base import Claim, Scale, judge, where
+from covey.paper.experiments.base import Claim, Claims, Scale, judge, where
 from covey.paper.experiments.style import COLOURS, GREY, Axes, Figure, grid, panel, styled
 from covey.paper.theory.geometry import DiagonalNetwork, GroupedNetwork, Parameterization, lie_bracket
 from covey.paper.theory.mirror import diagonal_mirror, diagonal_potential, drive, follow, mirror_limit
@@ -140,7 +139,7 @@ def _tiny(size: float) -> str:
     return "less than 1e-6" if size < 1e-6 else f"{size:.1e}"
 
 
-def claims(frame: pd.DataFrame) -> Iterator[Claim]:
+def claims(frame: pd.DataFrame) -> Claims:
     """The loop, its size, the mirror flow for comparison, and their limits."""
     moved = {kind: curve(frame, kind, LOOP)[1] for kind in (GROUPED, DIAGONAL)}
     off = {kind: w[-1] - w[0] for kind, w in moved.items()}

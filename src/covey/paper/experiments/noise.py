@@ -11,7 +11,6 @@ probability 1/(8p^3), on an orthogonal design of 64 rows and 16 columns.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,7 +21,7 @@ from scipy.linalg import hadamard
 
 from covey.datasets.simulate import NOISES, draw_noise
 from covey.paper.experiments import phase, rates
-from covey.paper.experiments.base import Claim, Scale, judge, mean_and_error, scaled, where
+from covey.paper.experiments.base import Claim, Claims, Scale, judge, mean_and_error, scaled, where
 from covey.paper.experiments.slopes import LEVEL, by_axis
 from covey.paper.experiments.style import COLOURS, Figure, fill_ticks, grid, panel, styled
 from covey.paper.experiments.tasks import Record, run_tasks
@@ -47,26 +46,23 @@ class Settings(Scale):
     rows: tuple[int, ...] = scaled((14, 18, 24, 30, 36, 44, 52, 60, 70, 85, 100), quick=(14, 20, 28, 36, 48, 64))
     groups: tuple[int, ...] = scaled((1, 2, 4), quick=(1, 2))
     recovery_repeats: int = scaled(30, quick=16)
-    recovery_sigma: float = 0.5
     draws: int = scaled(4_000_000, quick=1_000_000)
-    seed: int = 0
 
 
 def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
     """The three parts as one table, distinguished by ``part``; every row has its ``noise``."""
-    seed = settings.seed
     grids = {name: getattr(settings, name) for name in ("grid_n", "grid_s", "grid_sigma", "repeats")}
-    slopes = rates.Settings(**grids, grid_p=(), grid_group_size=(), seed=seed)
+    slopes = rates.Settings(**grids, grid_p=(), grid_group_size=())
     recovery = phase.Settings(
         grid_n=settings.rows, grid_s=settings.groups, repeats=settings.recovery_repeats, p=100, n_steps=1000,
-        sigma=settings.recovery_sigma, seed=seed,
+        sigma=0.5,
     )  # fmt: skip
     parts = [
         module.run(replace(base, noise=kind), jobs).assign(noise=kind, part=part)
         for module, base, part in ((rates, slopes, "rates"), (phase, recovery, "recovery"))
         for kind in NOISES
     ]
-    tasks = [{"noise": kind, "draws": settings.draws, "seed": [seed, 11]} for kind in NOISES]
+    tasks = [{"noise": kind, "draws": settings.draws, "seed": [0, 11]} for kind in NOISES]
     parts.append(pd.DataFrame(run_tasks(event_task, tasks, jobs)).assign(part="event"))
     return pd.concat(parts, ignore_index=True)
 
@@ -96,7 +92,7 @@ def _rows_needed(frame: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame({kind: phase.rows_needed(runs).set_index("s")["rows"] for kind, runs in by_noise})
 
 
-def claims(frame: pd.DataFrame) -> Iterator[Claim]:
+def claims(frame: pd.DataFrame) -> Claims:
     """The corollary's statements for sub-Gaussian noise, and for noise that is not."""
     errors = where(frame, part="rates", method=rates.BEST)
     for kind in (*SUB_GAUSSIAN, STUDENT):

@@ -8,7 +8,6 @@ experiment `rates` on the same draws for each N, with the corollary's slopes, an
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from covey.paper.experiments import rates
-from covey.paper.experiments.base import Claim, Scale, judge, scaled, where
+from covey.paper.experiments.base import Claim, Claims, Scale, judge, scaled, where
 from covey.paper.experiments.prescribed import prescribed_problem
 from covey.paper.experiments.slopes import LEVEL, by_axis, fit
 from covey.paper.experiments.style import COLOURS, GREY, Figure, fill_ticks, grid, panel, styled
@@ -31,6 +30,7 @@ DEPTHS = (2, 3, 4)
 STARTS = {2: 1e-6, 3: 0.05, 4: 0.13}
 N_STEPS = {2: 600, 3: 900, 4: 1400}
 FOLLOWED = 3  # times T_ub
+EPSILON = 2e-3  # precision of the windows
 PRECISE = 0.15  # with a larger standard error a slope of 1 cannot be distinguished from 1/2
 CLAIMED = {"n": -1.0, "s": 1.0, "sigma": 2.0, "group_size": 1.0}
 SYMBOLS = {"n": "n", "s": "s", "sigma": "sigma", "group_size": "k"}
@@ -38,7 +38,7 @@ SYMBOLS = {"n": "n", "s": "s", "sigma": "sigma", "group_size": "k"}
 
 @dataclass(frozen=True)
 class Settings(Scale):
-    """Rates: base values, grids and repeats, as in `rates`. Windows: draws of a design, and its precision."""
+    """Rates: base values, grids and repeats, as in `rates`. Windows: draws of a design."""
 
     grid_n: tuple[int, ...] = scaled((150, 300, 600, 1200), quick=(150, 400, 1000))
     grid_s: tuple[int, ...] = scaled((1, 2, 4, 8), quick=(1, 3, 8))
@@ -46,8 +46,6 @@ class Settings(Scale):
     grid_group_size: tuple[int, ...] = scaled((2, 4, 8, 16), quick=(2, 6, 16))
     repeats: int = scaled(30, quick=20)
     windows: int = scaled(20, quick=8)
-    epsilon: float = 2e-3
-    seed: int = 0
 
 
 def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
@@ -56,25 +54,22 @@ def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
     parts = []
     for depth in DEPTHS:
         effort: dict[str, Any] = {"depth": depth, "init_scale": STARTS[depth], "n_steps": N_STEPS[depth]}
-        base = rates.Settings(**grids, grid_p=(), repeats=settings.repeats, seed=settings.seed, **effort)
+        base = rates.Settings(**grids, grid_p=(), repeats=settings.repeats, **effort)
         parts.append(rates.run(base, jobs).assign(depth=depth, part="rates"))
-    windows = [
-        {"depth": depth, "draw": r, "seed": [settings.seed, 7, r], "epsilon": settings.epsilon}
-        for depth in DEPTHS
-        for r in range(settings.windows)
-    ]
+    draws = range(settings.windows)
+    windows = [{"depth": depth, "draw": r, "seed": [0, 7, r]} for depth in DEPTHS for r in draws]
     parts.append(pd.DataFrame(run_tasks(window_task, windows, jobs)).assign(part="windows"))
     return pd.concat(parts, ignore_index=True)
 
 
-def window_task(depth: int, draw: int, seed: list[int], epsilon: float) -> list[Record]:
+def window_task(depth: int, draw: int, seed: list[int]) -> list[Record]:
     """Algorithm 1 at the limits of the theorem: predicted and measured window, and the largest errors inside it."""
     rng = np.random.default_rng(seed)
     sizes, norms = rng.integers(1, 5, size=6), np.zeros(6)
     s = int(rng.integers(1, 4))
     norms[:s] = rng.uniform(1.0, 2.0, size=s)
-    b = power_bounds(norms, L=6, epsilon=epsilon, depth=depth, group_noise=epsilon)
-    data = prescribed_problem(rng, sizes, norms, delta_in=b.delta_in(), delta_out=b.delta_out(), group_noise=epsilon)
+    b = power_bounds(norms, L=6, epsilon=EPSILON, depth=depth, group_noise=EPSILON)
+    data = prescribed_problem(rng, sizes, norms, delta_in=b.delta_in(), delta_out=b.delta_out(), group_noise=EPSILON)
     n_steps = int(FOLLOWED * b.T_ub)
     options = {"init_scale": b.init_scale, "step_size": b.step_size, "depth": depth}
     path = descend(data, n_steps=n_steps, record_every=max(1, n_steps // 3000), **options)
@@ -99,7 +94,7 @@ def _windows(frame: pd.DataFrame) -> pd.DataFrame:
     return part.pivot_table(index=["depth", "repeat"], columns="axis", values="error", dropna=False)
 
 
-def claims(frame: pd.DataFrame) -> Iterator[Claim]:
+def claims(frame: pd.DataFrame) -> Claims:
     """Windows, slopes with standard errors, and ratios to N = 2."""
     for depth, part in _windows(frame).groupby("depth"):
         held = (part["on_share"] <= 1) & (part["off_share"] <= 1)

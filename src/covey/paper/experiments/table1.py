@@ -13,7 +13,7 @@ Each network is trained, and the cost that its training is said to minimise is c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,7 +23,7 @@ from scipy.optimize import linprog
 from covey.datasets import GroupSparseData, make_group_sparse
 from covey.paper.baselines import ConvolutionalNetwork, GroupLasso, grouped_cost, least_nuclear_norm, nuclear_regression
 from covey.paper.dynamics import diagonal_descent, normalized_descent, plain_descent
-from covey.paper.experiments.base import Claim, Scale, judge, scaled, where
+from covey.paper.experiments.base import Claim, Claims, Scale, judge, scaled, where
 from covey.paper.experiments.style import COLOURS, GREY, Figure, grid, panel, styled
 from covey.paper.experiments.tasks import Record, each
 from covey.paper.experiments.traces import descend, errors
@@ -196,7 +196,7 @@ def plot(frame: pd.DataFrame) -> Figure:
     return figure
 
 
-def claims(frame: pd.DataFrame) -> Iterator[Claim]:
+def claims(frame: pd.DataFrame) -> Claims:
     """Trained cost over predicted cost, per row; for this paper's row, error over the oracle's."""
     for key, network in NETWORKS.items():
         part = where(frame, row=key)

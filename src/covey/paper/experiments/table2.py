@@ -7,13 +7,12 @@ too, and the entire network are also counted.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pandas as pd
 
 from covey.paper.experiments.autoencoders import needs_torch
-from covey.paper.experiments.base import Claim, Scale, judge
+from covey.paper.experiments.base import Claim, Claims, Scale, judge
 from covey.paper.experiments.style import COLOURS, Figure, grid, panel, styled
 
 TITLE = "Parameters in the latent space"
@@ -55,7 +54,7 @@ def plot(frame: pd.DataFrame) -> Figure:
     return figure
 
 
-def claims(frame: pd.DataFrame) -> Iterator[Claim]:
+def claims(frame: pd.DataFrame) -> Claims:
     """The published counts."""
     counts = {title: int(count) for title, count in zip(frame["model"], frame["latent"], strict=True)}
     yield Claim(

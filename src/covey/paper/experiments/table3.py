@@ -14,7 +14,6 @@ predicts the mean of the fitted rows. One row (y = 7.38, the others above 8) acc
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,7 +25,7 @@ from covey.datasets import load_bardet
 from covey.groups import Groups
 from covey.paper.baselines import GroupLasso, PrimalDual
 from covey.paper.dynamics import normalized_descent
-from covey.paper.experiments.base import Claim, Scale, judge, mean_and_error, scaled, where
+from covey.paper.experiments.base import Claim, Claims, Scale, judge, mean_and_error, scaled, where
 from covey.paper.experiments.selection import Chosen, choose, choose_on_path
 from covey.paper.experiments.style import COLOURS, GREY, Figure, grid, panel, styled
 from covey.paper.experiments.tasks import each
@@ -136,7 +135,7 @@ def plot(frame: pd.DataFrame) -> Figure:
     return figure
 
 
-def claims(frame: pd.DataFrame) -> Iterator[Claim]:
+def claims(frame: pd.DataFrame) -> Claims:
     """The best method by each reading, and the published numbers compared with predicting the mean."""
     table, splits = summary(frame), frame["split"].nunique()
     for reading in READINGS:
