@@ -11,18 +11,18 @@ from dataclasses import dataclass
 import pandas as pd
 
 from covey.datasets import legacy_paper_data
+from covey.paper.experiments import fig3
 from covey.paper.experiments.base import Claim, Claims, judge
-from covey.paper.experiments.convergence import Algorithm2Settings, convergence_claims, draw_convergence
 from covey.paper.experiments.tasks import each
 from covey.paper.experiments.traces import MODES, best, curve, descend, last, stack, truth
 
 TITLE = "Gaussian measurements"
 ALGORITHM_1 = "algorithm 1"
-plot = draw_convergence
+plot = fig3.plot
 
 
 @dataclass(frozen=True)
-class Settings(Algorithm2Settings):
+class Settings(fig3.Settings):
     """The published run; Algorithm 1 for twice as long."""
 
     algorithm_1_steps: int = 4000
@@ -44,7 +44,7 @@ def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
 
 def claims(frame: pd.DataFrame) -> Claims:
     """Convergence with Gaussian rows, by both algorithms."""
-    yield from convergence_claims(frame, " with Gaussian measurements")
+    yield from fig3.convergence_claims(frame, " with Gaussian measurements")
     (least, at), end = best(frame, ALGORITHM_1), last(frame, ALGORITHM_1)
     yield Claim(
         "Algorithm 1 works with Gaussian measurements as well (entries 10, noise 0.1).",

@@ -37,33 +37,18 @@ __all__ = ["Outcome", "as_csv", "markdown", "prepare_folder", "reproduce", "tabu
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of one experiment.
-
-    Attributes
-    ----------
-    frame : DataFrame or None
-        The table as saved; None if the experiment could not run. `problem` then says why and what to do, and `failed`
-        whether it crashed rather than lacked its data.
-    figure : dict
-        The bytes of the figure, by format.
-    seconds : float
-        The run time of the table, even if it was read from disk.
-    reused : bool
-        Whether the table was read from disk.
-    notices : list of str
-        Notices for the user.
-    """
+    """The outcome of one experiment: its table, figure and claims, or the problem that kept it from running."""
 
     experiment: Experiment
     mode: Mode
     settings: Any
-    frame: pd.DataFrame | None = None
-    figure: dict[str, bytes] = field(default_factory=dict)
+    frame: pd.DataFrame | None = None  # the table as saved
+    figure: dict[str, bytes] = field(default_factory=dict)  # by format
     claims: list[Claim] = field(default_factory=list)
-    seconds: float = 0.0
-    reused: bool = False
-    problem: str = ""
-    failed: bool = False
+    seconds: float = 0.0  # the run time of the table, even if it was read from disk
+    reused: bool = False  # whether the table was read from disk
+    problem: str = ""  # why there is no table, and what to do
+    failed: bool = False  # whether it crashed rather than lacked its data
     notices: list[str] = field(default_factory=list)
 
     @property

@@ -78,28 +78,21 @@ def trace(
 
     With `until`, the points are spread over the records up to it.
     """
-    support, off_groups = data.S, np.setdiff1d(np.arange(data.groups.n_groups), data.S)
-    on = np.flatnonzero(np.isin(data.groups.labels, support))
-    off = np.setdiff1d(np.arange(data.groups.n_columns), on)
+    labels, support = data.groups.labels, data.S
+    on, off = (np.flatnonzero(np.isin(labels, support, invert=invert)) for invert in (False, True))
     end = len(run) - 1 if until is None else min(until, len(run) - 1)
     thin = np.unique(np.append(np.arange(0, end, max(1, end // points)), end))
     t, w = run.t[thin], run.w[thin]
     sizes = np.sqrt(data.groups.norms(w))
-    v = np.divide(w, (sizes**2)[:, data.groups.labels], out=np.zeros_like(w), where=w != 0)
-
+    v = np.divide(w, (sizes**2)[:, labels], out=np.zeros_like(w), where=w != 0)
+    curves = {
+        "entry": {**{j: w[:, j] for j in on}, OFF: np.abs(w[:, off]).max(axis=1)},
+        "magnitude": {**{l: sizes[:, l] for l in support}, OFF: np.delete(sizes, support, axis=1).max(axis=1)},
+        "direction": {j: v[:, j] for j in on},
+        "alignment": {l: v[:, labels == l] @ data.v_star[labels == l] for l in support},
+    }
     parts = [curve(mode, "error", 0, run.t, errors(run))]
-    if "entry" in quantities:
-        parts += [curve(mode, "entry", int(j), t, w[:, j]) for j in on]
-        parts += [curve(mode, "entry", OFF, t, np.abs(w[:, off]).max(axis=1))]
-    if "magnitude" in quantities:
-        parts += [curve(mode, "magnitude", int(l), t, sizes[:, l]) for l in support]
-        parts += [curve(mode, "magnitude", OFF, t, sizes[:, off_groups].max(axis=1))]
-    if "direction" in quantities:
-        parts += [curve(mode, "direction", int(j), t, v[:, j]) for j in on]
-    if "alignment" in quantities:
-        for l in support:
-            G = data.groups.labels == l
-            parts += [curve(mode, "alignment", int(l), t, v[:, G] @ data.v_star[G])]
+    parts += [curve(mode, name, int(i), t, value) for name in quantities for i, value in curves[name].items()]
     if run.switch is not None:
         parts += [curve(mode, "switch", 0, run.switch, run.switch)]
     return stack(*parts)
@@ -108,12 +101,14 @@ def trace(
 def truth(data: GroupSparseData) -> pd.DataFrame:
     """The true entries, magnitudes and directions, and the error of least squares on the true groups."""
     on = np.flatnonzero(np.isin(data.groups.labels, data.S))
-    parts = [curve(TRUTH, "entry", int(j), 0, data.w_star[j]) for j in on]
-    parts += [curve(TRUTH, "magnitude", int(l), 0, data.u_star[l]) for l in data.S]
-    parts += [curve(TRUTH, "direction", int(j), 0, data.v_star[j]) for j in on]
-    parts += [curve(TRUTH, "error", 0, 0, np.sum((data.oracle() - data.w_star) ** 2))]
-    parts += [curve(TRUTH, "signal", 0, 0, np.sum(data.w_star**2))]
-    return stack(*parts)
+    true = {
+        "entry": {j: data.w_star[j] for j in on},
+        "magnitude": {l: data.u_star[l] for l in data.S},
+        "direction": {j: data.v_star[j] for j in on},
+        "error": {0: np.sum((data.oracle() - data.w_star) ** 2)},
+        "signal": {0: np.sum(data.w_star**2)},
+    }
+    return stack(*(curve(TRUTH, name, int(i), 0, value) for name, one in true.items() for i, value in one.items()))
 
 
 def series(
