@@ -85,21 +85,13 @@ def test_figure():
 
 def test_saved_results_are_shown_where_there_is_no_gpu(monkeypatch, tmp_path):
     monkeypatch.setattr(channels, "has_gpu", lambda: False)
-    monkeypatch.setattr(channels, "saved_file", lambda name: None)
-    with pytest.raises(DataNotFoundError, match="CUDA GPU"):
-        channels.run(channels.Settings.full())
-    file = tmp_path / "curves.csv"
-    invented().to_csv(file, index=False)
-    monkeypatch.setattr(channels, "saved_file", lambda name: file)
-    pd.testing.assert_frame_equal(channels.run(channels.Settings.full()), invented())
-
-
-def test_saved_results_may_lie_with_the_data(monkeypatch, tmp_path):
-    (tmp_path / "channels").mkdir()
-    (tmp_path / channels.SAVED).touch()
     monkeypatch.setenv("COVEY_DATA", str(tmp_path))
     monkeypatch.setattr("covey.__file__", str(tmp_path / "a" / "b" / "covey.py"))
-    assert channels.saved_file(channels.SAVED) == tmp_path / channels.SAVED
+    with pytest.raises(DataNotFoundError, match=r"CUDA GPU.*benchmarks/channels_full\.py"):
+        channels.run(channels.Settings.full())
+    (tmp_path / "channels").mkdir()
+    invented().to_csv(tmp_path / "channels" / "curves.csv", index=False)
+    pd.testing.assert_frame_equal(channels.run(channels.Settings.full()), invented())
 
 
 def test_a_tiny_run_from_training_to_claims(monkeypatch):

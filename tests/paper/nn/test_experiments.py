@@ -116,9 +116,10 @@ def test_saved_results_are_read_as_the_same_table(tmp_path):
     assert verdicts(saved) == verdicts(made)
 
 
-def test_the_full_setting_without_gpu_and_results_says_what_is_missing(monkeypatch):
+def test_the_full_setting_without_gpu_and_results_says_what_is_missing(monkeypatch, tmp_path):
     monkeypatch.setattr(fig10, "has_gpu", lambda: False)
-    monkeypatch.setattr(fig10, "saved_file", lambda name: None)
+    monkeypatch.delenv("COVEY_DATA", raising=False)
+    monkeypatch.setattr("covey.__file__", str(tmp_path / "a" / "b" / "covey.py"))
     with pytest.raises(DataNotFoundError, match="CUDA GPU"):
         fig10.run(fig10.Settings.full())
 

@@ -50,12 +50,19 @@ def has_gpu() -> bool:
     return bool(torch.cuda.is_available())
 
 
-def saved_file(name: str) -> Path | None:
+def saved_file(folder: str, name: str, networks: str) -> Path:
     """A file of results of a full run on a GPU: next to the source, or in the folder of `COVEY_DATA`."""
     places = [Path(covey.__file__).parents[2] / "docs" / "results"]
     if os.environ.get("COVEY_DATA"):
         places.append(Path(os.environ["COVEY_DATA"]))
-    return next((place / name for place in places if (place / name).is_file()), None)
+    for place in places:
+        if (place / folder / name).is_file():
+            return place / folder / name
+    raise DataNotFoundError(
+        f"The full setting trains {networks} on all of MNIST and needs torch with a CUDA GPU, which is not here, and "
+        f"there are no saved results of benchmarks/{folder}_full.py in docs/results/{folder} or in COVEY_DATA. The "
+        "quick setting runs anywhere."
+    )
 
 
 def table(

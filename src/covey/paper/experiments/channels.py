@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from covey.datasets import DataNotFoundError, load_mnist
+from covey.datasets import load_mnist
 from covey.paper.experiments.autoencoders import has_gpu, needs_torch, saved_file
 from covey.paper.experiments.base import Claim, Claims, Scale, judge, mean_and_error, scaled, where
 from covey.paper.experiments.style import COLOURS, GREY, Figure, grid, panel, styled
@@ -36,7 +36,6 @@ LOOK = dict(zip(METHODS, (GREY, *COLOURS[:5]), strict=True))
 DROP = 0.01  # "equal accuracy": at most one point below the full plain network
 LAYERS = ("first", "second", "hidden")
 SETTING = ["method", "strength", "learning_rate"]
-SAVED = "channels/curves.csv"
 
 
 @dataclass(frozen=True)
@@ -65,14 +64,7 @@ class Settings(Scale):
 def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
     """Train, delete and measure; or read the saved results of the full setting if there is no GPU."""
     if settings.needs_gpu and not has_gpu():
-        file = saved_file(SAVED)
-        if file is None:
-            raise DataNotFoundError(
-                "The full setting trains over a hundred networks on all of MNIST and needs torch with a CUDA GPU, "
-                "which is not here, and there are no saved results of benchmarks/channels_full.py in "
-                "docs/results/channels or in COVEY_DATA. The quick setting runs anywhere."
-            )
-        return pd.read_csv(file)
+        return pd.read_csv(saved_file("channels", "curves.csv", "over a hundred networks"))
     needs_torch()
     from covey.paper.nn.channel_study import COLUMNS, Digits, all_runs
 

@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from covey.datasets import DataNotFoundError, load_mnist
+from covey.datasets import load_mnist
 from covey.paper.experiments.autoencoders import (
     MODELS,
     grids,
@@ -63,14 +63,7 @@ class Settings(Scale):
 def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
     """Train and measure the five models, or read the saved results of the full setting."""
     if settings.needs_gpu and not has_gpu():
-        file = saved_file("autoencoder/measures.csv")
-        if file is None:
-            raise DataNotFoundError(
-                "The full setting trains five networks from three seeds on all of MNIST and needs torch with a CUDA "
-                "GPU, which is not here, and there are no saved results of benchmarks/autoencoder_full.py in "
-                "docs/results/autoencoder or in COVEY_DATA. The quick setting runs anywhere."
-            )
-        return read_saved(file.parent)
+        return read_saved(saved_file("autoencoder", "measures.csv", "five networks from three seeds").parent)
     needs_torch()
     from covey.paper.nn.study import Judge
 
