@@ -32,7 +32,7 @@ TINY = {
     "delta": {"factors": (0.001, 0.5, 1.0), "epsilons": (1e-3, 1e-7), "draws": 2},
     "noise": {**GRIDS, "rows": (20, 60), "groups": (1,), "recovery_repeats": 2, "draws": 1000},
 }
-# They train networks of torch, and have tests of their own.
+# They train networks of torch; their tests are in other files.
 TRAINED = {"fig10", "table2", "channels"}
 NO_BARDET = not os.path.isfile(os.path.join(os.environ.get("COVEY_DATA", ""), "bardet.csv"))
 

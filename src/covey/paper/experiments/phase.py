@@ -90,7 +90,7 @@ def phase_task(
 def rows_needed(frame: pd.DataFrame) -> pd.DataFrame:
     """The number of rows at which half of the runs recover, per method and s; NaN if they never do.
 
-    Linear between grid points, after the running maximum over n has made the curve monotone.
+    Linear between grid points of the running maximum over n, which is monotone.
     """
     found = []
     for (method, s), part in frame.groupby(["method", "s"], sort=False):

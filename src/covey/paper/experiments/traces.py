@@ -85,7 +85,7 @@ def trace(
     t, w = run.t[thin], run.w[thin]
     sizes = np.sqrt(data.groups.norms(w))
     v = np.divide(w, (sizes**2)[:, labels], out=np.zeros_like(w), where=w != 0)
-    curves = {
+    curves: dict[str, dict[Any, Any]] = {
         "entry": {**{j: w[:, j] for j in on}, OFF: np.abs(w[:, off]).max(axis=1)},
         "magnitude": {**{l: sizes[:, l] for l in support}, OFF: np.delete(sizes, support, axis=1).max(axis=1)},
         "direction": {j: v[:, j] for j in on},
