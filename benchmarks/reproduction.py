@@ -49,7 +49,7 @@ def comparison():
 
 def runs():
     """Name, epochs and the run itself."""
-    first, third, fourth = legacy_paper_data(), fig3.Settings().data(), fig4.Settings().data()
+    first, third, fourth = legacy_paper_data(), fig3.published(), fig4.draw()
     fifth = legacy_paper_data(80, 200, 1, support=(1, -1, -1, 1, 1), seed=42)
     yield "fig2", 2000, lambda: algorithm_1(first, 1e-3, 2000)
     yield "fig3", 1000, lambda: algorithm_2(third, 1e-3, 1000)

@@ -84,7 +84,6 @@ def install_toy():
         return figure
 
     module = types.ModuleType("covey_test_toy", doc="Toy.")
-    module.__spec__ = types.SimpleNamespace(name="covey_test_toy")
     module.__dict__.update(
         TITLE="Toy",
         Settings=kind,

@@ -21,7 +21,7 @@ from covey import GroupSparseRegressor, limit_path
 from covey.cluster import WorkersLostError
 from covey.datasets import make_group_sparse
 from covey.designs.dask import DaskDesign
-from covey.paper.experiments.parallel import each
+from covey.paper.experiments.tasks import each
 
 N, P, SIZE = 640, 120, 4
 

@@ -52,7 +52,7 @@ def test_nothing_is_fetched_and_every_table_is_inside(monkeypatch, tmp_path):
     assert kinds == {"data:text/csv", "data:image/svg+xml", "data:image/png"}
 
 
-def test_settings_verdicts_and_run_time_are_told(monkeypatch, tmp_path):
+def test_settings_verdicts_and_run_time_are_shown(monkeypatch, tmp_path):
     toy.install(monkeypatch, claim=Claim("c", "e", "m", Verdict.CODE_ONLY))
     words = " ".join(Reader(render_report(list(reproduce(["toy"], "full", tmp_path)), "full")).words)
     for expected in ("repeats", "30", "run time", "holds in the code only", "What the toy shows.", "full"):

@@ -44,7 +44,7 @@ def test_without_the_truth_the_awake_groups_are_drawn(run):
     assert sorted(display.support) == [0, 1, 2]
 
 
-def test_own_axes(run):
+def test_given_axes(run):
     _, path = run
     figure, axes = plt.subplots(1, 2)
     display = TrajectoryDisplay(path).plot(panels=["error", "magnitudes"], ax=axes)

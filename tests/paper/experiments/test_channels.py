@@ -1,10 +1,9 @@
 """Channels at equal accuracy: a tiny run, saved results, and verdicts that fail on tables that should make them."""
 
-import io
-
 import numpy as np
 import pandas as pd
 import pytest
+from experiments.toy import failing, through_disk, verdicts
 
 from covey.datasets import DataNotFoundError, make_digits
 from covey.paper.experiments import Verdict, channels
@@ -12,9 +11,9 @@ from covey.paper.experiments import Verdict, channels
 SLOPE = {"plain": 40, "group lasso": 20, "D-gating 2": 20, "D-gating 3": 10, "power 2": 21, "power 3": 20}
 
 
-def made_up(seeds=3, **changes):
+def invented(seeds=3, **changes):
     """Each method has 0.98 down to so many channels, less below; every claim holds unless changed."""
-    rows = []
+    records = []
     for method, fewest in {**SLOPE, **changes}.items():
         for seed in range(seeds):
             for strength in (0.1, 0.2):
@@ -26,17 +25,12 @@ def made_up(seeds=3, **changes):
                         share = {"first": count // 10, "second": count // 3, "hidden": count - count // 10 - count // 3}
                         accuracy = 0.98 if count >= bar else 0.98 - 0.02 * (bar - count)
                         row = {**place, "rule": rule, "channels": count, **share, "weights": 20 * count}
-                        rows.append({**row, "validation": accuracy, "test": accuracy - 0.001})
-    frame = pd.DataFrame(rows)
-    return pd.read_csv(io.StringIO(frame.to_csv(index=False, float_format="%.8g")))
-
-
-def verdicts(frame):
-    return [claim.verdict for claim in channels.claims(frame)]
+                        records.append({**row, "validation": accuracy, "test": accuracy - 0.001})
+    return through_disk(pd.DataFrame(records))
 
 
 def test_best_setting_is_the_one_with_the_fewest_channels():
-    frame = made_up()
+    frame = invented()
     assert channels.target_accuracy(frame) == pytest.approx(0.97)
     table = channels.best_settings(frame)
     assert table["channels"].to_dict() == {method: pytest.approx(value) for method, value in SLOPE.items()}
@@ -46,42 +40,34 @@ def test_best_setting_is_the_one_with_the_fewest_channels():
 
 
 def test_claims_hold_where_they_should():
-    assert set(verdicts(made_up())) == {Verdict.HOLDS}
+    assert set(verdicts(channels, invented())) == {Verdict.HOLDS}
 
 
 @pytest.mark.parametrize(
-    ("changes", "failing"),
-    [
-        ({"power 2": 40}, {0, 2}),
-        ({"power 3": 25}, {3}),
-        ({"D-gating 2": 30}, {4}),
-        ({"D-gating 3": 20}, {5}),
-    ],
+    ("changes", "wrong"),
+    [({"power 2": 40}, [0, 2]), ({"power 3": 25}, [3]), ({"D-gating 2": 30}, [4]), ({"D-gating 3": 20}, [5])],
 )
-def test_each_claim_can_fail(changes, failing):
-    found = verdicts(made_up(**changes))
-    assert {i for i, verdict in enumerate(found) if verdict == Verdict.FAILS} == failing
+def test_each_claim_can_fail(changes, wrong):
+    assert failing(channels, invented(**changes)) == wrong
 
 
 def test_deleting_what_is_awake_is_noticed():
-    frame = made_up()
+    frame = invented()
     frame.loc[frame["rule"] == "awake", "test"] -= 0.01
-    assert verdicts(frame)[-1] == Verdict.FAILS
+    assert failing(channels, frame) == [6]
 
 
 def test_a_method_that_never_reaches_the_target_fails_and_is_not_drawn():
-    frame = made_up()
+    frame = invented()
     frame.loc[frame["method"] == "power 2", ["validation", "test"]] -= 0.2
-    claims = channels.claims(frame)
-    assert "never at the target" in claims[0].measured
-    assert claims[0].verdict == Verdict.FAILS
-    assert claims[2].verdict == Verdict.FAILS
+    assert "never at the target" in next(channels.claims(frame)).measured
+    assert failing(channels, frame) == [0, 2]
     figure = channels.plot(frame)
     assert "power 2" not in [label.get_text() for label in figure.axes[1].get_yticklabels()]
 
 
 def test_a_setting_counts_only_if_every_seed_reaches_the_target():
-    frame = made_up()
+    frame = invented()
     lost = (frame["method"] == "power 3") & (frame["strength"] == 0.2) & (frame["seed"] == 1)
     frame.loc[lost, "validation"] -= 0.2
     table = channels.best_settings(frame)
@@ -90,7 +76,7 @@ def test_a_setting_counts_only_if_every_seed_reaches_the_target():
 
 
 def test_figure():
-    figure = channels.plot(made_up(seeds=1))
+    figure = channels.plot(invented(seeds=1))
     assert [axes.get_xlabel() for axes in figure.axes] == [
         "channels kept", "channels: first, second, hidden", "channels awake",
     ]  # fmt: skip
@@ -98,33 +84,25 @@ def test_figure():
 
 
 def test_saved_results_are_shown_where_there_is_no_gpu(monkeypatch, tmp_path):
-    monkeypatch.setattr(channels, "_has_gpu", lambda: False)
-    monkeypatch.setattr(channels, "saved_file", lambda: None)
-    with pytest.raises(DataNotFoundError, match="CUDA GPU"):
-        channels.run(channels.Settings.full())
-    file = tmp_path / channels.FILE
-    made_up().to_csv(file, index=False)
-    monkeypatch.setattr(channels, "saved_file", lambda: file)
-    pd.testing.assert_frame_equal(channels.run(channels.Settings.full()), made_up())
-
-
-def test_saved_results_may_lie_with_the_data(monkeypatch, tmp_path):
-    (tmp_path / channels.SAVED).mkdir()
-    (tmp_path / channels.SAVED / channels.FILE).touch()
+    monkeypatch.setattr(channels, "has_gpu", lambda: False)
     monkeypatch.setenv("COVEY_DATA", str(tmp_path))
-    monkeypatch.setattr(channels.covey, "__file__", str(tmp_path / "a" / "b" / "covey.py"))
-    assert channels.saved_file() == tmp_path / channels.SAVED / channels.FILE
+    monkeypatch.setattr("covey.__file__", str(tmp_path / "a" / "b" / "covey.py"))
+    with pytest.raises(DataNotFoundError, match=r"CUDA GPU.*benchmarks/channels_full\.py"):
+        channels.run(channels.Settings.full())
+    (tmp_path / "channels").mkdir()
+    invented().to_csv(tmp_path / "channels" / "curves.csv", index=False)
+    pd.testing.assert_frame_equal(channels.run(channels.Settings.full()), invented())
 
 
 def test_a_tiny_run_from_training_to_claims(monkeypatch):
     pytest.importorskip("torch", reason="torch is not installed: pip install 'covey[torch]'")
     monkeypatch.setattr(channels, "load_mnist", lambda: make_digits(150, 60))
-    monkeypatch.setattr(channels, "_has_gpu", lambda: False)
+    monkeypatch.setattr(channels, "has_gpu", lambda: False)
     settings = channels.Settings(
         images=150, validation=50, test_images=60, widths=(2, 3, 4), epochs=2, batch_size=25, penalties=(1e-3,),
         starts=(1.0,), learning_rates=(0.1,), seeds=(0,), rungs=3, needs_gpu=False,
     )  # fmt: skip
     frame = channels.run(settings)
     assert set(frame["method"]) == set(channels.METHODS)
-    assert len(channels.claims(frame)) == 7
+    assert len(verdicts(channels, frame)) == 7
     assert channels.plot(frame).axes

@@ -3,19 +3,14 @@
 import numpy as np
 import pandas as pd
 import pytest
+from experiments.toy import failing, verdicts
 
 from covey.paper.baselines import grouped_cost
 from covey.paper.experiments import Claim, Verdict, fig1, fig2, fig4, fig7, fig12, judge, mirror, table1, table3
-from covey.paper.experiments.claim import tabulate
-from covey.paper.experiments.traces import CODE, OFF, TEXT, TRUTH, rows, series
+from covey.paper.experiments.runner import tabulate
+from covey.paper.experiments.traces import CODE, OFF, TEXT, TRUTH, curve, series, stack
 
 HOLDS, FAILS = Verdict.HOLDS, Verdict.FAILS
-
-
-def test_judge():
-    assert judge(True) is judge(True, True) is Verdict.HOLDS
-    assert judge(False, True) is Verdict.CODE_ONLY
-    assert judge(False, False) is judge(False) is Verdict.FAILS
 
 
 def test_tabulate_has_the_columns_of_claims_csv():
@@ -28,12 +23,12 @@ def test_tabulate_has_the_columns_of_claims_csv():
 def figure_2(text_end, code_end, magnitude=4.0):
     t, parts = [0, 1, 2], []
     for mode, end in ((TEXT, text_end), (CODE, code_end), (fig2.LONG, text_end)):
-        parts += [rows(mode, "error", 0, t, [900.0, 0.01, end])]
-        parts += [rows(mode, "magnitude", 0, t, [0.0, magnitude, magnitude])]
-        parts += [rows(mode, "magnitude", OFF, t, [0.0, 0.0, 0.0])]
+        parts += [curve(mode, "error", 0, t, [900.0, 0.01, end])]
+        parts += [curve(mode, "magnitude", 0, t, [0.0, magnitude, magnitude])]
+        parts += [curve(mode, "magnitude", OFF, t, [0.0, 0.0, 0.0])]
     for quantity, value in (("magnitude", 4.0), ("error", 0.01), ("signal", 900.0)):
-        parts += [rows(TRUTH, quantity, 0, 0, value)]
-    return pd.concat(parts, ignore_index=True)
+        parts += [curve(TRUTH, quantity, 0, 0, value)]
+    return stack(*parts)
 
 
 @pytest.mark.parametrize(
@@ -41,31 +36,28 @@ def figure_2(text_end, code_end, magnitude=4.0):
     [(0.011, 180.0, Verdict.CODE_ONLY), (0.5, 180.0, Verdict.HOLDS), (0.011, 0.011, Verdict.FAILS)],
 )
 def test_early_stopping_in_figure_2(text_end, code_end, verdict):
-    claim = fig2.claims(figure_2(text_end, code_end))[-1]
-    assert "Early stopping" in claim.claim
-    assert claim.verdict is verdict
+    assert verdicts(fig2, figure_2(text_end, code_end))[-1] is verdict
 
 
 def test_wrong_magnitudes_in_figure_2():
-    assert fig2.claims(figure_2(0.011, 180.0, magnitude=4.5))[1].verdict is Verdict.FAILS
+    assert failing(fig2, figure_2(0.011, 180.0, magnitude=4.5)) == [1]
 
 
 def test_small_start_in_figure_7_is_judged_by_its_sign():
     t = [0.0, 1.0, 2.0]
-    parts = [rows(TRUTH, "signal", 0, 0, 16.0), *(rows(TRUTH, "magnitude", l, 0, 1.4) for l in range(4))]
+    parts = [curve(TRUTH, "signal", 0, 0, 16.0), *(curve(TRUTH, "magnitude", l, 0, 1.4) for l in range(4))]
     for kind, errors in ((fig7.ZERO, [16, 1, 0.04]), (fig7.POSITIVE, [16, 1, 0.04]), (fig7.NEGATIVE, [16, 17, 24])):
-        parts += [rows(kind, "error", 0, t, errors)]
+        parts += [curve(kind, "error", 0, t, errors)]
     parts += layers_of_figure_7()
-    parts += [rows(fig7.RANDOM, "error", 0, t, [16, 12, 8]), rows(fig7.RANDOM, "error", 1, t, [16, 1, 0.04])]
-    claims = fig7.claims(pd.concat(parts, ignore_index=True))
-    assert [claim.verdict for claim in claims] == [HOLDS, HOLDS, FAILS, Verdict.CODE_ONLY, HOLDS]
+    parts += [curve(fig7.RANDOM, "error", 0, t, [16, 12, 8]), curve(fig7.RANDOM, "error", 1, t, [16, 1, 0.04])]
+    assert verdicts(fig7, stack(*parts)) == [HOLDS, HOLDS, FAILS, Verdict.CODE_ONLY, HOLDS]
 
 
 def layers_of_figure_7(inner=(0.0, 4e-4, 1.0), u=(1e-3, 1.05e-3, 1.4), cosine=(0.0, 0.9, 0.9), groups=range(4)):
     """Both layers at three records, the same for every group."""
     t = [0.0, 1.0, 2.0]
     return [
-        rows(fig7.ZERO, quantity, l, t, list(values))
+        curve(fig7.ZERO, quantity, l, t, list(values))
         for l in groups
         for quantity, values in ((fig7.INNER, inner), (fig7.MAGNITUDE, u), (fig7.COSINE, cosine))
     ]
@@ -86,9 +78,7 @@ def layers_of_figure_7(inner=(0.0, 4e-4, 1.0), u=(1e-3, 1.05e-3, 1.4), cosine=(0
 def test_the_stages_of_figure_7(layers, first, accurate):
     """One group that does not do what is claimed is enough."""
     others = {} if accurate is FAILS else layers
-    frame = pd.concat(
-        [*layers_of_figure_7(**layers, groups=[0]), *layers_of_figure_7(**others, groups=[1, 2, 3])], ignore_index=True
-    )
+    frame = stack(*layers_of_figure_7(**layers, groups=[0]), *layers_of_figure_7(**others, groups=[1, 2, 3]))
     moved, then = fig7.moves(frame)
     early, late = fig7.cosines(frame)
     assert judge(bool((moved < then).all())) is first
@@ -97,15 +87,15 @@ def test_the_stages_of_figure_7(layers, first, accurate):
 
 def figure_4(few, many, in_time):
     """A table with these shares of the signal left, on two draws, with the fewest and the most rows."""
-    t, parts = [0, 500, 5000], [rows(TRUTH, "signal", 0, 0, 16.0), rows("published", "epochs", 0, 0, 500)]
+    t, parts = [0, 500, 5000], [curve(TRUTH, "signal", 0, 0, 16.0), curve("published", "epochs", 0, 0, 500)]
     for mode in (TEXT, CODE):
-        parts += [rows(mode, "error", 0, t, [16.0, 0.05, 0.05])]
+        parts += [curve(mode, "error", 0, t, [16.0, 0.05, 0.05])]
     for mode in (fig4.SIGNED, fig4.POSITIVE):
-        parts += [rows(mode, "error", 0, t, [16.0, 8.0, 16.0 * few[0]])]
+        parts += [curve(mode, "error", 0, t, [16.0, 8.0, 16.0 * few[0]])]
         for seed in range(2):
-            parts += [rows(mode, fig4.AT_BEST, seed, n, share[seed]) for n, share in ((100, few), (150, many))]
-            parts += [rows(mode, fig4.IN_TIME, seed, n, in_time) for n in (100, 150)]
-    return pd.concat(parts, ignore_index=True)
+            parts += [curve(mode, fig4.AT_BEST, seed, n, share[seed]) for n, share in ((100, few), (150, many))]
+            parts += [curve(mode, fig4.IN_TIME, seed, n, in_time) for n in (100, 150)]
+    return stack(*parts)
 
 
 @pytest.mark.parametrize(
@@ -118,22 +108,18 @@ def figure_4(few, many, in_time):
     ],
 )
 def test_the_cause_in_figure_4(few, many, in_time, rows_are_the_cause, long_enough):
-    claims = {claim.claim: claim.verdict for claim in fig4.claims(figure_4(few, many, in_time))}
-    assert claims["It fails because there are too few rows."] is rows_are_the_cause
-    assert claims["(Our check.) The published 500 epochs are long enough for it."] is long_enough
+    assert verdicts(fig4, figure_4(few, many, in_time))[2:4] == [rows_are_the_cause, long_enough]
 
 
 def test_table_1_fails_where_training_misses_the_optimum():
     """Three per thousand above the optimum fails the quasi-norm row; two per cent the others."""
-    table = [(row, seed, 1.0, 1.0, 1.5) for row in table1.COSTS for seed in range(3)]
+    table = [(row, seed, 1.0, 1.0, 1.5) for row in table1.NETWORKS for seed in range(3)]
     frame = pd.DataFrame(table, columns=["row", "seed", "trained", "predicted", "rival"])
-    assert [claim.verdict for claim in table1.claims(frame)] == [HOLDS] * 5
+    assert verdicts(table1, frame) == [HOLDS] * 5
     for row, excess in ((table1.SPARSE, 1.03), (table1.QUASI, 1.003), (table1.NUCLEAR, 1.03), (table1.L2, 1.03)):
         worse = frame.copy()
         worse.loc[(worse["row"] == row) & (worse["seed"] == 1), "trained"] = excess
-        verdicts = [claim.verdict for claim in table1.claims(worse)]
-        assert verdicts.count(FAILS) == 1
-        assert verdicts[list(table1.COSTS).index(row)] is FAILS
+        assert failing(table1, worse) == [list(table1.NETWORKS).index(row)]
 
 
 def test_the_optimum_of_the_quasi_norm_row_is_one():
@@ -162,8 +148,8 @@ def test_the_optimum_of_the_quasi_norm_row_is_one():
 
 def test_the_mirror_claims_can_fail():
     frame = mirror.run(mirror.Settings(points=8))
-    assert [claim.verdict for claim in mirror.claims(frame)] == [HOLDS] * 5
-    for network, what, value, failing in (
+    assert verdicts(mirror, frame) == [HOLDS] * 5
+    for network, what, value, wrong in (
         (mirror.GROUPED, mirror.LOOP, None, [0]),
         (mirror.DIAGONAL, mirror.LOOP, 0.1, [1]),
         (mirror.GROUPED, "moved", 0.1, [2]),
@@ -173,19 +159,18 @@ def test_the_mirror_claims_can_fail():
         other = frame.copy()
         chosen = other.index[(other["network"] == network) & (other["what"] == what)]
         if value is None:  # as if it had returned, or ended in the same place
-            _, curve = mirror.curve(frame, network, mirror.DIRECT if what == mirror.AFTER else what)
-            other.loc[chosen[-1], ["w1", "w2"]] = curve[-1 if what == mirror.AFTER else 0]
+            _, points = mirror.curve(frame, network, mirror.DIRECT if what == mirror.AFTER else what)
+            other.loc[chosen[-1], ["w1", "w2"]] = points[-1 if what == mirror.AFTER else 0]
         else:
             other.loc[chosen[-1], "w1"] += value
-        verdicts = [claim.verdict for claim in mirror.claims(other)]
-        assert [k for k, verdict in enumerate(verdicts) if verdict is FAILS] == failing
+        assert failing(mirror, other) == wrong
 
 
 def test_two_matrices_of_figure_1():
     frame = fig1.run(fig1.Settings(checks=5))
-    assert [claim.verdict for claim in fig1.claims(frame)] == [HOLDS, FAILS]
+    assert verdicts(fig1, frame) == [HOLDS, FAILS]
     frame.loc[frame["text"] == "two matrices, off", "x"] = 0.0
-    assert fig1.claims(frame)[1].verdict is HOLDS
+    assert verdicts(fig1, frame) == [HOLDS, HOLDS]
 
 
 def figure_12(gaps):
@@ -202,9 +187,8 @@ def figure_12(gaps):
 def test_figure_12_needs_a_lead_at_every_ratio():
     gaps = {fig12.ORACLE: (0, 0), fig12.LASSO: (2, 2), fig12.WIDE: (2, 1.5), fig12.DUAL: (0.3, 1.5)}
     gaps |= {fig12.CODE: (0.1, 0.1), fig12.TEXT: (0.1, 0.2)}
-    assert [claim.verdict for claim in fig12.claims(figure_12(gaps))] == [Verdict.HOLDS] * 4
-    behind = gaps | {fig12.TEXT: (0.4, 0.2)}
-    assert fig12.claims(figure_12(behind))[0].verdict is Verdict.CODE_ONLY
+    assert verdicts(fig12, figure_12(gaps)) == [HOLDS] * 4
+    assert verdicts(fig12, figure_12(gaps | {fig12.TEXT: (0.4, 0.2)}))[0] is Verdict.CODE_ONLY
 
 
 def test_table_3_asks_for_two_standard_errors():
@@ -221,12 +205,11 @@ def test_table_3_asks_for_two_standard_errors():
         ]
         return pd.DataFrame(table, columns=["split", "reading", "prepared", "method", "mse", "outlier_held_out"])
 
-    ahead, level = table3.claims(frame(0.015)), table3.claims(frame(0.018))
-    assert [claim.verdict for claim in ahead[:2]] == [Verdict.HOLDS, Verdict.HOLDS]
-    assert [claim.verdict for claim in level[:2]] == [Verdict.FAILS, Verdict.FAILS]
-    assert ahead[2].verdict is Verdict.FAILS  # the published errors are above those of predicting the mean
+    # the published errors are above those of predicting the mean
+    assert failing(table3, frame(0.015)) == [2]
+    assert failing(table3, frame(0.018))[:2] == [0, 1]
 
 
 def test_series_says_what_is_missing():
     with pytest.raises(ValueError, match="no 'error' 0 in mode 'other'"):
-        series(rows(TEXT, "error", 0, 0, 1.0), "other", "error")
+        series(curve(TEXT, "error", 0, 0, 1.0), "other", "error")

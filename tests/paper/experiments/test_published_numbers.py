@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from covey.paper.experiments import fig2, fig3, fig4, fig5, fig12
-from covey.paper.experiments.convergence import algorithm_2
 from covey.paper.experiments.traces import CODE, TEXT, best, last
 
 
@@ -46,9 +45,7 @@ def test_algorithm_1_by_the_code_ends_far_away(frames):
 
 
 def test_gradients_twice_as_large_are_half_as_many_steps():
-    data = fig3.Settings().data()
-    text = algorithm_2(data, TEXT, step_size=1e-3, direction_step=1e-3, tol=0.01, n_steps=1000)
-    code = algorithm_2(data, CODE, step_size=1e-3, direction_step=1e-3, tol=0.01, n_steps=500)
+    text, code = (fig3.Settings(text_steps=1000, code_steps=500).descend(fig3.published(), m) for m in (TEXT, CODE))
     assert code.switch == 1
     assert text.switch is not None
     assert text.switch > 700

@@ -1,19 +1,18 @@
-"""Kept results: used again, redone when damaged, never half written."""
+"""Saved results: used again, computed again when damaged, never partial."""
 
 import json
+import os
 from dataclasses import asdict
-from pathlib import Path
 
 import pandas as pd
 import pytest
 from experiments import toy
 from joblib import parallel_config
 
-from covey.datasets import DataNotFoundError
 from covey.files import write_atomically
-from covey.paper.experiments import UnknownExperimentError, find, registry
-from covey.paper.experiments.parallel import each, watched
-from covey.paper.experiments.runner import prepare_folder, reproduce, write_claims
+from covey.paper.experiments import UnknownExperimentError, find
+from covey.paper.experiments.runner import reproduce
+from covey.paper.experiments.tasks import each, resumable, run_tasks, watched
 from covey.paper.experiments.versions import ROOT, code_version, look_version, sources
 
 
@@ -50,12 +49,7 @@ def test_other_code_runs_again(monkeypatch, tmp_path):
 
 def test_the_version_of_a_table_is_that_of_everything_it_imports():
     names = {file.relative_to(ROOT).as_posix() for file in sources("covey.paper.experiments.fig9")}
-    assert {
-        "paper/experiments/fig9.py",
-        "paper/experiments/fig8.py",
-        "paper/experiments/drawing.py",
-        "paper/experiments/claim.py",
-    } <= names
+    assert {f"paper/experiments/{name}.py" for name in ("fig9", "fig8", "drawing", "base")} <= names
     assert not {"paper/experiments/style.py", "paper/experiments/fig2.py", "cli.py"} & names
     names = {file.relative_to(ROOT).as_posix() for file in sources("covey.paper.experiments.fig12")}
     assert {"paper/baselines/proximal.py", "paper/dynamics/kernels.py", "groups/partition.py", "validation.py"} <= names
@@ -64,24 +58,11 @@ def test_the_version_of_a_table_is_that_of_everything_it_imports():
     assert look_version("covey.paper.experiments.fig2") != code_version("covey.paper.experiments.fig2")
 
 
-def test_a_failure_is_told_and_the_others_run(monkeypatch, tmp_path):
-    def broken(settings):
-        raise ZeroDivisionError("by zero")
-
-    toy.install(monkeypatch, "first", run=broken)
-    toy.install(monkeypatch, "second")
-    first, second = reproduce(["first", "second"], "quick", tmp_path)
-    assert first.failed
-    assert first.problem == "It failed: ZeroDivisionError: by zero"
-    assert second.frame is not None
-    assert not second.failed
-
-
 @pytest.mark.parametrize(
     ("file", "content"),
     [("data.csv", "i,value\n0,7\n"), ("data.csv", None), ("run.json", "{"), ("run.json", "{}"), ("run.json", "[1]")],
 )
-def test_a_damaged_result_is_redone_and_said(monkeypatch, tmp_path, file, content):
+def test_a_damaged_result_is_computed_again_with_a_notice(monkeypatch, tmp_path, file, content):
     runs = toy.install(monkeypatch)
     (first,) = reproduce(["toy"], "quick", tmp_path)
     damaged = tmp_path / "toy" / file
@@ -106,20 +87,6 @@ def test_a_lost_figure_is_drawn_again_from_the_table(monkeypatch, tmp_path):
     (second,) = reproduce(["toy"], "quick", tmp_path)
     assert len(runs) == 1
     assert (tmp_path / "toy" / "figure.png").read_bytes() == first.figure["png"] == second.figure["png"]
-
-
-def test_absent_data_stops_only_its_own_experiment(monkeypatch, tmp_path):
-    def absent(settings):
-        raise DataNotFoundError("Get it from the shop.")
-
-    toy.install(monkeypatch, "first", run=absent)
-    toy.install(monkeypatch, "second")
-    first, second = reproduce(["first", "second"], "quick", tmp_path)
-    assert first.problem == "Get it from the shop."
-    assert first.frame is None
-    assert not first.claims
-    assert second.frame is not None
-    assert len(write_claims([first, second], tmp_path)) == 1
 
 
 def test_an_interruption_leaves_the_finished_ones(monkeypatch, tmp_path):
@@ -151,12 +118,6 @@ def test_a_write_that_fails_leaves_the_old_file(monkeypatch, tmp_path):
     assert list(tmp_path.iterdir()) == [file]
 
 
-def test_a_folder_that_is_a_file(tmp_path):
-    (tmp_path / "x").write_text("")
-    with pytest.raises(OSError, match="choose another folder with --out"):
-        prepare_folder(tmp_path / "x")
-
-
 def test_unknown_ids_suggest_the_nearest():
     for wrong, right in (("figure 2", "fig2"), ("Fig12", "fig12"), ("tabel3", "table3")):
         with pytest.raises(UnknownExperimentError, match=f"did you mean '{right}'"):
@@ -166,10 +127,10 @@ def test_unknown_ids_suggest_the_nearest():
 
 
 def test_repeats_are_watched_and_in_order():
-    seen = []
-    with watched(lambda done, total: seen.append((done, total))):
+    progress = []
+    with watched(lambda done, total: progress.append((done, total))):
         assert each(abs, [-3, 2, -1], 1) == [3, 2, 1]
-    assert seen == [(1, 3), (2, 3), (3, 3)]
+    assert progress == [(1, 3), (2, 3), (3, 3)]
 
 
 @pytest.mark.parametrize("backend", ["sequential", "threading", "multiprocessing", "loky"])
@@ -180,7 +141,29 @@ def test_repeats_run_on_any_backend(backend):
         assert each(lambda i: i + offset, [1, 2, 3], 2) == [11, 12, 13]
 
 
-def test_every_module_of_the_registry_is_there_or_to_come():
-    root = Path(registry.__file__).parent
-    to_come = {"fig10", "table2", "rates", "phase"}
-    assert {id for id in registry.MODULES if not (root / f"{id}.py").exists()} <= to_come
+def counted(folder, value):
+    """A task that counts its runs in a file."""
+    with open(os.path.join(folder, "calls"), "a") as calls:
+        calls.write("x")
+    return [{"value": value, "square": value**2}]
+
+
+def test_cache_resumes_and_survives_damage(tmp_path):
+    calls = tmp_path / "calls"
+    tasks = [{"folder": str(tmp_path), "value": v} for v in range(4)]
+    cache = tmp_path / "cache"
+    progress = []
+    with resumable(cache), watched(lambda done, total: progress.append((done, total))):
+        first = run_tasks(counted, tasks[:3])
+        assert [row["square"] for row in first] == [0, 1, 4]
+        assert len(calls.read_text()) == 3
+        # only the new task runs
+        assert run_tasks(counted, tasks)[:3] == first
+        assert len(calls.read_text()) == 4
+        # a file cut off in the middle is computed again
+        broken = next((cache / "counted").glob("*.json"))
+        broken.write_text(broken.read_text()[:10])
+        assert len(run_tasks(counted, tasks)) == 4
+        assert len(calls.read_text()) == 5
+    assert progress[2] == (3, 3)
+    assert not list((cache / "counted").glob("*.part"))

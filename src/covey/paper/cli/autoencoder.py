@@ -59,18 +59,10 @@ def train(
         held = len(data.train_images) // 10 if patience is not None else 0  # the last tenth decides when to stop
         folder = out / f"{network.title}-{seed}"
         result = train_model(
-            network,
-            data.train_images[: len(data.train_images) - held],
-            validation=data.train_images[-held:] if held else None,
-            epochs=epochs,
-            batch_size=batch_size,
-            learning_rate=learning_rate,
-            seed=seed,
-            device=device,
-            patience=patience,
-            folder=folder,
-            resume=not fresh,
-        )
+            network, data.train_images[: len(data.train_images) - held],
+            validation=data.train_images[-held:] if held else None, epochs=epochs, batch_size=batch_size,
+            learning_rate=learning_rate, seed=seed, device=device, patience=patience, folder=folder, resume=not fresh,
+        )  # fmt: skip
         last = result.history[-1]
         typer.echo(f"{network.title}: {result.status} after {last['epoch']} epochs, loss {last['loss']:.5f}")
         typer.echo(f"{network.latent_parameter_count()} parameters in the latent layers; {folder / CHECKPOINT}")
@@ -143,15 +135,9 @@ def _print(results: Any) -> None:
     from rich.table import Table
 
     shown = {
-        "latent_parameters": ".0f",
-        "reconstruction_error": ".5f",
-        "effective_rank": ".1f",
-        "components_99": ".1f",
-        "midpoint_ratio": ".4f",
-        "confidence_middle": ".4f",
-        "frechet": ".3f",
-        "probe_accuracy": ".4f",
-    }
+        "latent_parameters": ".0f", "reconstruction_error": ".5f", "effective_rank": ".1f", "components_99": ".1f",
+        "midpoint_ratio": ".4f", "confidence_middle": ".4f", "frechet": ".3f", "probe_accuracy": ".4f",
+    }  # fmt: skip
     models = list(dict.fromkeys(model for model, _ in results.measures))
     table = Table(pad_edge=False)
     table.add_column("measure", no_wrap=True)

@@ -24,11 +24,12 @@ from numpy.typing import NDArray
 
 import covey
 from covey.datasets import DataNotFoundError
+from covey.paper.experiments import base
+from covey.paper.experiments.base import where
 
-__all__ = ["MODELS", "SAVED", "grids", "mean_and_error", "needs_torch", "read_saved", "saved_folder", "table", "values"]
+__all__ = ["MODELS", "grids", "has_gpu", "mean_and_error", "needs_torch", "read_saved", "saved_file", "table", "values"]
 
 MODELS = ("AE", "VAE", "GAE8", "GAE4", "IRMAE")  # from top to bottom, as in the paper's figure
-SAVED = "autoencoder"
 COLUMNS = ["model", "seed", "quantity", "index", "value", "data"]
 SIDE = 28
 TORCH = find_spec("torch") is not None
@@ -40,6 +41,30 @@ def needs_torch() -> None:
         raise DataNotFoundError("Autoencoders need torch, which is not installed: pip install 'covey[torch]'")
 
 
+def has_gpu() -> bool:
+    """Whether torch is installed and finds a CUDA GPU."""
+    if not TORCH:
+        return False
+    import torch
+
+    return bool(torch.cuda.is_available())
+
+
+def saved_file(folder: str, name: str, networks: str) -> Path:
+    """A file of results of a full run on a GPU: next to the source, or in the folder of `COVEY_DATA`."""
+    places = [Path(covey.__file__).parents[2] / "docs" / "results"]
+    if os.environ.get("COVEY_DATA"):
+        places.append(Path(os.environ["COVEY_DATA"]))
+    for place in places:
+        if (place / folder / name).is_file():
+            return place / folder / name
+    raise DataNotFoundError(
+        f"The full setting trains {networks} on all of MNIST and needs torch with a CUDA GPU, which is not here, and "
+        f"there are no saved results of benchmarks/{folder}_full.py in docs/results/{folder} or in COVEY_DATA. The "
+        "quick setting runs anywhere."
+    )
+
+
 def table(
     measures: dict[tuple[str, int], dict[str, float]],
     spectra: dict[tuple[str, int], NDArray[Any]],
@@ -47,24 +72,14 @@ def table(
     blend: float | None = None,
 ) -> pd.DataFrame:
     """The tidy table of a study's results."""
-    rows: list[tuple[Any, ...]] = [
-        (model, seed, name, 0, value, "") for (model, seed), row in measures.items() for name, value in row.items()
-    ]
-    rows += [(m, s, "singular_value", i, v, "") for (m, s), column in spectra.items() for i, v in enumerate(column)]
+    found: list[tuple[Any, ...]] = [(*key, name, 0, v, "") for key, one in measures.items() for name, v in one.items()]
+    found += [(*key, "singular_value", i, v, "") for key, column in spectra.items() for i, v in enumerate(column)]
     for model, picture in pictures.items():
         for r, line in enumerate(picture):
-            rows += [(model, 0, "image", 100 * r + k, np.nan, _pack(image)) for k, image in enumerate(line)]
+            found += [(model, 0, "image", 100 * r + k, np.nan, _pack(image)) for k, image in enumerate(line)]
     if blend is not None:
-        rows.append(("pixels", 0, "midpoint_ratio", 0, blend, ""))
-    return pd.DataFrame(rows, columns=COLUMNS)
-
-
-def saved_folder() -> Path | None:
-    """The folder with the results of a full run on a GPU: next to the source, or in the folder of `COVEY_DATA`."""
-    places = [Path(covey.__file__).parents[2] / "docs" / "results" / SAVED]
-    if os.environ.get("COVEY_DATA"):
-        places.append(Path(os.environ["COVEY_DATA"]) / SAVED)
-    return next((place for place in places if (place / "measures.csv").is_file()), None)
+        found.append(("pixels", 0, "midpoint_ratio", 0, blend, ""))
+    return pd.DataFrame(found, columns=COLUMNS)
 
 
 def read_saved(folder: str | os.PathLike[str]) -> pd.DataFrame:
@@ -74,18 +89,17 @@ def read_saved(folder: str | os.PathLike[str]) -> pd.DataFrame:
     spectra = pd.read_csv(place / "singular_values.csv").assign(quantity="singular_value")
     with np.load(place / "interpolations.npz") as saved:
         pictures = table({}, {}, {name: saved[name] for name in saved.files})
-    blend = None
+    parts = [measures.assign(index=0, data=""), spectra.assign(data=""), pictures]
     if (place / "about.json").is_file():
         blend = pd.read_json(place / "about.json", typ="series").get("blend_midpoint_ratio")
-    parts = [measures.assign(index=0, data=""), spectra.assign(data=""), pictures]
-    if blend is not None:
-        parts.append(table({}, {}, {}, float(blend)))
+        if blend is not None:
+            parts.append(table({}, {}, {}, float(blend)))
     return pd.concat([part[COLUMNS] for part in parts], ignore_index=True)
 
 
 def values(frame: pd.DataFrame, model: str, quantity: str) -> NDArray[np.float64]:
     """One measure of one model, one entry per seed."""
-    chosen = frame[(frame["model"] == model) & (frame["quantity"] == quantity) & (frame["index"] == 0)]
+    chosen = where(frame, model=model, quantity=quantity, index=0)
     return chosen.sort_values("seed")["value"].to_numpy(dtype=float)
 
 
@@ -94,12 +108,12 @@ def mean_and_error(frame: pd.DataFrame, model: str, quantity: str) -> tuple[floa
     v = values(frame, model, quantity)
     if not v.size:
         raise ValueError(f"The table has no {quantity!r} of {model}.")
-    return float(v.mean()), float(v.std(ddof=1) / np.sqrt(v.size)) if v.size > 1 else 0.0
+    return base.mean_and_error(v)
 
 
 def grids(frame: pd.DataFrame, model: str) -> NDArray[np.uint8]:
     """The interpolations of a model, (rows, steps, 28, 28)."""
-    chosen = frame[(frame["model"] == model) & (frame["quantity"] == "image")].sort_values("index")
+    chosen = where(frame, model=model, quantity="image").sort_values("index")
     places = chosen["index"].to_numpy(dtype=int)
     images = np.stack([_unpack(text) for text in chosen["data"]])
     return images.reshape(len(set(places // 100)), -1, SIDE, SIDE)

@@ -13,31 +13,25 @@ and to a value far below it, at which directions keep their angle.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from covey.paper.dynamics import normalized_descent
-from covey.paper.experiments.claim import Claim, judge
+from covey.paper.experiments.base import Claim, Claims, Scale, judge, scaled, where
 from covey.paper.experiments.prescribed import prescribed_problem
-from covey.paper.experiments.settings import Scale
 from covey.paper.experiments.slopes import LEVEL, Slope, fit
-from covey.paper.experiments.style import COLOURS, GREY, Figure, grid, letter, styled
-from covey.paper.experiments.tasks import Row, run_tasks
+from covey.paper.experiments.style import COLOURS, GREY, Figure, grid, panel, styled
+from covey.paper.experiments.tasks import Record, run_tasks
+from covey.paper.experiments.traces import descend
 from covey.paper.theory import power_bounds
-
-__all__ = ["TITLE", "Settings", "claims", "largest_factors", "plot", "run"]
 
 TITLE = "Algorithm 2 and the smaller coherence of its theorem"
 
-FIRST, LARGE, LEAST, FROZEN = (
-    "Algorithm 1",
-    "Algorithm 2, largest direction step",
-    "Algorithm 2, least direction step",
+FIRST, LARGE, LEAST, FROZEN = VARIANTS = (
+    "Algorithm 1", "Algorithm 2, largest direction step", "Algorithm 2, least direction step",
     "Algorithm 2, frozen directions",
-)
-VARIANTS = (FIRST, LARGE, LEAST, FROZEN)
+)  # fmt: skip
 SIZES = (2, 3, 2, 1, 3, 2)
 ACTIVE = 2
 
@@ -46,22 +40,17 @@ ACTIVE = 2
 class Settings(Scale):
     """Multiples of Algorithm 1's delta, precisions (zeta is 80 times as much), draws of a design."""
 
-    QUICK: ClassVar[dict[str, Any]] = {
-        "factors": tuple(2.0**k for k in range(-22, 8)),
-        "epsilons": (1e-3, 1e-5, 1e-7, 1e-9),
-        "draws": 4,
-    }
-
-    factors: tuple[float, ...] = tuple(2.0**k for k in np.arange(-22, 7.5, 0.5))
-    epsilons: tuple[float, ...] = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9)
-    draws: int = 20
-    seed: int = 0
+    factors: tuple[float, ...] = scaled(
+        tuple(2.0**k for k in np.arange(-22, 7.5, 0.5)), quick=tuple(2.0**k for k in range(-22, 8))
+    )
+    epsilons: tuple[float, ...] = scaled((1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9), quick=(1e-3, 1e-5, 1e-7, 1e-9))
+    draws: int = scaled(20, quick=4)
 
 
 def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
     """One row per variant, precision, draw and multiple: whether the bounds hold, and by how much."""
     tasks = [
-        {"variant": v, "epsilon": e, "draw": r, "seed": [settings.seed, r], "factors": list(settings.factors)}
+        {"variant": v, "epsilon": e, "draw": r, "seed": [0, r], "factors": list(settings.factors)}
         for v in VARIANTS
         for e in settings.epsilons
         for r in range(settings.draws)
@@ -69,135 +58,107 @@ def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
     return pd.DataFrame(run_tasks(delta_task, tasks, jobs))
 
 
-def delta_task(variant: str, epsilon: float, draw: int, seed: list[int], factors: list[float]) -> list[Row]:
+def delta_task(variant: str, epsilon: float, draw: int, seed: list[int], factors: list[float]) -> list[Record]:
     """Multiples in increasing order, up to the first at which the bounds fail or no such design exists."""
     norms = np.zeros(len(SIZES))
     norms[:ACTIVE] = 1.0 + np.random.default_rng(seed).uniform(0, 0.5, size=ACTIVE)
     b = power_bounds(norms, L=len(SIZES), epsilon=epsilon, group_noise=epsilon)
-    steps = {LARGE: b.direction_step_max, LEAST: b.direction_step_min, FROZEN: 1e-6 * b.direction_step_min}
-    after: dict[str, Any] = {} if variant == FIRST else {"direction_step": steps[variant], "switch": "oracle"}
-    n_steps, rows = int(np.ceil(b.T_ub)), []
+    n_steps = int(np.ceil(b.T_ub))
+    options: dict[str, Any] = {"init_scale": b.init_scale, "step_size": b.step_size, "n_steps": n_steps}
+    if variant != FIRST:
+        steps = {LARGE: b.direction_step_max, LEAST: b.direction_step_min, FROZEN: 1e-6 * b.direction_step_min}
+        options |= {"direction_step": steps[variant], "switch": "oracle"}
     place = {"variant": variant, "epsilon": epsilon, "zeta": b.zeta, "draw": draw}
-    tightening = b.delta_in(2) / b.delta_in(1)
+    tightening, records = b.delta_in(2) / b.delta_in(1), []
     for factor in factors:
+        deltas = {"delta_in": factor * b.delta_in(1), "delta_out": factor * b.delta_out(1)}
+        rng = np.random.default_rng([*seed, 1])  # the same random directions for every multiple
         try:
-            # the same random directions for every multiple
-            data = prescribed_problem(
-                np.random.default_rng([*seed, 1]), SIZES, norms, delta_in=factor * b.delta_in(1),
-                delta_out=factor * b.delta_out(1), group_noise=epsilon, leaning=draw % 2 == 1,
-            )  # fmt: skip
+            data = prescribed_problem(rng, SIZES, norms, group_noise=epsilon, leaning=draw % 2 == 1, **deltas)
         except ValueError:
             break
-        path = normalized_descent(
-            data.X, data.y, data.groups, init_scale=b.init_scale, step_size=b.step_size, n_steps=n_steps,
-            record_every=max(1, n_steps // 500), w_star=data.w_star, **after,
-        )  # fmt: skip
+        path = descend(data, record_every=max(1, n_steps // 500), **options)
         inside = path.t >= b.T_lb
         on = data.groups.norms(path.w - data.w_star)[inside][:, :ACTIVE].max() / b.error_radius
         off = data.groups.norms(path.w)[:, ACTIVE:].max() / b.off_support_radius
         held = bool(on <= 1 and off <= 1 and path.t[-1] == n_steps)
-        rows.append({**place, "factor": factor, "tightening": tightening, "on": on, "off": off, "held": held})
+        records.append({**place, "factor": factor, "tightening": tightening, "on": on, "off": off, "held": held})
         if not held:
             break
-    return rows
+    return records
 
 
 def largest_factors(frame: pd.DataFrame) -> pd.DataFrame:
     """Per variant, precision and draw: the largest multiple up to which the bounds hold, and whether they ever fail."""
-    rows = []
-    key: Any
-    for key, part in frame.groupby(["variant", "zeta", "draw"], sort=False):
-        variant, zeta, draw = key
-        good = part[part["held"]]
-        rows.append(
-            {
-                "variant": variant,
-                "zeta": float(zeta),
-                "draw": draw,
-                "largest": float(good["factor"].max()) if len(good) else float(part["factor"].min()) / 2,
-                "tightening": float(part["tightening"].iloc[0]),
-                "failed": bool((~part["held"]).any()),
-            }
-        )
-    return pd.DataFrame(rows)
+    key = ["variant", "zeta", "draw"]
+    table = frame.groupby(key, sort=False).agg(smallest=("factor", "min"), tightening=("tightening", "first"))
+    table["largest"] = frame[frame["held"]].groupby(key)["factor"].max()
+    table["largest"] = table["largest"].fillna(table["smallest"] / 2)
+    table["failed"] = ~frame.groupby(key)["held"].all()
+    return table.reset_index()
 
 
 def _slope(table: pd.DataFrame, variant: str) -> Slope:
-    part = table[table["variant"] == variant]
+    part = where(table, variant=variant)
     return fit(part["zeta"], part["largest"])
 
 
-def claims(frame: pd.DataFrame) -> list[Claim]:
+def claims(frame: pd.DataFrame) -> Claims:
     """Whether Algorithm 2 needs the coherence that its theorem requires."""
-    table, out = largest_factors(frame), []
+    table = largest_factors(frame)
     in_range = table[table["variant"].isin([LARGE, LEAST])]
-    kept, share = in_range["largest"] >= 1, in_range["largest"] / in_range["tightening"]
+    enough, share = in_range["largest"] >= 1, in_range["largest"] / in_range["tightening"]
     least, unbroken = in_range["largest"].min(), int((~in_range["failed"]).sum())
-    out.append(
-        Claim(
-            "The smaller delta of theorem 2 is an artefact: Algorithm 2 keeps its promise under theorem 1's.",
-            "bounds hold at theorem 1's delta in every run, with the direction step at both ends of its range",
-            f"{int(kept.sum())} of {len(kept)} runs; up to {least:.3g} times theorem 1's delta or more "
-            f"({share.min():.3g} to {share.max():.3g} times theorem 2's), in {unbroken} runs up to the largest for "
-            "which there is a design",
-            judge(bool(kept.all())),
-        )
+    yield Claim(
+        "The smaller delta of theorem 2 is an artefact: Algorithm 2 keeps its promise under theorem 1's.",
+        "bounds hold at theorem 1's delta in every run, with the direction step at both ends of its range",
+        f"{int(enough.sum())} of {len(enough)} runs; up to {least:.3g} times theorem 1's delta or more "
+        f"({share.min():.3g} to {share.max():.3g} times theorem 2's), in {unbroken} runs up to the largest for "
+        "which there is a design",
+        judge(bool(enough.all())),
     )
     for variant in (LARGE, LEAST):
         slope = _slope(table, variant)
-        out.append(
-            Claim(
-                f"{variant}: the delta that it tolerates does not shrink with zeta.",
-                f"slope of log(delta) on log(zeta) 0 within 0.1, and 1/2 rejected at the {LEVEL:.0%} level",
-                f"{slope.value:.3f} ± {slope.error:.3f}",
-                judge(abs(slope.value) <= 0.1 and slope.rejects(0.5)),
-            )
+        yield Claim(
+            f"{variant}: the delta that it tolerates does not shrink with zeta.",
+            f"slope of log(delta) on log(zeta) 0 within 0.1, and 1/2 rejected at the {LEVEL:.0%} level",
+            f"{slope.value:.3f} ± {slope.error:.3f}",
+            judge(abs(slope.value) <= 0.1 and slope.rejects(0.5)),
         )
-    first, second = (table[table["variant"] == v]["largest"].median() for v in (FIRST, LEAST))
-    out.append(
-        Claim(
-            "(Our check.) Algorithm 2 tolerates as much as Algorithm 1.",
-            "median delta at least half of Algorithm 1's",
-            f"{second:.3g} against {first:.3g} times theorem 1's",
-            judge(bool(second >= first / 2)),
-        )
+    first, second = (where(table, variant=v)["largest"].median() for v in (FIRST, LEAST))
+    yield Claim(
+        "(Our check.) Algorithm 2 tolerates as much as Algorithm 1.",
+        "median delta at least half of Algorithm 1's",
+        f"{second:.3g} against {first:.3g} times theorem 1's",
+        judge(bool(second >= first / 2)),
     )
-    frozen = table[table["variant"] == FROZEN]
-    smallest = frozen[frozen["zeta"] == frozen["zeta"].min()]
-    enough = smallest["largest"] >= smallest["tightening"]
-    slope = _slope(table, FROZEN)
-    out.append(
-        Claim(
-            "Theorem 2 as printed, with any small direction step: its delta is small enough.",
-            "bounds hold at theorem 2's delta at the least zeta with frozen directions",
-            f"{int(enough.sum())} of {len(enough)}; the delta tolerated falls like zeta^{slope.value:.2f} "
-            f"(± {slope.error:.2f}), theorem 2's like zeta^0.5",
-            judge(bool(enough.all())),
-        )
+    smallest = where(table, variant=FROZEN, zeta=table["zeta"].min())
+    enough, slope = smallest["largest"] >= smallest["tightening"], _slope(table, FROZEN)
+    yield Claim(
+        "Theorem 2 as printed, with any small direction step: its delta is small enough.",
+        "bounds hold at theorem 2's delta at the least zeta with frozen directions",
+        f"{int(enough.sum())} of {len(enough)}; the delta tolerated falls like zeta^{slope.value:.2f} "
+        f"(± {slope.error:.2f}), theorem 2's like zeta^0.5",
+        judge(bool(enough.all())),
     )
-    return out
 
 
 @styled
 def plot(frame: pd.DataFrame) -> Figure:
     """The delta that each variant tolerates against zeta, with the two theorems' bounds."""
     table = largest_factors(frame)
-    figure, axes = grid(1, 2, height=2.9, width_ratios=[2, 1.2])
-    panel = axes[0, 0]
+    figure, ((axes, key),) = grid(1, 2, height=2.9, width_ratios=[2, 1.2])
     shifts = np.linspace(0.9, 1.1, len(VARIANTS))
     for variant, colour, mark, shift in zip(VARIANTS, (GREY, *COLOURS[:3]), "sov^", shifts, strict=True):
-        part = table[table["variant"] == variant].groupby("zeta")["largest"]
+        part = where(table, variant=variant).groupby("zeta")["largest"]
         middle = part.median()
         ends = [middle - part.min(), part.max() - middle]
-        panel.errorbar(middle.index * shift, middle, yerr=ends, color=colour, marker=mark, mfc="none", label=variant)
-    zeta = np.sort(table["zeta"].unique())
-    panel.plot(zeta, np.ones_like(zeta), color="black", ls="--", lw=1, label="theorem 1")
-    panel.plot(
-        zeta, table.groupby("zeta")["tightening"].median().loc[zeta], color="black", ls=":", lw=1, label="theorem 2"
-    )
-    panel.set(xscale="log", yscale="log", xlabel="zeta", ylabel="delta / theorem 1's bound")
-    letter(panel, "a", "largest delta at which the bounds hold")
-    handles, labels = panel.get_legend_handles_labels()
-    axes[0, 1].axis("off")
-    axes[0, 1].legend(handles, labels, loc="center left")
+        axes.errorbar(middle.index * shift, middle, yerr=ends, color=colour, marker=mark, mfc="none", label=variant)
+    tightening = table.groupby("zeta")["tightening"].median()
+    axes.plot(tightening.index, np.ones(len(tightening)), color="black", ls="--", lw=1, label="theorem 1")
+    axes.plot(tightening.index, tightening, color="black", ls=":", lw=1, label="theorem 2")
+    labels = {"xlabel": "zeta", "ylabel": "delta / theorem 1's bound"}
+    panel(axes, "a", "largest delta at which the bounds hold", xscale="log", yscale="log", **labels)
+    key.axis("off")
+    key.legend(*axes.get_legend_handles_labels(), loc="center left")
     return figure

@@ -13,19 +13,12 @@ import pandas as pd
 
 from covey.paper.experiments.style import COLOURS, GREY, Axes
 
-__all__ = ["ROLES", "draw", "item", "number", "numbers", "table"]
+__all__ = ["draw", "item", "number", "numbers", "table"]
 
 ROLES = {
-    "input": "#f2f2f2",
-    "magnitude": "#cfe3f1",
-    "direction": "#f8dcc9",
-    "output": "#d3ece2",
-    "layer": "#e9e3f0",
-    "group0": "#cfe3f1",
-    "group1": "#f8dcc9",
-    "group2": "#d3ece2",
-    "group3": "#f3dde9",
-}
+    "input": "#f2f2f2", "magnitude": "#cfe3f1", "output": "#d3ece2", "layer": "#e9e3f0",
+    "group0": "#cfe3f1", "group1": "#f8dcc9", "group2": "#d3ece2", "group3": "#f3dde9",
+}  # fmt: skip
 COLUMNS = ["kind", "panel", "x", "y", "x2", "y2", "text", "role"]
 
 
@@ -59,39 +52,33 @@ def draw(axes: Axes, frame: pd.DataFrame, panel: int, *, fontsize: float = 7.5) 
     axes.set_aspect("equal")
     axes.axis("off")
     chosen = frame[frame["panel"] == panel].fillna({"text": "", "role": ""})
+    look: dict[str, Any] = {"edgecolor": "#333333", "lw": 0.8, "zorder": 3}
+    centred: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": fontsize}
     row: Any
     for row in chosen.itertuples():
         fill = ROLES.get(row.role, "white")
+        x, y = (row.x + row.x2) / 2, (row.y + row.y2) / 2
         if row.kind in ("edge", "arrow"):
             colour = COLOURS[int(row.role[5:])] if row.role.startswith("group") else GREY
-            style = "-" if row.kind == "edge" else "-|>"
+            style, ends = "-" if row.kind == "edge" else "-|>", ((row.x, row.y), (row.x2, row.y2))
             axes.add_patch(
                 FancyArrowPatch(
-                    (row.x, row.y), (row.x2, row.y2), arrowstyle=style, mutation_scale=7, lw=0.9, color=colour,
-                    shrinkA=0, shrinkB=0, zorder=1,
+                    *ends, arrowstyle=style, mutation_scale=7, lw=0.9, color=colour, shrinkA=0, shrinkB=0, zorder=1
                 )
-            )  # fmt: skip
-            if row.text:
-                axes.text(
-                    (row.x + row.x2) / 2, (row.y + row.y2) / 2, row.text, ha="center", va="center",
-                    fontsize=fontsize - 0.5, zorder=4, bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.6},
-                )  # fmt: skip
-        elif row.kind == "node":
-            axes.add_patch(Circle((row.x, row.y), 0.17, facecolor=fill, edgecolor="#333333", lw=0.8, zorder=3))
-            axes.text(row.x, row.y, row.text, ha="center", va="center", fontsize=fontsize, zorder=5)
-        elif row.kind == "box":
-            width, height = row.x2 - row.x, row.y2 - row.y
-            axes.add_patch(
-                FancyBboxPatch(
-                    (row.x, row.y), width, height, boxstyle="round,pad=0,rounding_size=0.06", facecolor=fill,
-                    edgecolor="#333333", lw=0.8, zorder=3,
-                )
-            )  # fmt: skip
-            axes.text(
-                row.x + width / 2, row.y + height / 2, row.text, ha="center", va="center", fontsize=fontsize, zorder=5
             )
+            if row.text:
+                box = {"facecolor": "white", "edgecolor": "none", "pad": 0.6}
+                axes.text(x, y, row.text, **{**centred, "fontsize": fontsize - 0.5}, zorder=4, bbox=box)
+        elif row.kind == "node":
+            axes.add_patch(Circle((row.x, row.y), 0.17, facecolor=fill, **look))
+            axes.text(row.x, row.y, row.text, **centred, zorder=5)
+        elif row.kind == "box":
+            rounded = "round,pad=0,rounding_size=0.06"
+            width, height = row.x2 - row.x, row.y2 - row.y
+            axes.add_patch(FancyBboxPatch((row.x, row.y), width, height, boxstyle=rounded, facecolor=fill, **look))
+            axes.text(row.x + width / 2, row.y + height / 2, row.text, **centred, zorder=5)
         elif row.kind == "note":
-            axes.text(row.x, row.y, row.text, ha="center", va="center", fontsize=fontsize, color="#333333")
+            axes.text(row.x, row.y, row.text, **centred, color="#333333")
     shapes = chosen[chosen["kind"].isin(["node", "box", "note"])]
     right = shapes["x"].where(shapes["kind"] != "box", shapes["x2"])
     top = shapes["y"].where(shapes["kind"] != "box", shapes["y2"])

@@ -16,70 +16,54 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from covey.datasets import DataNotFoundError, load_mnist
+from covey.datasets import load_mnist
 from covey.paper.experiments.autoencoders import (
     MODELS,
     grids,
+    has_gpu,
     mean_and_error,
     needs_torch,
     read_saved,
-    saved_folder,
+    saved_file,
     table,
     values,
 )  # fmt: skip
-from covey.paper.experiments.claim import Claim, judge
-from covey.paper.experiments.parallel import each
-from covey.paper.experiments.settings import Scale
-from covey.paper.experiments.style import COLOURS, GREY, Figure, letter, styled
+from covey.paper.experiments.base import Claim, Claims, Scale, judge, scaled, where
+from covey.paper.experiments.style import COLOURS, GREY, Figure, panel, styled
+from covey.paper.experiments.tasks import each
 
 TITLE = "Interpolation in the latent space of autoencoders"
 LOOK = dict(zip(MODELS, (GREY, COLOURS[3], COLOURS[2], COLOURS[0], COLOURS[1]), strict=True))
-GROUPED = ("GAE4", "GAE8")
+GROUPED, RIVALS = ("GAE4", "GAE8"), ("AE", "VAE")
+RATIO, RANK, QUALITY = "midpoint_ratio", "effective_rank", "reconstruction_error"
 
 
 @dataclass(frozen=True)
 class Settings(Scale):
     """Training; latent dimension 512 and 3 linear layers throughout."""
 
-    QUICK: ClassVar[dict[str, Any]] = {
-        "images": 10_000,
-        "test_images": 2000,
-        "epochs": 2,
-        "batch_size": 32,
-        "seeds": (0,),
-        "pairs": 500,
-        "needs_gpu": False,
-    }
-
-    images: int = 60_000
-    test_images: int = 10_000
-    epochs: int = 30
-    batch_size: int = 128
+    images: int = scaled(60_000, quick=10_000)
+    test_images: int = scaled(10_000, quick=2000)
+    epochs: int = scaled(30, quick=2)
+    batch_size: int = scaled(128, quick=32)
     learning_rate: float = 1e-3
-    seeds: tuple[int, ...] = (0, 1, 2)
-    pairs: int = 1000
-    needs_gpu: bool = True
+    seeds: tuple[int, ...] = scaled((0, 1, 2), quick=(0,))
+    pairs: int = scaled(1000, quick=500)
+    needs_gpu: bool = scaled(True, quick=False)
     width: int = 32
     latent: int = 512
 
 
 def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
     """Train and measure the five models, or read the saved results of the full setting."""
-    if settings.needs_gpu and not _has_gpu():
-        folder = saved_folder()
-        if folder is None:
-            raise DataNotFoundError(
-                "The full setting trains five networks from three seeds on all of MNIST and needs torch with a CUDA "
-                "GPU, which is not here, and there are no saved results of benchmarks/autoencoder_full.py in "
-                "docs/results/autoencoder or in COVEY_DATA. The quick setting runs anywhere."
-            )
-        return read_saved(folder)
+    if settings.needs_gpu and not has_gpu():
+        return read_saved(saved_file("autoencoder", "measures.csv", "five networks from three seeds").parent)
     needs_torch()
     from covey.paper.nn.study import Judge
 
@@ -88,13 +72,12 @@ def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
     blend = referee.blend_ratio()
     referee_state = referee.classifier.cpu().state_dict()
     work = [(model, seed) for seed in settings.seeds for model in MODELS]
-    parts = each(lambda item: _one(settings, referee_state, *item), work, 1 if _has_gpu() else jobs)
-    found: tuple[dict[Any, Any], dict[Any, Any], dict[str, Any]] = ({}, {}, {})
-    for measures, spectra, pictures in parts:
-        found[0].update(measures)
-        found[1].update(spectra)
-        found[2].update({name: picture for name, picture in pictures.items() if name not in found[2]})
-    return table(*found, blend)
+    parts = each(lambda item: _one(settings, referee_state, *item), work, 1 if has_gpu() else jobs)
+    measures = {key: value for part in parts for key, value in part[0].items()}
+    spectra = {key: value for part in parts for key, value in part[1].items()}
+    # of each model, the pictures of its first seed
+    pictures = {name: picture for part in reversed(parts) for name, picture in part[2].items()}
+    return table(measures, spectra, {model: pictures[model] for model in MODELS}, blend)
 
 
 def _one(settings: Settings, referee_state: dict[str, Any], model: str, seed: int) -> tuple[Any, Any, Any]:
@@ -109,22 +92,13 @@ def _one(settings: Settings, referee_state: dict[str, Any], model: str, seed: in
     classifier = Classifier()
     classifier.load_state_dict(referee_state)
     data = load_mnist().head(settings.images, settings.test_images)
-    referee = Judge.of(data, pairs=settings.pairs, classifier=classifier)
     results = run_study(
         data, models=[model], seeds=[seed], epochs=settings.epochs, batch_size=settings.batch_size,
-        learning_rate=settings.learning_rate, judge=referee, progress=False, amp=False,
-        options={"width": settings.width, "latent": settings.latent},
+        learning_rate=settings.learning_rate, judge=Judge.of(data, pairs=settings.pairs, classifier=classifier),
+        progress=False, amp=False, options={"width": settings.width, "latent": settings.latent},
     )  # fmt: skip
     spectra = {key: column[column > 1e-7 * column[0]] for key, column in results.spectra.items()}
     return results.measures, spectra, results.grids
-
-
-def _has_gpu() -> bool:
-    try:
-        import torch
-    except ModuleNotFoundError:
-        return False
-    return bool(torch.cuda.is_available())
 
 
 # ---------------------------------------------------------------------- the picture
@@ -140,144 +114,125 @@ def plot(frame: pd.DataFrame) -> Figure:
     FigureCanvasAgg(figure)
     parts: Any = figure.subfigures(2, 1, height_ratios=(1.6, 1))
     above, below = parts
-    panels = above.subplots(len(MODELS), 1)
-    for panel, model in zip(panels, MODELS, strict=True):
-        panel.imshow(255 - _mosaic(grids(frame, model)), cmap="gray", vmin=0, vmax=255, interpolation="nearest")
-        panel.set_ylabel(model, rotation=0, ha="right", va="center", color=LOOK[model])
-        panel.set(xticks=[], yticks=[])
-        panel.grid(False)
-        panel.spines[:].set_visible(False)
-    panels[0].set_title("(a) linear interpolation between test digits", loc="left")
-    panels_below: Any = below.subplots(2, 3)
-    (left, middle, right), bottom = panels_below
-    _draw_spectra(left, frame)
-    _draw_confidence(middle, frame)
-    _draw_bars(right, frame, "midpoint_ratio", "d", "distance of midpoints")
-    for panel, quantity, name, title in zip(
-        bottom,
-        ("reconstruction_error", "frechet", "probe_accuracy"),
-        "efg",
-        ("reconstruction error", "Fréchet distance", "accuracy, 100 labels"),
+    pictures = above.subplots(len(MODELS), 1)
+    for axes, model in zip(pictures, MODELS, strict=True):
+        axes.imshow(255 - _mosaic(grids(frame, model)), cmap="gray", vmin=0, vmax=255, interpolation="nearest")
+        axes.set_ylabel(model, rotation=0, ha="right", va="center", color=LOOK[model])
+        axes.set(xticks=[], yticks=[])
+        axes.grid(False)
+        axes.spines[:].set_visible(False)
+    pictures[0].set_title("(a) linear interpolation between test digits", loc="left")
+    spectra, confidence, *bars = below.subplots(2, 3).flat
+    _draw_spectra(spectra, frame)
+    _draw_confidence(confidence, frame)
+    for axes, name, quantity, title in zip(
+        bars,
+        "defg",
+        (RATIO, QUALITY, "frechet", "probe_accuracy"),
+        ("distance of midpoints", "reconstruction error", "Fréchet distance", "accuracy, 100 labels"),
         strict=True,
     ):
-        _draw_bars(panel, frame, quantity, name, title)
+        _draw_bars(axes, frame, quantity)
+        panel(axes, name, title)
     return figure
 
 
 def _mosaic(images: NDArray[np.uint8], columns: int = 2, gap: int = 14) -> NDArray[np.uint8]:
-    """Rows of images as one picture, in columns with a gap between them."""
+    """Lines of images as one picture, in columns with a gap between them."""
     blocks = []
     for part in np.array_split(images, columns):
-        rows, steps, height, width = part.shape
-        blocks += [part.transpose(0, 2, 1, 3).reshape(rows * height, steps * width)]
-        blocks += [np.zeros((rows * height, gap), dtype=np.uint8)]
+        lines, steps, height, width = part.shape
+        blocks += [part.transpose(0, 2, 1, 3).reshape(lines * height, steps * width)]
+        blocks += [np.zeros((lines * height, gap), dtype=np.uint8)]
     return np.concatenate(blocks[:-1], axis=1)
 
 
-def _draw_spectra(panel: Any, frame: pd.DataFrame) -> None:
+def _draw_spectra(axes: Any, frame: pd.DataFrame) -> None:
     for model in MODELS:
-        chosen = frame[(frame["model"] == model) & (frame["quantity"] == "singular_value")]
-        first = True
-        for _, column in chosen.sort_values("index").groupby("seed"):
+        chosen = where(frame, model=model, quantity="singular_value").sort_values("index")
+        for k, (_, column) in enumerate(chosen.groupby("seed")):
             s = column["value"].to_numpy(dtype=float)
-            panel.semilogy(np.arange(1, len(s) + 1), s / s[0], color=LOOK[model], lw=1, label=model if first else None)
-            first = False
-    panel.set(xlim=(0, 64), ylim=(1e-5, 2), xlabel="component")
-    letter(panel, "b", "latent spectrum")
-    panel.legend(handlelength=1, labelspacing=0.2)
+            label = None if k else model
+            axes.semilogy(np.arange(1, len(s) + 1), s / s[0], color=LOOK[model], lw=1, label=label)
+    panel(axes, "b", "latent spectrum", xlim=(0, 64), ylim=(1e-5, 2), xlabel="component")
+    axes.legend(handlelength=1, labelspacing=0.2)
 
 
-def _draw_confidence(panel: Any, frame: pd.DataFrame) -> None:
+def _draw_confidence(axes: Any, frame: pd.DataFrame) -> None:
     steps = sum(f"confidence_{k}" in set(frame["quantity"]) for k in range(100))
     t = np.linspace(0, 1, steps)
     for model in MODELS:
-        curve = np.array([mean_and_error(frame, model, f"confidence_{k}") for k in range(steps)])
-        panel.plot(t, curve[:, 0], color=LOOK[model])
-        panel.fill_between(t, curve[:, 0] - curve[:, 1], curve[:, 0] + curve[:, 1], color=LOOK[model], alpha=0.2, lw=0)
-    panel.set(xlabel="along the line", xlim=(0, 1))
-    letter(panel, "c", "confidence")
+        mean, error = np.array([mean_and_error(frame, model, f"confidence_{k}") for k in range(steps)]).T
+        axes.plot(t, mean, color=LOOK[model])
+        axes.fill_between(t, mean - error, mean + error, color=LOOK[model], alpha=0.2, lw=0)
+    panel(axes, "c", "confidence", xlabel="along the line", xlim=(0, 1))
 
 
-def _draw_bars(panel: Any, frame: pd.DataFrame, quantity: str, name: str, title: str) -> None:
+def _draw_bars(axes: Any, frame: pd.DataFrame, quantity: str) -> None:
     """Seeds as dots, their mean as a line with its standard error."""
     for i, model in enumerate(MODELS):
         v = values(frame, model, quantity)
-        mean, error = mean_and_error(frame, model, quantity)
-        panel.plot(np.full(len(v), i), v, "o", color=LOOK[model], ms=2.5, alpha=0.6)
-        panel.errorbar(i, mean, error, fmt="_", color=LOOK[model], ms=12, capsize=3)
-    panel.set_xticks(range(len(MODELS)), MODELS, rotation=35, ha="right", rotation_mode="anchor")
-    panel.grid(axis="x", visible=False)
-    letter(panel, name, title)
+        axes.plot(np.full(len(v), i), v, "o", color=LOOK[model], ms=2.5, alpha=0.6)
+        axes.errorbar(
+            i, *mean_and_error(frame, model, quantity), fmt="_", color=LOOK[model], ms=12, capsize=3
+        )  # fmt: skip
+    axes.set_xticks(range(len(MODELS)), MODELS, rotation=35, ha="right", rotation_mode="anchor")
+    axes.grid(axis="x", visible=False)
 
 
 # ---------------------------------------------------------------------- the claims
 
 
-def claims(frame: pd.DataFrame) -> list[Claim]:
+def claims(frame: pd.DataFrame) -> Claims:
     """GAE ahead of AE and VAE, comparable with IRMAE; and the other measures."""
-    ratio = "midpoint_ratio"
-    seeds = len(values(frame, "AE", ratio))
+    seeds = len(values(frame, "AE", RATIO))
     over = f"over {seeds} seeds" if seeds > 1 else "one seed"
-    out = []
+    pixels = values(frame, "pixels", RATIO)
+    blend = f"; blending pixels has {pixels[0]:.4f}" if pixels.size else ""
     for model in GROUPED:
-        for rival in ("AE", "VAE"):
-            gap, error = _ahead(frame, ratio, model, rival)
-            out.append(
-                Claim(
-                    f"{model} interpolates better than {rival}.",
-                    "midpoints nearer to the data, by more than 2 standard errors where there are several seeds",
-                    f"midpoint ratio {_listed(frame, ratio, (model, rival))} ({over}{_blend(frame)}); "
-                    f"{'ahead' if gap > 0 else 'behind'} by {abs(gap):.4f} ± {error:.4f}",
-                    judge(gap > 2 * error),
-                )
+        for rival in RIVALS:
+            gap, error = _ahead(frame, RATIO, model, rival)
+            yield Claim(
+                f"{model} interpolates better than {rival}.",
+                "midpoints nearer to the data, by more than 2 standard errors where there are several seeds",
+                f"midpoint ratio {_listed(frame, RATIO, (model, rival))} ({over}{blend}); "
+                f"{'ahead' if gap > 0 else 'behind'} by {abs(gap):.4f} ± {error:.4f}",
+                judge(gap > 2 * error),
             )
-        share = _share(frame, ratio, model)
-        out.append(
-            Claim(
-                f"{model} interpolates comparably with IRMAE.",
-                "the midpoint ratio nearer to IRMAE's than to AE's, or below IRMAE's",
-                f"midpoint ratio {_listed(frame, ratio, ('IRMAE', model, 'AE'))} ({over}): {share:.0%} of the way from "
-                "AE to IRMAE",
-                judge(share >= 0.5),
-            )
+        share = _share(frame, RATIO, model)
+        yield Claim(
+            f"{model} interpolates comparably with IRMAE.",
+            "the midpoint ratio nearer to IRMAE's than to AE's, or below IRMAE's",
+            f"midpoint ratio {_listed(frame, RATIO, ('IRMAE', model, 'AE'))} ({over}): {share:.0%} of the way from "
+            "AE to IRMAE",
+            judge(share >= 0.5),
         )
-    ranks = [mean_and_error(frame, model, "effective_rank")[0] for model in ("IRMAE", "GAE4", "GAE8", "AE")]
-    out.append(
-        Claim(
-            "(Our check.) Fewer groups, lower rank: the linear layers penalise the rank within groups.",
-            "effective rank of the latent covariance IRMAE < GAE4 < GAE8 < AE",
-            f"effective rank {_listed(frame, 'effective_rank', MODELS, '.1f')} ({over})",
-            judge(bool(np.all(np.diff(ranks) > 0))),
-        )
+    ranks = [mean_and_error(frame, model, RANK)[0] for model in ("IRMAE", "GAE4", "GAE8", "AE")]
+    yield Claim(
+        "(Our check.) Fewer groups, lower rank: the linear layers penalise the rank within groups.",
+        "effective rank of the latent covariance IRMAE < GAE4 < GAE8 < AE",
+        f"effective rank {_listed(frame, RANK, MODELS, '.1f')} ({over})",
+        judge(bool(np.all(np.diff(ranks) > 0))),
     )
-    checks: Sequence[tuple[str, str, str, float, str]] = (
+    for quantity, what, unit, sign, form in (
         ("frechet", "Samples from a Gaussian fitted to the codes are better", "Frechet distance", 1.0, ".1f"),
         ("probe_accuracy", "Linear probes on 100 labelled codes are better", "test accuracy", -1.0, ".3f"),
         ("confidence_middle", "A classifier's confidence at midpoints is higher", "mean confidence", -1.0, ".3f"),
-    )
-    for quantity, what, unit, sign, form in checks:
-        leads = {
-            (model, rival): _ahead(frame, quantity, model, rival, sign) for model in GROUPED for rival in ("AE", "VAE")
-        }
-        out.append(
-            Claim(
-                f"(Our check.) {what} for GAE than for AE and VAE.",
-                "GAE4 and GAE8 ahead of both, by more than 2 standard errors where there are several seeds",
-                f"{unit} {_listed(frame, quantity, MODELS, form)} ({over})",
-                judge(all(gap > 2 * error for gap, error in leads.values())),
-            )
+    ):
+        leads = [_ahead(frame, quantity, model, rival, sign) for model in GROUPED for rival in RIVALS]
+        yield Claim(
+            f"(Our check.) {what} for GAE than for AE and VAE.",
+            "GAE4 and GAE8 ahead of both, by more than 2 standard errors where there are several seeds",
+            f"{unit} {_listed(frame, quantity, MODELS, form)} ({over})",
+            judge(all(gap > 2 * error for gap, error in leads)),
         )
-    quality = "reconstruction_error"
-    below = all(mean_and_error(frame, m, quality)[0] <= mean_and_error(frame, "IRMAE", quality)[0] for m in GROUPED)
-    out.append(
-        Claim(
-            "(Our check.) Grouping does not cost reconstruction.",
-            "mean squared error of GAE4 and GAE8 at most that of IRMAE",
-            f"test error {_listed(frame, quality, MODELS, '.5f')} ({over})",
-            judge(below),
-        )
+    *errors, most = (mean_and_error(frame, model, QUALITY)[0] for model in (*GROUPED, "IRMAE"))
+    yield Claim(
+        "(Our check.) Grouping does not cost reconstruction.",
+        "mean squared error of GAE4 and GAE8 at most that of IRMAE",
+        f"test error {_listed(frame, QUALITY, MODELS, '.5f')} ({over})",
+        judge(max(errors) <= most),
     )
-    return out
 
 
 def _ahead(frame: pd.DataFrame, quantity: str, model: str, rival: str, sign: float = 1.0) -> tuple[float, float]:
@@ -293,14 +248,9 @@ def _share(frame: pd.DataFrame, quantity: str, model: str) -> float:
 
 
 def _listed(frame: pd.DataFrame, quantity: str, models: Sequence[str], form: str = ".4f") -> str:
-    out = []
+    parts = []
     for model in models:
         mean, error = mean_and_error(frame, model, quantity)
         spread = f" ± {error:{form}}" if len(values(frame, model, quantity)) > 1 else ""
-        out.append(f"{model} {mean:{form}}{spread}")
-    return ", ".join(out)
-
-
-def _blend(frame: pd.DataFrame) -> str:
-    v = values(frame, "pixels", "midpoint_ratio")
-    return f"; blending pixels has {v[0]:.4f}" if v.size else ""
+        parts.append(f"{model} {mean:{form}}{spread}")
+    return ", ".join(parts)

@@ -10,81 +10,45 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from covey.datasets import GroupSparseData, legacy_paper_data
-from covey.paper.dynamics import normalized_descent
-from covey.paper.experiments.claim import Claim, judge
-from covey.paper.experiments.convergence import algorithm_2, convergence_claims, draw_convergence
-from covey.paper.experiments.parallel import each
-from covey.paper.experiments.settings import Scale
-from covey.paper.experiments.style import Figure, styled
-from covey.paper.experiments.traces import CODE, TEXT, best, last, rows, trace, truth
+from covey.datasets import legacy_paper_data
+from covey.paper.experiments import fig3
+from covey.paper.experiments.base import Claim, Claims, judge
+from covey.paper.experiments.tasks import each
+from covey.paper.experiments.traces import MODES, best, curve, descend, last, stack, truth
 
 TITLE = "Gaussian measurements"
 ALGORITHM_1 = "algorithm 1"
+plot = fig3.plot
 
 
 @dataclass(frozen=True)
-class Settings(Scale):
+class Settings(fig3.Settings):
     """The published run; Algorithm 1 for twice as long."""
 
-    step_size: float = 1e-3
-    direction_step: float = 1e-3
-    tol: float = 0.01
-    text_steps: int = 2000
-    code_steps: int = 1000
     algorithm_1_steps: int = 4000
-    seed: int = 42
-
-    def data(self) -> GroupSparseData:
-        """The published draw."""
-        return legacy_paper_data(support=range(5, 14), seed=self.seed, design="gaussian")
 
 
 def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
     """Traces of the text and of the code, and Algorithm 1's error."""
-    data = settings.data()
+    data = legacy_paper_data(support=range(5, 14), seed=42, design="gaussian")
 
     def one(mode: str) -> pd.DataFrame:
-        if mode == ALGORITHM_1:
-            other = legacy_paper_data(sigma=0.1, design="gaussian")
-            path = normalized_descent(
-                other.X,
-                other.y,
-                other.groups,
-                step_size=settings.step_size,
-                n_steps=settings.algorithm_1_steps,
-                w_star=other.w_star,
-            )
-            return rows(ALGORITHM_1, "error", 0, path.t, path.error)
-        path = algorithm_2(
-            data,
-            mode,
-            step_size=settings.step_size,
-            direction_step=settings.direction_step,
-            tol=settings.tol,
-            n_steps=settings.code_steps if mode == CODE else settings.text_steps,
-        )
-        return trace(path, data, mode, points=150)
+        if mode != ALGORITHM_1:
+            return settings.trace(data, mode)
+        other = legacy_paper_data(sigma=0.1, design="gaussian")
+        path = descend(other, step_size=settings.step_size, n_steps=settings.algorithm_1_steps)
+        return curve(ALGORITHM_1, "error", 0, path.t, path.error)
 
-    return pd.concat([*each(one, (TEXT, CODE, ALGORITHM_1), 1), truth(data)], ignore_index=True)
+    return stack(*each(one, (*MODES, ALGORITHM_1)), truth(data))
 
 
-@styled
-def plot(frame: pd.DataFrame) -> Figure:
-    """Entries, magnitudes, directions."""
-    return draw_convergence(frame, group_size=3)
-
-
-def claims(frame: pd.DataFrame) -> list[Claim]:
+def claims(frame: pd.DataFrame) -> Claims:
     """Convergence with Gaussian rows, by both algorithms."""
-    least, at = best(frame, ALGORITHM_1)
-    end = last(frame, ALGORITHM_1)
-    return [
-        *convergence_claims(frame, " with Gaussian measurements"),
-        Claim(
-            "Algorithm 1 works with Gaussian measurements as well (entries 10, noise 0.1).",
-            "least error below 0.1% of norm(w*)^2 = 900, and no worse than twice that at the end",
-            f"{least:.5f} at step {at}, last {end:.5f}",
-            judge(least < 0.9 and end <= 2 * least),
-        ),
-    ]
+    yield from fig3.convergence_claims(frame, " with Gaussian measurements")
+    (least, at), end = best(frame, ALGORITHM_1), last(frame, ALGORITHM_1)
+    yield Claim(
+        "Algorithm 1 works with Gaussian measurements as well (entries 10, noise 0.1).",
+        "least error below 0.1% of norm(w*)^2 = 900, and no worse than twice that at the end",
+        f"{least:.5f} at step {at}, last {end:.5f}",
+        judge(least < 0.9 and end <= 2 * least),
+    )

@@ -16,44 +16,42 @@ and the code.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
 from covey.datasets import GroupSparseData, legacy_paper_data
 from covey.paper.baselines import GroupLasso, PrimalDual
-from covey.paper.dynamics import SwitchAt, SwitchSettled, normalized_descent
-from covey.paper.experiments.claim import Claim, judge
-from covey.paper.experiments.parallel import each
+from covey.paper.dynamics import SwitchAt, SwitchSettled
+from covey.paper.experiments import traces
+from covey.paper.experiments.base import Claim, Claims, Scale, judge, scaled, where
 from covey.paper.experiments.selection import choose, choose_on_path
-from covey.paper.experiments.settings import Scale
-from covey.paper.experiments.style import COLOURS, GREY, Figure, grid, letter, styled
-from covey.paper.experiments.traces import IN_CODE
+from covey.paper.experiments.style import COLOURS, GREY, Figure, grid, panel, styled
+from covey.paper.experiments.tasks import Record, each
 from covey.validation import FloatArray
 
 TITLE = "Against group lasso and primal-dual"
-LASSO, WIDE, DUAL, TEXT, CODE, ORACLE = (
-    "group lasso",
-    "group lasso, wide grid",
-    "primal-dual",
-    "Algorithm 2, text",
-    "Algorithm 2, code",
+LASSO, WIDE, DUAL, TEXT, CODE, ORACLE = METHODS = (
+    "group lasso", "group lasso, wide grid", "primal-dual", "Algorithm 2, text", "Algorithm 2, code",
     "true groups known",
-)
-METHODS = (LASSO, WIDE, DUAL, TEXT, CODE, ORACLE)
+)  # fmt: skip
+LOOKS = {
+    LASSO: (COLOURS[1], "s", "-"),
+    WIDE: (COLOURS[4], "D", ":"),
+    DUAL: (COLOURS[2], "^", "-"),
+    CODE: (COLOURS[5], "v", ":"),
+    TEXT: (COLOURS[0], "o", "-"),
+    ORACLE: (GREY, "", "--"),
+}
 
 
 @dataclass(frozen=True)
 class Settings(Scale):
     """Ten noise levels, thirty draws each with seeds 0, 100, 200, ..."""
 
-    QUICK: ClassVar[dict[str, Any]] = {"levels": 5, "repeats": 8}
-
-    levels: int = 10
-    repeats: int = 30
+    levels: int = scaled(10, quick=5)
+    repeats: int = scaled(30, quick=8)
     step_size: float = 1e-3
-    direction_step: float = 1e-3
     tol: float = 0.01
     text_steps: int = 1200
     code_steps: int = 600
@@ -62,27 +60,23 @@ class Settings(Scale):
 
 def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
     """One row per level, draw and method: the error of the chosen model and its number of groups."""
-    noise = np.exp(np.linspace(0, 3, settings.levels))
-    tasks = [(level, float(sigma), 100 * i) for level, sigma in enumerate(noise) for i in range(settings.repeats)]
 
-    def one(task: tuple[int, float, int]) -> pd.DataFrame:
+    def one(task: tuple[int, float, int]) -> list[Record]:
         level, sigma, seed = task
         data = legacy_paper_data(150, 300, 4, support=(10.0,) * 12, sigma=sigma, seed=seed, design="gaussian")
         snr = float(np.linalg.norm(data.X @ data.w_star) / np.linalg.norm(data.noise))
-        rows = [_row(data, method, settings) for method in METHODS]
-        return pd.DataFrame(rows).assign(level=level, sigma=sigma, snr=snr, seed=seed)
+        records = []
+        for method in METHODS:
+            coef, at_edge = fit(data, method, settings)
+            norms, error = data.groups.norms(coef), float(np.sum((coef - data.w_star) ** 2))
+            groups = int(np.sum(norms > 0.01 * norms.max()))
+            found = {"method": method, "error": error, "groups": groups, "at_edge": at_edge}
+            records.append({**found, "level": level, "sigma": sigma, "snr": snr, "seed": seed})
+        return records
 
-    return pd.concat(each(one, tasks, jobs), ignore_index=True)
-
-
-def _row(data: GroupSparseData, method: str, settings: Settings) -> dict[str, Any]:
-    coef, at_edge = fit(data, method, settings)
-    return {
-        "method": method,
-        "error": float(np.sum((coef - data.w_star) ** 2)),
-        "groups": int(np.sum(data.groups.norms(coef) > 0.01 * data.groups.norms(coef).max())),
-        "at_edge": at_edge,
-    }
+    noise = np.exp(np.linspace(0, 3, settings.levels))
+    tasks = [(level, float(sigma), 100 * i) for level, sigma in enumerate(noise) for i in range(settings.repeats)]
+    return pd.DataFrame([record for part in each(one, tasks, jobs) for record in part])
 
 
 def fit(data: GroupSparseData, method: str, settings: Settings) -> tuple[FloatArray, bool]:
@@ -100,25 +94,20 @@ def fit(data: GroupSparseData, method: str, settings: Settings) -> tuple[FloatAr
     if method == DUAL:
         path = PrimalDual(groups=data.groups, n_steps=100, ratio_scale=10.0, fit_intercept=False).path(data.X, data.y)
         return choose_on_path(path, data.X_val, data.y_val).coef, False
-    code = method == CODE
-    trajectory = normalized_descent(
-        data.X,
-        data.y,
-        data.groups,
-        step_size=settings.step_size,
-        direction_step=settings.direction_step,
-        switch=SwitchAt(settings.code_switch) if code else SwitchSettled(settings.tol),
-        n_steps=settings.code_steps if code else settings.text_steps,
-        **(IN_CODE if code else {}),
-    )
+    switch: SwitchAt | SwitchSettled
+    mode, switch, n_steps = traces.TEXT, SwitchSettled(settings.tol), settings.text_steps
+    if method == CODE:
+        mode, switch, n_steps = traces.CODE, SwitchAt(settings.code_switch), settings.code_steps
+    options = {"step_size": settings.step_size, "direction_step": settings.step_size}
+    trajectory = traces.descend(data, mode, switch=switch, n_steps=n_steps, **options)
     return choose(trajectory, data.X_val, data.y_val).coef, False
 
 
 def summary(frame: pd.DataFrame) -> pd.DataFrame:
-    """Mean and standard deviation of the log2 error, by level and method."""
-    logged = frame.assign(log2=np.log2(frame["error"]))
-    grouped = logged.groupby(["level", "method"])["log2"].agg(["mean", "std"])
-    return grouped.join(frame.groupby("level")["snr"].mean()).reset_index()
+    """Mean and standard deviation of the log2 error, and the mean number of groups, by level and method."""
+    logged = frame.assign(log2=np.log2(frame["error"])).groupby(["level", "method"])
+    table = logged.agg(mean=("log2", "mean"), std=("log2", "std"), groups=("groups", "mean"))
+    return table.join(frame.groupby("level")["snr"].mean()).reset_index()
 
 
 @styled
@@ -126,82 +115,64 @@ def plot(frame: pd.DataFrame) -> Figure:
     """Log2 error over the ratio, and the number of groups in the chosen models."""
     from matplotlib.ticker import NullLocator
 
-    table = summary(frame)
     figure, ((error, groups),) = grid(1, 2, height=3.3)
-    looks = {
-        LASSO: (COLOURS[1], "s", "-"),
-        WIDE: (COLOURS[4], "D", ":"),
-        DUAL: (COLOURS[2], "^", "-"),
-        CODE: (COLOURS[5], "v", ":"),
-        TEXT: (COLOURS[0], "o", "-"),
-        ORACLE: (GREY, "", "--"),
-    }
-    counted = frame.groupby(["level", "method"])["groups"].mean().reset_index()
-    counted = counted.merge(frame.groupby("level")["snr"].mean().reset_index(), on="level")
-    for method, (colour, marker, dashes) in looks.items():
-        rows = table[table["method"] == method].sort_values("snr")
+    table = summary(frame)
+    for method, (colour, marker, dashes) in LOOKS.items():
+        part = where(table, method=method).sort_values("snr")
+        snr, mean, std = part["snr"], part["mean"], part["std"]
         if method in (LASSO, DUAL, TEXT):
-            error.fill_between(
-                rows["snr"], rows["mean"] - rows["std"], rows["mean"] + rows["std"], color=colour, alpha=0.13, lw=0
-            )
-        error.plot(rows["snr"], rows["mean"], color=colour, marker=marker, ls=dashes, label=method)
+            error.fill_between(snr, mean - std, mean + std, color=colour, alpha=0.13, lw=0)
+        error.plot(snr, mean, color=colour, marker=marker, ls=dashes, label=method)
         if method != ORACLE:
-            rows = counted[counted["method"] == method].sort_values("snr")
-            groups.plot(rows["snr"], rows["groups"], color=colour, marker=marker, ls=dashes)
+            groups.plot(snr, part["groups"], color=colour, marker=marker, ls=dashes)
     groups.axhline(3, color=GREY, ls="--", lw=0.9)
     for axes in (error, groups):
         axes.set_xscale("log", base=2)
         axes.set_xlabel(r"signal-to-noise ratio $\|Xw^\star\| / \|\xi\|$")
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
-    error.set_ylabel(r"$\log_2 \|w - w^\star\|_2^2$, mean and std. deviation")
+    panel(error, "a", "estimation error", ylabel=r"$\log_2 \|w - w^\star\|_2^2$, mean and std. deviation")
     error.legend(loc="lower left")
-    letter(error, "a", "estimation error")
-    groups.set_yscale("log")
+    panel(groups, "b", "model size", yscale="log", ylabel="groups in the chosen model (3 are true)")
     groups.set_yticks([3, 5, 10, 20, 40], labels=["3", "5", "10", "20", "40"])
     groups.yaxis.set_minor_locator(NullLocator())
-    groups.set_ylabel("groups in the chosen model (3 are true)")
-    letter(groups, "b", "model size")
     return figure
 
 
-def claims(frame: pd.DataFrame) -> list[Claim]:
+def claims(frame: pd.DataFrame) -> Claims:
     """Consistently better than explicit penalties; primal-dual close if the noise is low."""
     table = summary(frame).pivot(index="level", columns="method", values="mean")
     mean = {method: table[method].to_numpy(dtype=float) for method in METHODS}
-    snr = frame.groupby("level")["snr"].mean().to_numpy(dtype=float)
     behind = {m: {r: mean[r] - mean[m] for r in (LASSO, WIDE, DUAL)} for m in (TEXT, CODE)}
     least = {m: min(float(d.min()) for d in behind[m].values()) for m in (TEXT, CODE)}
     margins = [f"{rival} by {d.min():.2f} to {d.max():.2f}" for rival, d in behind[TEXT].items()]
+    yield Claim(
+        "The network is consistently better than explicit penalties.",
+        "a smaller mean log2 error than the group lasso (either grid) and primal-dual at every ratio",
+        f"ahead of {', '.join(margins)} (text; least margin of the code {least[CODE]:.2f})",
+        judge(least[TEXT] > 0, least[CODE] > 0),
+    )
+    snr = frame.groupby("level")["snr"].mean().to_numpy(dtype=float)
     easy, hard = int(snr.argmax()), int(snr.argmin())
-    close, far = float(behind[TEXT][DUAL][easy]), float(behind[TEXT][DUAL][hard])
-    edge = frame[frame["method"] == LASSO].groupby("level")["at_edge"].mean().to_numpy(dtype=float)
-    often = int(np.sum(edge > 0.25))
-    wider = float(np.abs(mean[LASSO] - mean[WIDE]).max())
-    above = {m: float((mean[m] - mean[ORACLE]).max()) for m in (TEXT, CODE)}
-    return [
-        Claim(
-            "The network is consistently better than explicit penalties.",
-            "a smaller mean log2 error than the group lasso (either grid) and primal-dual at every ratio",
-            f"ahead of {', '.join(margins)} (text; least margin of the code {least[CODE]:.2f})",
-            judge(least[TEXT] > 0, least[CODE] > 0),
-        ),
-        Claim(
-            "Primal-dual is comparable where the signal-to-noise ratio is large.",
-            "within 0.5 in log2 error at the largest ratio, further behind at the smallest",
-            f"{close:.2f} behind at ratio {snr[easy]:.1f}, {far:.2f} at {snr[hard]:.1f}",
-            judge(close < 0.5 and close < far),
-        ),
-        Claim(
-            "(Our check.) The group lasso was given a fair penalty grid.",
-            "its edge is chosen in at most a quarter of runs at every ratio",
-            f"the edge is chosen in up to {edge.max():.0%} of runs ({often} of {len(edge)} ratios above a quarter); "
-            f"a wide grid changes log2 error by at most {wider:.2f}",
-            judge(often == 0),
-        ),
-        Claim(
-            "(Our check.) The network loses little to someone who knows the true groups.",
-            "within 0.5 in log2 error at every ratio",
-            f"at most {above[TEXT]:.2f} (text), {above[CODE]:.2f} (code)",
-            judge(above[TEXT] < 0.5, above[CODE] < 0.5),
-        ),
-    ]
+    close, far = (float(behind[TEXT][DUAL][level]) for level in (easy, hard))
+    yield Claim(
+        "Primal-dual is comparable where the signal-to-noise ratio is large.",
+        "within 0.5 in log2 error at the largest ratio, further behind at the smallest",
+        f"{close:.2f} behind at ratio {snr[easy]:.1f}, {far:.2f} at {snr[hard]:.1f}",
+        judge(close < 0.5 and close < far),
+    )
+    edge = where(frame, method=LASSO).groupby("level")["at_edge"].mean().to_numpy(dtype=float)
+    often, wider = int(np.sum(edge > 0.25)), float(np.abs(mean[LASSO] - mean[WIDE]).max())
+    yield Claim(
+        "(Our check.) The group lasso was given a fair penalty grid.",
+        "its edge is chosen in at most a quarter of runs at every ratio",
+        f"the edge is chosen in up to {edge.max():.0%} of runs ({often} of {len(edge)} ratios above a quarter); "
+        f"a wide grid changes log2 error by at most {wider:.2f}",
+        judge(often == 0),
+    )
+    above, above_code = (float((mean[m] - mean[ORACLE]).max()) for m in (TEXT, CODE))
+    yield Claim(
+        "(Our check.) The network loses little to someone who knows the true groups.",
+        "within 0.5 in log2 error at every ratio",
+        f"at most {above:.2f} (text), {above_code:.2f} (code)",
+        judge(above < 0.5, above_code < 0.5),
+    )

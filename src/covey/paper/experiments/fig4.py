@@ -9,32 +9,30 @@ see whether too few rows are the cause, it is also run with more rows, on severa
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
 from covey.datasets import GroupSparseData, legacy_paper_data
-from covey.paper.dynamics import Trajectory, diagonal_descent, normalized_descent
-from covey.paper.experiments.claim import Claim, judge
-from covey.paper.experiments.panels import draw_curves
-from covey.paper.experiments.parallel import each
-from covey.paper.experiments.settings import Scale
-from covey.paper.experiments.style import COLOURS, GREY, Figure, grid, letter, styled
+from covey.paper.dynamics import Trajectory, diagonal_descent
+from covey.paper.experiments.base import Claim, Claims, Scale, judge, scaled, where
+from covey.paper.experiments.style import COLOURS, EPOCH, ERROR, GREY, Figure, draw_curves, grid, panel, styled
+from covey.paper.experiments.tasks import each
 from covey.paper.experiments.traces import (
     CODE,
-    IN_CODE,
+    MODES,
     OFF,
-    TEXT,
-    TRUTH,
     best,
+    curve,
+    descend,
     errors,
-    last,
-    rows,
     series,
+    stack,
+    thinned,
     trace,
+    true_value,
     truth,
-)
+)  # fmt: skip
 
 TITLE = "Group against plain sparsity"
 SIGNED, POSITIVE = "u^2 - v^2", "u^2"
@@ -42,80 +40,61 @@ AT_BEST, IN_TIME = "least share of the signal", "least share of the signal in th
 
 # The truth counts as recovered if the squared error is below this share of its squared norm.
 RECOVERED = 0.01
+SEED = 42  # of the published draw
 
 
 @dataclass(frozen=True)
 class Settings(Scale):
     """The published run. Times are in epochs of the code; the text needs twice as many for the same distance."""
 
-    QUICK: ClassVar[dict[str, Any]] = {"draws": 2, "row_counts": (100, 150)}
-
     step_size: float = 1e-2
-    direction_step: float = 1e-2
     tol: float = 0.03
     epochs: int = 500
     longer: int = 10
-    seed: int = 42
-    row_counts: tuple[int, ...] = (100, 125, 150)
-    draws: int = 20
+    row_counts: tuple[int, ...] = scaled((100, 125, 150), quick=(100, 150))
+    draws: int = scaled(20, quick=2)
 
-    def data(self, n_rows: int = 100, seed: int | None = None) -> GroupSparseData:
-        """The published draw, or another one."""
-        return legacy_paper_data(n_rows, 500, 4, support=(1.0,) * 16, seed=self.seed if seed is None else seed)
+
+def draw(n_rows: int = 100, seed: int = SEED) -> GroupSparseData:
+    """The published draw, or another one."""
+    return legacy_paper_data(n_rows, 500, 4, support=(1.0,) * 16, seed=seed)
 
 
 def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
     """The grouped network by text and code; diagonal networks for longer, in epochs of the code."""
-    data = settings.data()
+    data = draw()
 
     def one(mode: str) -> pd.DataFrame:
-        if mode in (SIGNED, POSITIVE):
-            path = _without_groups(settings, data, mode)
-            off = np.abs(path.w[:, 16:]).max(axis=1)
-            thin = slice(None, None, max(1, len(path) // 200))
-            parts = [rows(mode, "entry", j, path.t[thin], path.w[thin, j]) for j in range(16)]
-            return pd.concat(
-                [rows(mode, "error", 0, path.t, path.error), *parts, rows(mode, "entry", OFF, path.t[thin], off[thin])]
-            )
-        path = normalized_descent(
-            data.X,
-            data.y,
-            data.groups,
-            step_size=settings.step_size,
-            direction_step=settings.direction_step,
-            switch=settings.tol,
-            n_steps=settings.epochs if mode == CODE else 2 * settings.epochs,
-            w_star=data.w_star,
-            **(IN_CODE if mode == CODE else {}),
-        )
-        return trace(path, data, mode, ("entry",))
+        if mode in MODES:
+            options = {"step_size": settings.step_size, "direction_step": settings.step_size}
+            n_steps = settings.epochs if mode == CODE else 2 * settings.epochs
+            return trace(descend(data, mode, switch=settings.tol, n_steps=n_steps, **options), data, mode, ("entry",))
+        path = _without_groups(settings, data, mode)
+        thin = thinned(path, 200)
+        t, w = path.t[thin], path.w[thin]
+        entries = [curve(mode, "entry", j, t, w[:, j]) for j in range(16)]
+        off = curve(mode, "entry", OFF, t, np.abs(w[:, 16:]).max(axis=1))
+        return stack(curve(mode, "error", 0, path.t, path.error), *entries, off)
 
     def more_rows(task: tuple[str, int, int]) -> pd.DataFrame:
         mode, n_rows, seed = task
-        drawn = settings.data(n_rows, seed)
+        drawn = draw(n_rows, seed)
         path = _without_groups(settings, drawn, mode, record_every=10)
         share = errors(path) / np.sum(drawn.w_star**2)
-        in_time = rows(mode, IN_TIME, seed, n_rows, share[path.t <= settings.epochs].min())
-        return pd.concat([rows(mode, AT_BEST, seed, n_rows, share.min()), in_time])
+        in_time = share[path.t <= settings.epochs].min()
+        return stack(curve(mode, AT_BEST, seed, n_rows, share.min()), curve(mode, IN_TIME, seed, n_rows, in_time))
 
-    seeds = [settings.seed, *range(settings.draws)]
+    seeds = [SEED, *range(settings.draws)]
     tasks = [(mode, n, seed) for mode in (SIGNED, POSITIVE) for n in settings.row_counts for seed in seeds]
-    marks = rows("published", "epochs", 0, 0, settings.epochs)
-    curves, least = each(one, (TEXT, CODE, SIGNED, POSITIVE), 1), each(more_rows, tasks, jobs)
-    return pd.concat([*curves, *least, truth(data), marks], ignore_index=True)
+    curves, least = each(one, (*MODES, SIGNED, POSITIVE)), each(more_rows, tasks, jobs)
+    return stack(*curves, *least, truth(data), curve("published", "epochs", 0, 0, settings.epochs))
 
 
 def _without_groups(settings: Settings, data: GroupSparseData, mode: str, record_every: int = 1) -> Trajectory:
     return diagonal_descent(
-        data.X,
-        data.y,
-        step_size=settings.step_size,
-        positive_only=mode == POSITIVE,
-        n_steps=settings.longer * settings.epochs,
-        record_every=record_every,
-        w_star=data.w_star,
-        gradient_scale=2.0,
-    )
+        data.X, data.y, step_size=settings.step_size, positive_only=mode == POSITIVE, record_every=record_every,
+        n_steps=settings.longer * settings.epochs, w_star=data.w_star, gradient_scale=2.0,
+    )  # fmt: skip
 
 
 @styled
@@ -124,114 +103,88 @@ def plot(frame: pd.DataFrame) -> Figure:
     epochs = series(frame, "published", "epochs")[1][0]
     figure, ((error, grouped, plain, counts),) = grid(1, 4, height=3.0, width=8.6)
     curves = (
-        (CODE, "groups of 4", COLOURS[0], "-"),
-        (SIGNED, "no groups, $u^2 - v^2$", COLOURS[1], "-"),
-        (POSITIVE, "no groups, $u^2$", COLOURS[3], "-"),
+        (CODE, "groups of 4", COLOURS[0]),
+        (SIGNED, "no groups, $u^2 - v^2$", COLOURS[1]),
+        (POSITIVE, "no groups, $u^2$", COLOURS[3]),
     )
-    for mode, label, colour, style in curves:
+    for mode, label, colour in curves:
         t, value = series(frame, mode, "error")
-        error.plot(t[1:], value[1:], color=colour, ls=style, label=label)
+        error.plot(t[1:], value[1:], color=colour, label=label)
     error.axvline(epochs, color=GREY, ls=":", lw=0.9)
     error.text(
         epochs, 0.5, " published end", transform=error.get_xaxis_transform(), color=GREY, fontsize=7,
         rotation=90, ha="right", va="center",
     )  # fmt: skip
-    error.set_xscale("log")
-    error.set_yscale("log")
-    error.set_xlabel("epoch of the authors' code")
-    error.set_ylabel(r"error $\|w - w^\star\|_2^2$")
+    panel(error, "a", "recovery error", xscale="log", yscale="log", xlabel=EPOCH, ylabel=ERROR)
     error.set_xlim(left=30)
     error.legend(loc="upper center", bbox_to_anchor=(0.45, -0.22))
-    letter(error, "a", "recovery error")
-    draw_curves(grouped, frame, CODE, "entry", group_size=4)
+    for axes, name, mode, title in ((grouped, "b", CODE, "groups of 4"), (plain, "c", SIGNED, "no groups")):
+        draw_curves(axes, frame, mode, "entry", group_size=4)
+        panel(axes, name, f"entries, {title}", ylim=(-0.15, 1.35), xlabel=EPOCH)
     grouped.legend(loc="upper center", bbox_to_anchor=(0.5, -0.22), ncols=2)
-    letter(grouped, "b", "entries, groups of 4")
-    draw_curves(plain, frame, SIGNED, "entry", group_size=4)
     plain.axvline(epochs, color=GREY, ls=":", lw=0.9)
-    letter(plain, "c", "entries, no groups")
-    for mode, label, colour, _ in curves[1:]:
+    for (mode, label, colour), shift in zip(curves[1:], (-2.0, 2.0), strict=True):
         table = least_by_rows(frame, mode)
-        shift = 2.0 if mode == POSITIVE else -2.0
         at = table.columns.to_numpy(dtype=float) + shift
         for x, n in zip(at, table, strict=True):
             counts.plot(np.full(len(table), x), table[n], "o", color=colour, ms=3, alpha=0.7, mew=0)
         counts.plot(at, table.median(), color=colour, label=label)
     counts.axhline(RECOVERED, color=GREY, ls="--", lw=0.9)
-    counts.set_yscale("log")
+    panel(counts, "d", "no groups, by rows", yscale="log", xlabel="rows", ylabel="least error, share of signal")
     counts.set_yticks([0.002, 0.005, 0.01, 0.02, 0.05], ["0.2%", "0.5%", "1%", "2%", "5%"])
     counts.set_yticks([], minor=True)
     counts.set_xticks(table.columns)
-    counts.set_xlabel("rows")
-    counts.set_ylabel("least error, share of signal")
-    letter(counts, "d", "no groups, by rows")
-    for axes in (grouped, plain):
-        axes.set_ylim(-0.15, 1.35)
-        axes.set_xlabel("epoch of the authors' code")
     return figure
 
 
-def claims(frame: pd.DataFrame) -> list[Claim]:
+def claims(frame: pd.DataFrame) -> Claims:
     """Groups recover; plain sparsity fails in the published time; and the reason."""
     epochs = int(series(frame, "published", "epochs")[1][0])
-    signal = last(frame, TRUTH, "signal")
-    (group, at), (group_code, at_code) = best(frame, TEXT), best(frame, CODE)
-    short, long = {}, {}
-    for mode in (SIGNED, POSITIVE):
-        t, error = series(frame, mode, "error")
-        short[mode] = float(error[t <= epochs].min())
-        long[mode] = best(frame, mode)
-    few, many = _by_rows(frame, SIGNED)
-    few_positive, many_positive = _by_rows(frame, POSITIVE)
-    early = least_by_rows(frame, SIGNED, IN_TIME).iloc[:, -1]
-    ratios = sorted(long[mode][0] / group for mode in (SIGNED, POSITIVE))
-    return [
-        Claim(
-            "With groups, 100 rows are enough to recover 16 entries of 500.",
-            f"least error below 1% of norm(w*)^2 = {signal:g}",
-            f"{group:.4f} at step {at} (text), {group_code:.4f} at {at_code} (code)",
-            judge(group < 0.01 * signal, group_code < 0.01 * signal),
-        ),
-        Claim(
-            f"Without groups the diagonal network does not get there in the published {epochs} epochs.",
-            "error still above 10% of norm(w*)^2",
-            f"{short[SIGNED]:.2f} (u^2 - v^2, the text's rival), {short[POSITIVE]:.2f} (u^2, the code's)",
-            judge(short[SIGNED] > 0.1 * signal, short[POSITIVE] > 0.1 * signal),
-        ),
-        Claim(
-            "It fails because there are too few rows.",
-            f"given ten times as long, the least error is above {RECOVERED:.0%} of norm(w*)^2 with {few.name} rows and "
-            f"below it with {many.name}, on every draw",
-            f"{few.min():.1%} to {few.max():.1%} with {few.name} rows, {many.min():.1%} to {many.max():.1%} with "
-            f"{many.name}, on {len(few)} draws (u^2 - v^2); {few_positive.min():.1%} to {few_positive.max():.1%} and "
-            f"{many_positive.min():.1%} to {many_positive.max():.1%} (u^2)",
-            judge(_parted(few, many), _parted(few_positive, many_positive)),
-        ),
-        Claim(
-            f"(Our check.) The published {epochs} epochs are long enough for it.",
-            f"with {early.name} rows the error falls below {RECOVERED:.0%} of norm(w*)^2 in that time, on every draw",
-            f"{early.min():.0%} to {early.max():.0%} of it are left on {len(early)} draws (u^2 - v^2)",
-            judge(bool((early < RECOVERED).all())),
-        ),
-        Claim(
-            "Groups need fewer rows than plain sparsity does.",
-            "error at least 5 times smaller, both stopped at their best",
-            f"{ratios[0]:.0f} to {ratios[1]:.0f} times smaller",
-            judge(ratios[0] >= 5),
-        ),
-    ]
+    signal = true_value(frame, "signal")
+    (group, at), (group_code, at_code) = (best(frame, mode) for mode in MODES)
+    yield Claim(
+        "With groups, 100 rows are enough to recover 16 entries of 500.",
+        f"least error below 1% of norm(w*)^2 = {signal:g}",
+        f"{group:.4f} at step {at} (text), {group_code:.4f} at {at_code} (code)",
+        judge(group < 0.01 * signal, group_code < 0.01 * signal),
+    )
+    curves = [series(frame, mode, "error") for mode in (SIGNED, POSITIVE)]
+    short, short_positive = (float(error[t <= epochs].min()) for t, error in curves)
+    yield Claim(
+        f"Without groups the diagonal network does not get there in the published {epochs} epochs.",
+        "error still above 10% of norm(w*)^2",
+        f"{short:.2f} (u^2 - v^2, the text's rival), {short_positive:.2f} (u^2, the code's)",
+        judge(short > 0.1 * signal, short_positive > 0.1 * signal),
+    )
+    tables = [least_by_rows(frame, mode) for mode in (SIGNED, POSITIVE)]
+    few, many = tables[0].columns[0], tables[0].columns[-1]
+    shares = [[f"{table[n].min():.1%} to {table[n].max():.1%}" for n in (few, many)] for table in tables]
+    apart = [bool((table[few] > RECOVERED).all() and (table[many] < RECOVERED).all()) for table in tables]
+    yield Claim(
+        "It fails because there are too few rows.",
+        f"given ten times as long, the least error is above {RECOVERED:.0%} of norm(w*)^2 with {few} rows and "
+        f"below it with {many}, on every draw",
+        f"{shares[0][0]} with {few} rows, {shares[0][1]} with {many}, on {len(tables[0])} draws (u^2 - v^2); "
+        f"{shares[1][0]} and {shares[1][1]} (u^2)",
+        judge(*apart),
+    )
+    early = least_by_rows(frame, SIGNED, IN_TIME)[many]
+    yield Claim(
+        f"(Our check.) The published {epochs} epochs are long enough for it.",
+        f"with {many} rows the error falls below {RECOVERED:.0%} of norm(w*)^2 in that time, on every draw",
+        f"{early.min():.0%} to {early.max():.0%} of it are left on {len(early)} draws (u^2 - v^2)",
+        judge(bool((early < RECOVERED).all())),
+    )
+    ratios = sorted(float(error.min()) / group for _, error in curves)
+    yield Claim(
+        "Groups need fewer rows than plain sparsity does.",
+        "error at least 5 times smaller, both stopped at their best",
+        f"{ratios[0]:.0f} to {ratios[1]:.0f} times smaller",
+        judge(ratios[0] >= 5),
+    )
 
 
 def least_by_rows(frame: pd.DataFrame, mode: str, quantity: str = AT_BEST) -> pd.DataFrame:
     """The smallest error relative to the signal: one row per draw, one column per number of rows."""
-    chosen = frame[(frame["mode"] == mode) & (frame["quantity"] == quantity)].astype({"t": int})
+    chosen = where(frame, mode=mode, quantity=quantity).astype({"t": int})
     return chosen.pivot_table(index="index", columns="t", values="value")
-
-
-def _by_rows(frame: pd.DataFrame, mode: str) -> tuple[pd.Series, pd.Series]:
-    """The fewest and the most rows."""
-    table = least_by_rows(frame, mode)
-    return table.iloc[:, 0], table.iloc[:, -1]
-
-
-def _parted(few: pd.Series, many: pd.Series) -> bool:
-    return bool((few > RECOVERED).all() and (many < RECOVERED).all())

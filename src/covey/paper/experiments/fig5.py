@@ -8,19 +8,16 @@ band (quartiles against 5% to 95%); all curves here have base 2 and quartiles. T
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from covey.datasets import GroupSparseData, legacy_paper_data
-from covey.paper.dynamics import normalized_descent
-from covey.paper.experiments.claim import Claim, judge
-from covey.paper.experiments.panels import draw_curves
-from covey.paper.experiments.parallel import each
-from covey.paper.experiments.settings import Scale
-from covey.paper.experiments.style import COLOURS, MODE_COLOURS, MODE_NAMES, Figure, grid, letter, styled
-from covey.paper.experiments.traces import CODE, IN_CODE, TEXT, best, errors, rows, series, trace, truth
+from covey.datasets import legacy_paper_data
+from covey.paper.experiments.base import Claim, Claims, Scale, judge, scaled, where
+from covey.paper.experiments.style import COLOURS, MODE_COLOURS, MODE_NAMES, Figure, draw_curves, grid, panel, styled
+from covey.paper.experiments.tasks import each
+from covey.paper.experiments.traces import CODE, MODES, TEXT, best, curve, descend, errors, last, stack, trace, truth
 
 TITLE = "Groups of one"
 SUPPORT = {TEXT: (1.0, -1.0, 1.0, -1.0, 1.0), CODE: (1.0, -1.0, -1.0, 1.0, 1.0)}
@@ -31,16 +28,9 @@ SIGNAL = 5.0
 class Settings(Scale):
     """The published draw has seed 42; repeats have seeds 0, 100, 200, ..."""
 
-    QUICK: ClassVar[dict[str, Any]] = {"repeats": 10}
-
     step_size: float = 0.05
     code_steps: int = 1000
-    repeats: int = 30
-    seed: int = 42
-
-    def data(self, mode: str, seed: int) -> GroupSparseData:
-        """A draw with the signs of the text or of the code."""
-        return legacy_paper_data(80, 200, 1, support=SUPPORT[mode], seed=seed)
+    repeats: int = scaled(30, quick=10)
 
 
 def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
@@ -48,32 +38,23 @@ def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
 
     def one(task: tuple[str, int, bool]) -> pd.DataFrame:
         mode, seed, published = task
-        data = settings.data(mode, seed)
-        path = normalized_descent(
-            data.X,
-            data.y,
-            1,
-            step_size=settings.step_size,
-            n_steps=settings.code_steps * (1 if mode == CODE else 2),
-            w_star=data.w_star,
-            **(IN_CODE if mode == CODE else {}),
-        )
+        data = legacy_paper_data(80, 200, 1, support=SUPPORT[mode], seed=seed)
+        n_steps = settings.code_steps * (1 if mode == CODE else 2)
+        path = descend(data, mode, step_size=settings.step_size, n_steps=n_steps)
         if published:
             traced = trace(path, data, mode, ("entry",))
-            return traced if mode == CODE else pd.concat([traced, truth(data)])
-        thin = slice(None, None, max(1, (len(path) - 1) // 200))
-        return rows(mode, "repeat", seed, path.t[thin], errors(path)[thin])
+            return traced if mode == CODE else stack(traced, truth(data))
+        thin = slice(None, None, max(1, n_steps // 200))
+        return curve(mode, "repeat", seed, path.t[thin], errors(path)[thin])
 
-    seeds = [100 * i for i in range(settings.repeats)]
-    tasks = [(mode, settings.seed, True) for mode in (TEXT, CODE)]
-    tasks += [(mode, seed, False) for mode in (TEXT, CODE) for seed in seeds]
-    return pd.concat(each(one, tasks, jobs), ignore_index=True)
+    tasks = [(mode, 42, True) for mode in MODES]
+    tasks += [(mode, 100 * i, False) for mode in MODES for i in range(settings.repeats)]
+    return stack(*each(one, tasks, jobs))
 
 
 def repeats(frame: pd.DataFrame, mode: str) -> pd.DataFrame:
     """Log2 errors: one row per step, one column per repeat."""
-    chosen = frame[(frame["mode"] == mode) & (frame["quantity"] == "repeat")]
-    return chosen.pivot(index="t", columns="index", values="value").apply(np.log2)
+    return where(frame, mode=mode, quantity="repeat").pivot(index="t", columns="index", values="value").apply(np.log2)
 
 
 @styled
@@ -85,60 +66,47 @@ def plot(frame: pd.DataFrame) -> Figure:
         for line in axes.get_lines():
             if str(line.get_label()).startswith("group"):
                 line.set_label("")
-        axes.set_ylim(-1.3, 1.3)
-        letter(axes, name, f"entries, {mode}")
+        panel(axes, name, f"entries, {mode}", ylim=(-1.3, 1.3))
     code.plot([], [], color=COLOURS[0], label="support, one colour an entry")
     code.legend(loc="upper center", bbox_to_anchor=(0.5, -0.22))
-    for mode in (TEXT, CODE):
-        log = repeats(frame, mode)
-        error.plot(log.index, log.mean(axis=1), color=MODE_COLOURS[mode], label=MODE_NAMES[mode])
-        error.fill_between(
-            log.index,
-            log.quantile(0.25, axis=1),
-            log.quantile(0.75, axis=1),
-            color=MODE_COLOURS[mode],
-            alpha=0.18,
-            lw=0,
-        )
-    error.set_xlabel("iteration")
-    error.set_ylabel(r"$\log_2 \|w - w^\star\|_2^2$")
+    for mode in MODES:
+        log, colour = repeats(frame, mode), MODE_COLOURS[mode]
+        low, high = (log.quantile(share, axis=1) for share in (0.25, 0.75))
+        error.plot(log.index, log.mean(axis=1), color=colour, label=MODE_NAMES[mode])
+        error.fill_between(log.index, low, high, color=colour, alpha=0.18, lw=0)
+    panel(error, "c", f"{log.shape[1]} draws, quartiles", xlabel="iteration", ylabel=r"$\log_2 \|w - w^\star\|_2^2$")
     error.legend(loc="upper right")
-    letter(error, "c", f"{repeats(frame, TEXT).shape[1]} draws, quartiles")
     return figure
 
 
-def claims(frame: pd.DataFrame) -> list[Claim]:
+def claims(frame: pd.DataFrame) -> Claims:
     """Recovery on the published draw and over repeats."""
-    (least, at), (least_code, at_code) = best(frame, TEXT), best(frame, CODE)
-    mean = {mode: repeats(frame, mode).mean(axis=1) for mode in (TEXT, CODE)}
-    low = {mode: (float(curve.min()), int(curve.index.to_numpy()[curve.argmin()])) for mode, curve in mean.items()}
-    worst = {mode: float(2 ** repeats(frame, mode).min(axis=0).max()) for mode in (TEXT, CODE)}
-    signs = {mode: _signs_right(frame, mode) for mode in (TEXT, CODE)}
-    count = repeats(frame, TEXT).shape[1]
+    (least, at), (least_code, at_code) = (best(frame, mode) for mode in MODES)
+    yield Claim(
+        "With groups of one the method recovers a plainly sparse truth.",
+        f"least error below 1% of norm(w*)^2 = {SIGNAL:g}",
+        f"{least:.5f} at step {at} (text), {least_code:.5f} at {at_code} (code)",
+        judge(least < 0.01 * SIGNAL, least_code < 0.01 * SIGNAL),
+    )
+    logs = [repeats(frame, mode) for mode in MODES]
+    means: Any = [log.mean(axis=1) for log in logs]
+    (low, at), (low_code, at_code) = ((float(mean.min()), int(mean.idxmin())) for mean in means)
+    worst, worst_code = (float(2 ** log.min(axis=0).max()) for log in logs)
     goal = np.log2(0.01 * SIGNAL)
-    return [
-        Claim(
-            "With groups of one the method recovers a plainly sparse truth.",
-            f"least error below 1% of norm(w*)^2 = {SIGNAL:g}",
-            f"{least:.5f} at step {at} (text), {least_code:.5f} at {at_code} (code)",
-            judge(least < 0.01 * SIGNAL, least_code < 0.01 * SIGNAL),
-        ),
-        Claim(
-            "It does so over repeated draws.",
-            f"mean log2 error below log2(1% of norm(w*)^2) = {goal:.2f} at some time",
-            f"{low[TEXT][0]:.2f} at step {low[TEXT][1]} over {count} draws (text), "
-            f"{low[CODE][0]:.2f} at {low[CODE][1]} (code); "
-            f"least error of the worst draw {worst[TEXT]:.3f}, {worst[CODE]:.3f}",
-            judge(low[TEXT][0] < goal, low[CODE][0] < goal),
-        ),
-        Claim(
-            "Positive and negative entries are both found.",
-            "the signs of all five entries are right at the end",
-            f"{signs[TEXT]} of 5 (text), {signs[CODE]} of 5 (code)",
-            judge(signs[TEXT] == 5, signs[CODE] == 5),
-        ),
-    ]
-
-
-def _signs_right(frame: pd.DataFrame, mode: str) -> int:
-    return sum(np.sign(series(frame, mode, "entry", j)[1][-1]) == np.sign(SUPPORT[mode][j]) for j in range(5))
+    yield Claim(
+        "It does so over repeated draws.",
+        f"mean log2 error below log2(1% of norm(w*)^2) = {goal:.2f} at some time",
+        f"{low:.2f} at step {at} over {logs[0].shape[1]} draws (text), {low_code:.2f} at {at_code} (code); "
+        f"least error of the worst draw {worst:.3f}, {worst_code:.3f}",
+        judge(low < goal, low_code < goal),
+    )
+    right, right_code = (
+        sum(np.sign(last(frame, mode, "entry", j)) == np.sign(value) for j, value in enumerate(SUPPORT[mode]))
+        for mode in MODES
+    )
+    yield Claim(
+        "Positive and negative entries are both found.",
+        "the signs of all five entries are right at the end",
+        f"{right} of 5 (text), {right_code} of 5 (code)",
+        judge(right == 5, right_code == 5),
+    )

@@ -8,19 +8,29 @@ begins between 1.5 and 1.6, so the published figure shows an effect of the facto
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
-from covey.datasets import GroupSparseData, legacy_paper_data, make_group_sparse
-from covey.paper.dynamics import Trajectory, normalized_descent
-from covey.paper.experiments.claim import Claim, judge
-from covey.paper.experiments.panels import draw_curves
-from covey.paper.experiments.parallel import each
-from covey.paper.experiments.settings import Scale
-from covey.paper.experiments.style import COLOURS, GREY, Figure, grid, letter, styled
-from covey.paper.experiments.traces import CODE, IN_CODE, TEXT, TRUTH, errors, last, rows, series, trace, truth
+from covey.datasets import legacy_paper_data, make_group_sparse
+from covey.paper.dynamics import Trajectory
+from covey.paper.experiments.base import Claim, Claims, Scale, judge, scaled, where
+from covey.paper.experiments.style import COLOURS, ERROR, GREY, Figure, draw_curves, grid, panel, styled
+from covey.paper.experiments.tasks import each
+from covey.paper.experiments.traces import (
+    CODE,
+    MODES,
+    TEXT,
+    curve,
+    descend,
+    errors,
+    last,
+    series,
+    stack,
+    trace,
+    true_value,
+    truth,
+)  # fmt: skip
 
 TITLE = "Instability of Algorithm 1"
 
@@ -29,70 +39,39 @@ TITLE = "Instability of Algorithm 1"
 class Settings(Scale):
     """The run of figure 2; a sweep over the factor c; the text's Algorithm 1 on other draws."""
 
-    QUICK: ClassVar[dict[str, Any]] = {"factors": (1.0, 1.25, 1.5, 1.8, 2.0), "draws": 8}
-
     step_size: float = 1e-3
     text_steps: int = 4000
     code_steps: int = 2000
     shown: int = 400
-    factors: tuple[float, ...] = (1.0, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.7, 1.8, 1.9, 2.0)
-    draws: int = 40
+    factors: tuple[float, ...] = scaled(
+        (1.0, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.7, 1.8, 1.9, 2.0), quick=(1.0, 1.25, 1.5, 1.8, 2.0)
+    )
+    draws: int = scaled(40, quick=8)
     draw_steps: int = 3000
-    seed: int = 6
-
-    def data(self) -> GroupSparseData:
-        """The published draw."""
-        return legacy_paper_data(seed=self.seed)
 
 
 def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
     """Traces of text and code with the movement of directions; the sweep; other draws."""
-    data = settings.data()
+    data, step = legacy_paper_data(), settings.step_size
 
     def one(task: tuple[str, float]) -> pd.DataFrame:
         kind, number = task
         if kind == "draw":
-            other = make_group_sparse(random_state=int(number))
-            path = _descend(settings, other, settings.draw_steps)
-            return rows("draws", "error", int(number), settings.draw_steps, errors(path)[-1])
+            path = descend(make_group_sparse(random_state=int(number)), step_size=step, n_steps=settings.draw_steps)
+            return curve("draws", "error", int(number), settings.draw_steps, errors(path)[-1])
         if kind == "sweep":
-            path = normalized_descent(
-                data.X,
-                data.y,
-                data.groups,
-                step_size=settings.step_size / number,
-                gradient_scale=number,
-                n_steps=settings.text_steps,
-                w_star=data.w_star,
-            )
-            parts = [
-                rows("sweep", "factor", 0, number, errors(path)[-1]),
-                rows("sweep", "movement", 0, number, _late(path)),
-            ]
-            return pd.concat(parts)
-        path = _descend(settings, data, settings.code_steps if kind == CODE else settings.text_steps, code=kind == CODE)
-        movement = rows(kind, "movement", 0, path.t[-1], _late(path))
+            path = descend(data, step_size=step / number, gradient_scale=number, n_steps=settings.text_steps)
+            end = curve("sweep", "factor", 0, number, errors(path)[-1])
+            return stack(end, curve("sweep", "movement", 0, number, _late(path)))
+        path = descend(data, kind, step_size=step, n_steps=settings.code_steps if kind == CODE else settings.text_steps)
         # every step of the code up to the end of the figure, and twice as many of the text
         until = settings.shown * (1 if kind == CODE else 2)
-        return pd.concat(
-            [trace(path, data, kind, ("entry", "direction"), points=settings.shown, until=until), movement]
-        )
+        traced = trace(path, data, kind, ("entry", "direction"), points=settings.shown, until=until)
+        return stack(traced, curve(kind, "movement", 0, path.t[-1], _late(path)))
 
-    tasks = [(TEXT, 0.0), (CODE, 0.0)]
+    tasks = [(mode, 0.0) for mode in MODES]
     tasks += [("sweep", c) for c in settings.factors] + [("draw", float(i)) for i in range(settings.draws)]
-    return pd.concat([*each(one, tasks, jobs), truth(data)], ignore_index=True)
-
-
-def _descend(settings: Settings, data: GroupSparseData, n_steps: int, code: bool = False) -> Trajectory:
-    return normalized_descent(
-        data.X,
-        data.y,
-        data.groups,
-        step_size=settings.step_size,
-        n_steps=n_steps,
-        w_star=data.w_star,
-        **(IN_CODE if code else {}),
-    )
+    return stack(*each(one, tasks, jobs), truth(data))
 
 
 def _late(path: Trajectory) -> float:
@@ -106,66 +85,56 @@ def plot(frame: pd.DataFrame) -> Figure:
     """Directions and entries by text and by code; the effect of the factor."""
     figure, axes = grid(2, 3, height=2.2)
     for column, mode, letters in ((0, TEXT, "ad"), (1, CODE, "be")):
-        draw_curves(axes[0, column], frame, mode, "direction", group_size=3)
-        draw_curves(axes[1, column], frame, mode, "entry", group_size=3)
-        axes[0, column].set_ylim(-0.1, 1.05)
-        axes[1, column].set_ylim(-1, 16)
-        for panel in axes[:, column]:
-            for line in panel.get_lines():
+        # the stretch in which groups wake up, converge and (in the code) become unstable
+        end = float(series(frame, mode, "direction", 0)[0][-1])
+        for one, name, quantity, title, ylim in (
+            (axes[0, column], letters[0], "direction", "directions", (-0.1, 1.05)),
+            (axes[1, column], letters[1], "entry", "entries", (-1, 16)),
+        ):
+            draw_curves(one, frame, mode, quantity, group_size=3)
+            for line in one.get_lines():
                 line.set_linewidth(0.8)
-            # the stretch in which groups wake up, converge and (in the code) become unstable
-            last_shown = float(series(frame, mode, "direction", 0)[0][-1])
-            panel.set_xlim(0.5 * last_shown, 0.88 * last_shown)
-        letter(axes[0, column], letters[0], f"directions, {mode}")
-        letter(axes[1, column], letters[1], f"entries, {mode}")
+            panel(one, name, f"{title}, {mode}", xlim=(0.5 * end, 0.88 * end), ylim=ylim)
     axes[0, 0].legend(loc="lower right")
-    for panel, quantity, name, title, label in (
+    for one, quantity, name, title, label in (
         (axes[0, 2], "movement", "c", "late movement", r"largest $|v(t{+}1) - v(t)|$"),
-        (axes[1, 2], "factor", "f", "error at the end", r"error $\|w - w^\star\|_2^2$"),
+        (axes[1, 2], "factor", "f", "error at the end", ERROR),
     ):
-        c, value = series(frame, "sweep", quantity)
-        panel.plot(c, value, "o-", color=COLOURS[0])
-        panel.set_yscale("log")
-        for factor, mode in ((1.0, "text"), (2.0, "code")):
-            panel.axvline(factor, color=GREY, ls=":", lw=0.9)
-            panel.text(factor, 0.5, f" {mode}" if factor < 1.5 else f"{mode} ", transform=panel.get_xaxis_transform(),
-                       color=GREY, fontsize=7, ha="left" if factor < 1.5 else "right")  # fmt: skip
-        panel.set_xlabel("$c$ in the direction step $c/u^4$")
-        panel.set_ylabel(label)
-        letter(panel, name, title)
+        one.plot(*series(frame, "sweep", quantity), "o-", color=COLOURS[0])
+        panel(one, name, title, yscale="log", xlabel="$c$ in the direction step $c/u^4$", ylabel=label)
+        for factor, text, side in ((1.0, " text", "left"), (2.0, "code ", "right")):
+            one.axvline(factor, color=GREY, ls=":", lw=0.9)
+            one.text(factor, 0.5, text, transform=one.get_xaxis_transform(), color=GREY, fontsize=7, ha=side)
     return figure
 
 
-def claims(frame: pd.DataFrame) -> list[Claim]:
+def claims(frame: pd.DataFrame) -> Claims:
     """Unstable directions; a small error despite them; the cause."""
-    moved, moved_code = last(frame, TEXT, "movement"), last(frame, CODE, "movement")
-    end, end_code = last(frame, TEXT), last(frame, CODE)
-    signal = last(frame, TRUTH, "signal")
+    moved, moved_code = (last(frame, mode, "movement") for mode in MODES)
+    end, end_code = (last(frame, mode) for mode in MODES)
+    small = 0.01 * true_value(frame, "signal")
+    yield Claim(
+        "The directions of Algorithm 1 do not settle.",
+        "some entry still moves by more than 0.01 a step in the last tenth of the run",
+        f"{moved:.0e} (text), {moved_code:.2f} (code)",
+        judge(moved > 0.01, moved_code > 0.01),
+    )
+    yield Claim(
+        "The estimation error stays small all the same.",
+        "where the directions are unstable, the last error is below 1% of norm(w*)^2 = "
+        f"{true_value(frame, 'signal'):g}",
+        f"{end_code:.0f} (code; {end_code / 300:.2f} as the mean over entries that is plotted); {end:.4f} (text, "
+        "where nothing is unstable)",
+        judge(moved > 0.01 and end < small, moved_code > 0.01 and end_code < small),
+    )
     c, ends = series(frame, "sweep", "factor")
-    blown = ends > 0.01 * signal
-    calm = c[~blown].max() if (~blown).any() else np.nan
-    first = c[blown].min() if blown.any() else np.nan
-    draws = frame[frame["mode"] == "draws"]["value"]
-    bounded = int((draws < 0.01 * signal).sum())
-    return [
-        Claim(
-            "The directions of Algorithm 1 do not settle.",
-            "some entry still moves by more than 0.01 a step in the last tenth of the run",
-            f"{moved:.0e} (text), {moved_code:.2f} (code)",
-            judge(moved > 0.01, moved_code > 0.01),
-        ),
-        Claim(
-            "The estimation error stays small all the same.",
-            f"where the directions are unstable, the last error is below 1% of norm(w*)^2 = {signal:g}",
-            f"{end_code:.0f} (code; {end_code / 300:.2f} as the mean over entries that is plotted); {end:.4f} (text, "
-            "where nothing is unstable)",
-            judge(moved > 0.01 and end < 0.01 * signal, moved_code > 0.01 and end_code < 0.01 * signal),
-        ),
-        Claim(
-            "The instability is that of the large direction step 1/u^4.",
-            "Algorithm 1 as printed blows up on some draws",
-            f"error below 1% of norm(w*)^2 on {bounded} of {len(draws)} other draws; on the published one stable for "
-            f"c up to {calm:g} in c/u^4, unstable from {first:g}; the code has 2",
-            judge(bounded < len(draws), bool(np.isfinite(first))),
-        ),
-    ]
+    calm, first = max(c[ends <= small], default=np.nan), min(c[ends > small], default=np.nan)
+    draws = where(frame, mode="draws")["value"]
+    bounded = int((draws < small).sum())
+    yield Claim(
+        "The instability is that of the large direction step 1/u^4.",
+        "Algorithm 1 as printed blows up on some draws",
+        f"error below 1% of norm(w*)^2 on {bounded} of {len(draws)} other draws; on the published one stable for "
+        f"c up to {calm:g} in c/u^4, unstable from {first:g}; the code has 2",
+        judge(bounded < len(draws), bool(np.isfinite(first))),
+    )

@@ -9,190 +9,158 @@ published figure shows the negative start.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from covey.datasets import GroupSparseData, legacy_paper_data
+from covey.datasets import GroupSparseData
 from covey.paper.dynamics import Trajectory, plain_descent
-from covey.paper.experiments.claim import Claim, judge
-from covey.paper.experiments.panels import draw_curves
-from covey.paper.experiments.parallel import each
-from covey.paper.experiments.settings import Scale
-from covey.paper.experiments.style import COLOURS, GREY, Figure, grid, letter, styled
-from covey.paper.experiments.traces import TRUTH, best, errors, last, rows, series, trace, truth
+from covey.paper.experiments import fig4
+from covey.paper.experiments.base import Claim, Claims, Scale, judge, scaled, where
+from covey.paper.experiments.style import COLOURS, EPOCH, ERROR, GREY, Figure, draw_curves, grid, panel, styled
+from covey.paper.experiments.tasks import each
+from covey.paper.experiments.traces import best, curve, errors, last, series, stack, thinned, trace, true_value, truth
 
 TITLE = "No weight normalisation"
 ZERO, NEGATIVE, POSITIVE, RANDOM = "zero start", "negative start", "positive start", "random start"
 MAGNITUDE, INNER, COSINE = "layer u", "inner product", "cosine"
+GROUPS = range(4)
 
 
 @dataclass(frozen=True)
 class Settings(Scale):
     """The published run, and `random_starts` more with random directions of norm `init_scale`."""
 
-    QUICK: ClassVar[dict[str, Any]] = {"random_starts": 10}
-
     step_size: float = 0.05
     init_scale: float = 1e-3
     epochs: int = 8000
-    random_starts: int = 30
-    seed: int = 42
-
-    def data(self) -> GroupSparseData:
-        """The published draw."""
-        return legacy_paper_data(100, 500, 4, support=(1.0,) * 16, seed=self.seed)
+    random_starts: int = scaled(30, quick=10)
 
 
 def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
     """One descent from each start."""
-    data = settings.data()
+    data = fig4.draw()
+    p, scale = data.groups.n_columns, settings.init_scale
 
     def start(kind: str, seed: int) -> Any:
-        if kind == ZERO:
-            return "zero"
         if kind == RANDOM:
-            v = np.random.default_rng(seed).standard_normal(data.groups.n_columns)
-            return settings.init_scale * v / data.groups.norms(v)[data.groups.labels]
-        return np.full(data.groups.n_columns, (1 if kind == POSITIVE else -1) * settings.init_scale / 2)
+            v = np.random.default_rng(seed).standard_normal(p)
+            return scale * v / data.groups.norms(v)[data.groups.labels]
+        return {ZERO: "zero", NEGATIVE: np.full(p, -scale / 2), POSITIVE: np.full(p, scale / 2)}[kind]
 
     def one(task: tuple[str, int]) -> pd.DataFrame:
         kind, seed = task
         path = plain_descent(
-            data.X,
-            data.y,
-            data.groups,
-            init_scale=settings.init_scale,
-            step_size=settings.step_size,
-            start=start(kind, seed),
-            n_steps=settings.epochs,
-            record_every=8,
-            w_star=data.w_star,
-            gradient_scale=2.0,
-        )
+            data.X, data.y, data.groups, init_scale=scale, step_size=settings.step_size, start=start(kind, seed),
+            n_steps=settings.epochs, record_every=8, w_star=data.w_star, gradient_scale=2.0,
+        )  # fmt: skip
         if kind == RANDOM:
-            thin = slice(None, None, max(1, len(path) // 100))
-            return rows(RANDOM, "error", seed, path.t[thin], errors(path)[thin])
+            thin = thinned(path, 100)
+            return curve(RANDOM, "error", seed, path.t[thin], errors(path)[thin])
         found = trace(path, data, kind, ("entry",), points=250)
-        return pd.concat([found, layers(path, data)], ignore_index=True) if kind == ZERO else found
+        return stack(found, layers(path, data)) if kind == ZERO else found
 
     tasks = [(ZERO, 0), (NEGATIVE, 0), (POSITIVE, 0), *((RANDOM, i) for i in range(settings.random_starts))]
-    return pd.concat([*each(one, tasks, jobs), truth(data)], ignore_index=True)
+    return stack(*each(one, tasks, jobs), truth(data))
 
 
 def layers(path: Trajectory, data: GroupSparseData) -> pd.DataFrame:
     """Both layers of the zero start on the support: ``u_l``; ``v_l'v*_l``, and this over ``norm(v_l)``."""
-    parts, thin = [], slice(None, None, max(1, len(path) // 500))
+    parts, thin = [], thinned(path, 500)
     for l in data.S:
-        own = data.groups.labels == l
-        v, t = path.v[thin][:, own], path.t[thin]
-        inner, size = v @ data.v_star[own], np.linalg.norm(v, axis=1)
+        columns = data.groups.labels == l
+        v = path.v[thin][:, columns]
+        inner, size = v @ data.v_star[columns], np.linalg.norm(v, axis=1)
         cosine = np.divide(inner, size, out=np.zeros_like(inner), where=size > 0)
         for quantity, value in ((MAGNITUDE, path.u[thin, l]), (INNER, inner), (COSINE, cosine)):
-            parts.append(rows(ZERO, quantity, int(l), t, value))
-    return pd.concat(parts, ignore_index=True)
+            parts.append(curve(ZERO, quantity, int(l), path.t[thin], value))
+    return stack(*parts)
 
 
 @styled
 def plot(frame: pd.DataFrame) -> Figure:
     """Entries from zero; its magnitudes and alignments; entries from the negative start; errors of all starts."""
     figure, ((entries, stages), (failed, errors)) = grid(2, 2, height=2.3, width=6.2)
-    draw_curves(entries, frame, ZERO, "entry", group_size=4)
+    for axes, name, kind in ((entries, "a", ZERO), (failed, "c", NEGATIVE)):
+        draw_curves(axes, frame, kind, "entry", group_size=4)
+        panel(axes, name, f"entries, {kind}", xlabel=EPOCH)
     entries.legend(loc="upper left")
-    letter(entries, "a", "entries, zero start")
-    for l in range(4):
+    for l in GROUPS:
         for quantity, style in ((INNER, "--"), (MAGNITUDE, "-")):
             t, value = series(frame, ZERO, quantity, l)
             stages.plot(t[value > 0], value[value > 0], color=COLOURS[l], ls=style, lw=1.0)
     stages.plot([], [], color=GREY, ls="--", label=r"inner product $v_l^\top v_l^\star$")
     stages.plot([], [], color=GREY, label="magnitude $u_l$")
-    stages.set_yscale("log")
-    stages.set_ylabel("value")
-    stages.set_xlabel("epoch of the authors' code")
+    panel(stages, "b", "directions first, zero start", yscale="log", xlabel=EPOCH, ylabel="value")
     stages.legend(loc="lower right")
-    letter(stages, "b", "directions first, zero start")
-    draw_curves(failed, frame, NEGATIVE, "entry", group_size=4)
-    letter(failed, "c", "entries, negative start")
-    for seed in sorted(frame[frame["mode"] == RANDOM]["index"].unique()):
-        errors.plot(
-            *series(frame, RANDOM, "error", seed), color=GREY, lw=0.6, alpha=0.6, label="random" if seed == 0 else None
-        )
-    for kind, colour, label in (
-        (ZERO, COLOURS[0], "zero"),
-        (NEGATIVE, COLOURS[1], "negative"),
-        (POSITIVE, COLOURS[2], "positive"),
-    ):
-        errors.plot(*series(frame, kind, "error"), color=colour, label=label)
-    errors.set_yscale("log")
-    errors.set_ylabel(r"error $\|w - w^\star\|_2^2$")
+    for seed, part in where(frame, mode=RANDOM).groupby("index"):
+        label = "random" if seed == 0 else None
+        errors.plot(part["t"], part["value"], color=GREY, lw=0.6, alpha=0.6, label=label)
+    for kind, colour in zip((ZERO, NEGATIVE, POSITIVE), COLOURS, strict=False):
+        errors.plot(*series(frame, kind, "error"), color=colour, label=kind.removesuffix(" start"))
+    panel(errors, "d", "recovery error by start", yscale="log", xlabel=EPOCH, ylabel=ERROR)
     errors.legend(loc="lower left", title="start of directions", title_fontsize=7.5)
-    letter(errors, "d", "recovery error by start")
-    for axes in (entries, failed, errors):
-        axes.set_xlabel("epoch of the authors' code")
     return figure
 
 
-def claims(frame: pd.DataFrame) -> list[Claim]:
+def claims(frame: pd.DataFrame) -> Claims:
     """Zero works; directions move first, but no closer to the truth; small starts fail; the choice is subtle."""
-    signal = last(frame, TRUTH, "signal")
+    signal = true_value(frame, "signal")
     (zero, at), (negative, _), (positive, at_positive) = (best(frame, kind) for kind in (ZERO, NEGATIVE, POSITIVE))
+    yield Claim(
+        "Without normalisation, a zero start of the directions converges.",
+        f"least error below 1% of norm(w*)^2 = {signal:g}, and at most twice that at the end",
+        f"{zero:.4f} at epoch {at}, last {last(frame, ZERO):.4f}",
+        judge(zero < 0.01 * signal and last(frame, ZERO) <= 2 * zero),
+    )
     first, second = moves(frame)
+    yield Claim(
+        "The inner product of learned and true directions grows from 0 before the magnitudes grow.",
+        "in every group v'v* has moved by a tenth of u(0) before u has",
+        f"at epochs {_listed(first)}, against {_listed(second)} for the magnitudes",
+        judge(bool((first < second).all())),
+    )
     early, late = cosines(frame)
-    random = frame[frame["mode"] == RANDOM].groupby("index")["value"].min()
+    yield Claim(
+        "In this extra stage the directions become roughly accurate.",
+        "the cosine with the truth comes at least a tenth nearer to 1 between the first record and the doubling of "
+        "u, in every group",
+        f"{_listed(early, 3)} at first, {_listed(late, 3)} when u has doubled",
+        judge(bool((1 - late <= 0.9 * (1 - early)).all())),
+    )
+    yield Claim(
+        "A small start, 1e-3, fails.",
+        "least error above 10% of norm(w*)^2",
+        f"positive sign: {positive:.4f} at epoch {at_positive}, sooner than from zero; negative sign, as in the "
+        f"code: never below {negative:.1f}, last {last(frame, NEGATIVE):.1f}",
+        judge(positive > 0.1 * signal, negative > 0.1 * signal),
+    )
+    random = where(frame, mode=RANDOM).groupby("index")["value"].min()
     failed = int((random > 0.1 * signal).sum())
-    return [
-        Claim(
-            "Without normalisation, a zero start of the directions converges.",
-            f"least error below 1% of norm(w*)^2 = {signal:g}, and at most twice that at the end",
-            f"{zero:.4f} at epoch {at}, last {last(frame, ZERO):.4f}",
-            judge(zero < 0.01 * signal and last(frame, ZERO) <= 2 * zero),
-        ),
-        Claim(
-            "The inner product of learned and true directions grows from 0 before the magnitudes grow.",
-            "in every group v'v* has moved by a tenth of u(0) before u has",
-            f"at epochs {_listed(first)}, against {_listed(second)} for the magnitudes",
-            judge(bool((first < second).all())),
-        ),
-        Claim(
-            "In this extra stage the directions become roughly accurate.",
-            "the cosine with the truth comes at least a tenth nearer to 1 between the first record and the doubling of "
-            "u, in every group",
-            f"{_listed(early, 3)} at first, {_listed(late, 3)} when u has doubled",
-            judge(bool((1 - late <= 0.9 * (1 - early)).all())),
-        ),
-        Claim(
-            "A small start, 1e-3, fails.",
-            "least error above 10% of norm(w*)^2",
-            f"positive sign: {positive:.4f} at epoch {at_positive}, sooner than from zero; negative sign, as in the "
-            f"code: never below {negative:.1f}, last {last(frame, NEGATIVE):.1f}",
-            judge(positive > 0.1 * signal, negative > 0.1 * signal),
-        ),
-        Claim(
-            "The choice of the start is subtle: small directions that are not accurate may fail.",
-            "at least one random start in five fails",
-            f"{failed} of {len(random)} random starts fail",
-            judge(failed >= 0.2 * len(random)),
-        ),
-    ]
+    yield Claim(
+        "The choice of the start is subtle: small directions that are not accurate may fail.",
+        "at least one random start in five fails",
+        f"{failed} of {len(random)} random starts fail",
+        judge(failed >= 0.2 * len(random)),
+    )
 
 
-def moves(frame: pd.DataFrame, share: float = 0.1) -> tuple[np.ndarray, np.ndarray]:
-    """The times at which ``v'v*`` and ``u`` have moved by a share of ``u(0)``, per group; infinity for never."""
-    times: tuple[list[float], list[float]] = ([], [])
-    for l in range(4):
-        start = series(frame, ZERO, MAGNITUDE, l)[1][0]
-        for quantity, into in zip((INNER, MAGNITUDE), times, strict=True):
-            t, value = series(frame, ZERO, quantity, l)
-            moved = value - value[0] >= share * start
-            into.append(float(t[np.argmax(moved)]) if moved.any() else np.inf)
-    return np.array(times[0]), np.array(times[1])
+def moves(frame: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+    """The times at which ``v'v*`` and ``u`` have moved by a tenth of ``u(0)``, per group; infinity for never."""
+
+    def first(l: int, quantity: str) -> float:
+        t, value = series(frame, ZERO, quantity, l)
+        moved = value - value[0] >= 0.1 * series(frame, ZERO, MAGNITUDE, l)[1][0]
+        return float(t[np.argmax(moved)]) if moved.any() else np.inf
+
+    return np.array([first(l, INNER) for l in GROUPS]), np.array([first(l, MAGNITUDE) for l in GROUPS])
 
 
 def cosines(frame: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
     """The cosine of each direction with the truth at the first record after the start, and when u has doubled."""
     early, late = [], []
-    for l in range(4):
+    for l in GROUPS:
         cosine, u = series(frame, ZERO, COSINE, l)[1], series(frame, ZERO, MAGNITUDE, l)[1]
         doubled = u >= 2 * u[0]
         early.append(cosine[1])

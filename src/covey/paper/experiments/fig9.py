@@ -9,10 +9,9 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from covey.paper.experiments import fig8
-from covey.paper.experiments.claim import Claim, judge
+from covey.paper.experiments.base import Claim, Claims, Scale, judge
 from covey.paper.experiments.drawing import draw, number, numbers, table
-from covey.paper.experiments.settings import Scale
+from covey.paper.experiments.fig8 import boxes
 from covey.paper.experiments.style import Figure, grid, styled
 
 TITLE = "Grouped autoencoder"
@@ -30,9 +29,8 @@ class Settings(Scale):
 
 def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
     """Boxes and arrows, and the weights with more groups."""
-    items = fig8.boxes(fig8.Settings(settings.latent, settings.layers, settings.groups))
-    more = numbers(table(fig8.boxes(fig8.Settings(settings.latent, settings.layers, settings.more_groups))))
-    return table([*items, number("weights, more groups", more["weights"])])
+    items, more = (boxes(settings.latent, settings.layers, g) for g in (settings.groups, settings.more_groups))
+    return table([*items, number("weights, more groups", numbers(table(more))["weights"])])
 
 
 @styled
@@ -43,15 +41,13 @@ def plot(frame: pd.DataFrame) -> Figure:
     return figure
 
 
-def claims(frame: pd.DataFrame) -> list[Claim]:
+def claims(frame: pd.DataFrame) -> Claims:
     """The number of weights with four and with eight groups."""
     measured = numbers(frame)
     four, eight = measured["weights"], measured["weights, more groups"]
-    return [
-        Claim(
-            "Grouping saves weights: 196K with four groups, 98K with eight.",
-            "196K and 98K, cut off to thousands",
-            f"{four:.0f} and {eight:.0f} in the network as drawn",
-            judge(int(four) // 1000 == 196 and int(eight) // 1000 == 98),
-        )
-    ]
+    yield Claim(
+        "Grouping saves weights: 196K with four groups, 98K with eight.",
+        "196K and 98K, cut off to thousands",
+        f"{four:.0f} and {eight:.0f} in the network as drawn",
+        judge(int(four) // 1000 == 196 and int(eight) // 1000 == 98),
+    )

@@ -14,9 +14,8 @@ import numpy as np
 import pandas as pd
 
 from covey.groups import Groups
-from covey.paper.experiments.claim import Claim, judge
-from covey.paper.experiments.settings import Scale
-from covey.paper.experiments.style import COLOURS, GREY, Axes, Figure, grid, letter, styled
+from covey.paper.experiments.base import Claim, Claims, Scale, judge, where
+from covey.paper.experiments.style import COLOURS, GREY, Axes, Figure, grid, panel, styled
 from covey.paper.theory.geometry import DiagonalNetwork, GroupedNetwork, Parameterization, lie_bracket
 from covey.paper.theory.mirror import diagonal_mirror, diagonal_potential, drive, follow, mirror_limit
 
@@ -58,30 +57,30 @@ def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
     for kind in (GROUPED, DIAGONAL):
         network, x = settings.network(kind)
         path = drive(network, x, settings.pieces(settings.length), points=settings.points).reshape(-1, x.size)
-        parts.append(_rows(kind, LOOP, np.arange(len(path)), [network.value(z) for z in path]))
+        parts.append(_points(kind, LOOP, np.arange(len(path)), [network.value(z) for z in path]))
         for k in range(settings.halvings):
             length = settings.length / 2**k
             ends = drive(network, x, settings.pieces(length))
-            parts.append(_rows(kind, "moved", [length], [network.value(ends[-1, -1]) - network.value(x)]))
+            parts.append(_points(kind, "moved", [length], [network.value(ends[-1, -1]) - network.value(x)]))
         t = settings.time * np.linspace(0, 1, settings.points) ** 3
         for name, begin in ((DIRECT, x), (AFTER, path[-1])):
             flow = follow(network, begin, [settings.row], [settings.value], t)
-            parts.append(_rows(kind, name, t, [network.value(z) for z in flow]))
+            parts.append(_points(kind, name, t, [network.value(z) for z in flow]))
     least = mirror_limit([settings.row], [settings.value], settings.scale)
-    parts += [_rows("problem", "least potential", [0], [least]), _rows("problem", "row", [0], [settings.row])]
-    parts += [_rows("problem", "value and scale", [0], [(settings.value, settings.scale)])]
+    parts += [_points("problem", "least potential", [0], [least]), _points("problem", "row", [0], [settings.row])]
+    parts += [_points("problem", "value and scale", [0], [(settings.value, settings.scale)])]
     bracket = lie_bracket((0, 1), [settings.u], settings.v)[1:] * settings.u**2
-    return pd.concat([*parts, _rows("problem", "bracket", [0], [bracket])], ignore_index=True)
+    return pd.concat([*parts, _points("problem", "bracket", [0], [bracket])], ignore_index=True)
 
 
-def _rows(network: str, what: str, t: object, w: object) -> pd.DataFrame:
+def _points(network: str, what: str, t: object, w: object) -> pd.DataFrame:
     values = np.asarray(w, dtype=float)
     return pd.DataFrame({"network": network, "what": what, "t": t, "w1": values[:, 0], "w2": values[:, 1]})
 
 
 def curve(frame: pd.DataFrame, network: str, what: str) -> tuple[np.ndarray, np.ndarray]:
     """Times, and points of shape (n, 2)."""
-    chosen = frame[(frame["network"] == network) & (frame["what"] == what)]
+    chosen = where(frame, network=network, what=what)
     return chosen["t"].to_numpy(dtype=float), chosen[["w1", "w2"]].to_numpy(dtype=float)
 
 
@@ -91,16 +90,16 @@ def plot(frame: pd.DataFrame) -> Figure:
     figure, ((left, middle), (sizes, limits)) = grid(2, 2, height=2.5, width=6.4)
     for axes, kind, name in ((left, GROUPED, "a"), (middle, DIAGONAL, "b")):
         _draw_loop(axes, frame, kind)
-        letter(axes, name, f"{kind}, round the loop")
+        panel(axes, name, f"{kind}, round the loop", xlabel="$w_1$", ylabel="$w_2$")
     t, moved = curve(frame, GROUPED, "moved")
     bracket = curve(frame, "problem", "bracket")[1][0]
     sizes.plot(t, np.linalg.norm(moved, axis=1), "o-", color=COLOURS[0], ms=4, label="grouped")
     sizes.plot(t, t**2 * np.linalg.norm(bracket), ls="--", color=GREY, label="Lie bracket, length$^2$")
-    sizes.set(xscale="log", yscale="log", xlabel="length of a piece", ylabel="moved by the loop")
+    labels = {"xlabel": "length of a piece", "ylabel": "moved by the loop"}
+    panel(sizes, "c", "moved, and the bracket", xscale="log", yscale="log", **labels)
     sizes.legend(loc="upper left")
-    letter(sizes, "c", "moved, and the bracket")
     _draw_limits(limits, frame)
-    letter(limits, "d", "let go on one equation")
+    panel(limits, "d", "let go on one equation", xlabel="$w_1$", ylabel="$w_2$")
     return figure
 
 
@@ -110,7 +109,6 @@ def _draw_loop(axes: Axes, frame: pd.DataFrame, kind: str) -> None:
         axes.plot(*piece.T, color=COLOURS[k], label=f"{('', '-')[k > 1]}$w_{k % 2 + 1}$")
     axes.plot(*w[0], "o", color="black", ms=5, label="start")
     axes.plot(*w[-1], "s", color="black", ms=5, mfc="none", label="end")
-    axes.set(xlabel="$w_1$", ylabel="$w_2$")
     axes.legend(ncols=2, fontsize=6.5)
 
 
@@ -132,7 +130,7 @@ def _draw_limits(axes: Axes, frame: pd.DataFrame) -> None:
     axes.contour(x, y, level, levels=10, colors=GREY, linewidths=0.4)
     line = np.array([low[0], high[0]])
     axes.plot(line, (value - row[0] * line) / row[1], color="black", lw=0.8)
-    axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), xlabel="$w_1$", ylabel="$w_2$")
+    axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
     axes.legend(fontsize=5.5, loc="lower right")
 
 
@@ -141,7 +139,7 @@ def _tiny(size: float) -> str:
     return "less than 1e-6" if size < 1e-6 else f"{size:.1e}"
 
 
-def claims(frame: pd.DataFrame) -> list[Claim]:
+def claims(frame: pd.DataFrame) -> Claims:
     """The loop, its size, the mirror flow for comparison, and their limits."""
     moved = {kind: curve(frame, kind, LOOP)[1] for kind in (GROUPED, DIAGONAL)}
     off = {kind: w[-1] - w[0] for kind, w in moved.items()}
@@ -155,36 +153,34 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
     gap = float(np.linalg.norm(ends[DIAGONAL, DIRECT] - least))
     image = diagonal_mirror(ends[DIAGONAL, DIRECT], scale)
     residual = float(np.linalg.norm(image - row * (image @ row) / (row @ row)))
-    return [
-        Claim(
-            "There are a start and a loss that varies in time under which the grouped flow is no mirror flow.",
-            "four linear losses that add up to zero move w by more than 1e-3; a mirror flow would return",
-            f"({off[GROUPED][0]:.3f}, {off[GROUPED][1]:.3f})",
-            judge(bool(np.linalg.norm(off[GROUPED]) > 1e-3)),
-        ),
-        Claim(
-            "(Our check.) The diagonal network, which is a mirror flow, returns on the same loop.",
-            "w moves by less than 1e-6",
-            _tiny(float(np.linalg.norm(off[DIAGONAL]))),
-            judge(bool(np.linalg.norm(off[DIAGONAL]) < 1e-6)),
-        ),
-        Claim(
-            "(Our check.) What the loop moves is the Lie bracket: 4 u^4 (-v_2, v_1) times the length squared.",
-            "within 5% for the shortest pieces",
-            f"within {near:.1%} for pieces of length {length:g}",
-            judge(near < 0.05),
-        ),
-        Claim(
-            "The limit of a mirror flow meets the KKT condition of its potential.",
-            "the diagonal network ends within 1e-4 of the point of least potential, found by Newton's method, and the "
-            "mirror image of its end is a multiple of the row to 1e-4",
-            f"{_tiny(gap)} away; {_tiny(residual)} off the row",
-            judge(gap < 1e-4 and residual < 1e-4),
-        ),
-        Claim(
-            "The limit of the grouped flow is not decided by a potential: it depends on the way.",
-            "after the loop it ends more than 1e-3 away from where it ends without; the diagonal one less than 1e-4",
-            f"{apart[GROUPED]:.3f} (grouped), {_tiny(apart[DIAGONAL])} (diagonal)",
-            judge(apart[GROUPED] > 1e-3 and apart[DIAGONAL] < 1e-4),
-        ),
-    ]
+    yield Claim(
+        "There are a start and a loss that varies in time under which the grouped flow is no mirror flow.",
+        "four linear losses that add up to zero move w by more than 1e-3; a mirror flow would return",
+        f"({off[GROUPED][0]:.3f}, {off[GROUPED][1]:.3f})",
+        judge(bool(np.linalg.norm(off[GROUPED]) > 1e-3)),
+    )
+    yield Claim(
+        "(Our check.) The diagonal network, which is a mirror flow, returns on the same loop.",
+        "w moves by less than 1e-6",
+        _tiny(float(np.linalg.norm(off[DIAGONAL]))),
+        judge(bool(np.linalg.norm(off[DIAGONAL]) < 1e-6)),
+    )
+    yield Claim(
+        "(Our check.) What the loop moves is the Lie bracket: 4 u^4 (-v_2, v_1) times the length squared.",
+        "within 5% for the shortest pieces",
+        f"within {near:.1%} for pieces of length {length:g}",
+        judge(near < 0.05),
+    )
+    yield Claim(
+        "The limit of a mirror flow meets the KKT condition of its potential.",
+        "the diagonal network ends within 1e-4 of the point of least potential, found by Newton's method, and the "
+        "mirror image of its end is a multiple of the row to 1e-4",
+        f"{_tiny(gap)} away; {_tiny(residual)} off the row",
+        judge(gap < 1e-4 and residual < 1e-4),
+    )
+    yield Claim(
+        "The limit of the grouped flow is not decided by a potential: it depends on the way.",
+        "after the loop it ends more than 1e-3 away from where it ends without; the diagonal one less than 1e-4",
+        f"{apart[GROUPED]:.3f} (grouped), {_tiny(apart[DIAGONAL])} (diagonal)",
+        judge(apart[GROUPED] > 1e-3 and apart[DIAGONAL] < 1e-4),
+    )

@@ -1,55 +1,34 @@
-"""The registry of experiments. To add one, write its file and add one line to `MODULES`.
+"""The registry of experiments. To add one, write its file and add its id to `MODULES`.
 
 A module has a docstring, a ``TITLE``, a frozen dataclass ``Settings`` with class methods ``quick()`` and ``full()``,
-and three functions: ``run(settings, jobs) -> DataFrame``, ``plot(frame) -> Figure`` and
-``claims(frame) -> list of Claim``. The last two see only the saved table.
+and three functions: ``run(settings, jobs) -> DataFrame``, ``plot(frame) -> Figure`` and ``claims(frame)``, which yields
+every `Claim`. The last two see only the saved table.
 """
 
 from __future__ import annotations
 
 import difflib
 import importlib
-import importlib.util
 from dataclasses import dataclass, replace
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import pandas as pd
 
-from covey.paper.experiments.claim import Claim
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from covey.paper.experiments.base import Claim
 
 __all__ = ["MODULES", "Experiment", "Mode", "UnknownExperimentError", "available", "find"]
 
 Mode = Literal["quick", "full"]
 
-# In the order of the paper; missing modules are skipped.
-MODULES: dict[str, str] = {
-    "fig1": "covey.paper.experiments.fig1",
-    "fig2": "covey.paper.experiments.fig2",
-    "fig3": "covey.paper.experiments.fig3",
-    "fig4": "covey.paper.experiments.fig4",
-    "fig5": "covey.paper.experiments.fig5",
-    "fig6": "covey.paper.experiments.fig6",
-    "fig7": "covey.paper.experiments.fig7",
-    "fig8": "covey.paper.experiments.fig8",
-    "fig9": "covey.paper.experiments.fig9",
-    "fig10": "covey.paper.experiments.fig10",
-    "fig11": "covey.paper.experiments.fig11",
-    "fig12": "covey.paper.experiments.fig12",
-    "table1": "covey.paper.experiments.table1",
-    "table2": "covey.paper.experiments.table2",
-    "table3": "covey.paper.experiments.table3",
-    "mirror": "covey.paper.experiments.mirror",
-    "rates": "covey.paper.experiments.rates",
-    "phase": "covey.paper.experiments.phase",
-    "powers": "covey.paper.experiments.powers",
-    "delta": "covey.paper.experiments.delta",
-    "noise": "covey.paper.experiments.noise",
-    "channels": "covey.paper.experiments.channels",
-}
+# In the order of the paper, then our extensions.
+MODULES = {
+    id: f"covey.paper.experiments.{id}"
+    for id in (
+        *(f"fig{k}" for k in range(1, 13)), *(f"table{k}" for k in range(1, 4)),
+        "mirror", "rates", "phase", "powers", "delta", "noise", "channels",
+    )
+}  # fmt: skip
 
 
 class UnknownExperimentError(KeyError):
@@ -61,7 +40,7 @@ class UnknownExperimentError(KeyError):
 
 @dataclass(frozen=True)
 class Experiment:
-    """One figure or table of the paper."""
+    """One figure or table of the paper: its settings, table, figure and claims."""
 
     id: str
     module: ModuleType
@@ -78,14 +57,13 @@ class Experiment:
 
     def settings(self, mode: Mode) -> Any:
         """The quick or the full settings."""
-        kind = self.module.Settings
-        return kind.quick() if mode == "quick" else kind.full()
+        return getattr(self.module.Settings, mode)()
 
     def run(self, settings: Any, jobs: int = 1) -> pd.DataFrame:
         """Compute the tidy table behind the figure."""
         return self.module.run(settings, jobs)
 
-    def plot(self, frame: pd.DataFrame) -> Figure:
+    def plot(self, frame: pd.DataFrame) -> Any:
         """Draw the figure from its table."""
         return self.module.plot(frame)
 
@@ -96,7 +74,7 @@ class Experiment:
 
 def available() -> list[str]:
     """The ids of all experiments, in the order of the paper."""
-    return [id for id, module in MODULES.items() if importlib.util.find_spec(module) is not None]
+    return list(MODULES)
 
 
 def find(id: str) -> Experiment:
@@ -109,9 +87,8 @@ def find(id: str) -> Experiment:
     ...
     covey.paper.experiments.registry.UnknownExperimentError: There is no experiment 'fgi2'; did you mean 'fig2'? ...
     """
-    known = available()
-    if id not in known:
-        near = difflib.get_close_matches(id.lower().replace(" ", "").replace("figure", "fig"), known, n=1, cutoff=0.5)
-        hint = f"; did you mean {near[0]!r}" + "?" if near else "."
-        raise UnknownExperimentError(f"There is no experiment {id!r}{hint} There are: {', '.join(known)}.")
+    if id not in MODULES:
+        near = difflib.get_close_matches(id.lower().replace(" ", "").replace("figure", "fig"), MODULES, n=1, cutoff=0.5)
+        hint = f"; did you mean {near[0]!r}?" if near else "."
+        raise UnknownExperimentError(f"There is no experiment {id!r}{hint} There are: {', '.join(MODULES)}.")
     return Experiment(id, importlib.import_module(MODULES[id]))

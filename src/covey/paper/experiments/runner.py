@@ -1,7 +1,7 @@
 """Run experiments one after another: table, figure and claims, stored on disk so that runs can be resumed.
 
 For each experiment the folder ``ID/`` has ``data.csv`` (the table), ``figure.svg``, ``figure.png`` and ``run.json``,
-which is written last and records the settings and code that made the table, and its checksum. A table is reused if all
+which is written last and records the settings and code behind the table, and its checksum. A table is reused if all
 of these agree; a damaged one is computed again, with a notice. Files are written under another name and moved into
 place, so that a reader never sees a partial file.
 """
@@ -15,7 +15,9 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass, field
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,43 +27,28 @@ import covey
 from covey.datasets import DataNotFoundError
 from covey.files import write_atomically
 from covey.paper.experiments import style
-from covey.paper.experiments.claim import Claim, markdown, tabulate
-from covey.paper.experiments.parallel import keeping, watched
+from covey.paper.experiments.base import Claim
 from covey.paper.experiments.registry import Experiment, Mode, find
+from covey.paper.experiments.tasks import resumable, watched
 from covey.paper.experiments.versions import code_version, look_version
 
-__all__ = ["Outcome", "prepare_folder", "reproduce", "write_claims"]
+__all__ = ["Outcome", "as_csv", "markdown", "prepare_folder", "reproduce", "tabulate", "write_claims"]
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of one experiment.
-
-    Attributes
-    ----------
-    frame : DataFrame or None
-        The table as saved; None if the experiment could not run. `problem` then says why and what to do, and `failed`
-        whether it crashed rather than lacked its data.
-    figure : dict
-        The bytes of the figure, by format.
-    seconds : float
-        The run time of the table, even if it was read from disk.
-    reused : bool
-        Whether the table was read from disk.
-    notices : list of str
-        Notices for the user.
-    """
+    """The outcome of one experiment: its table, figure and claims, or the problem that kept it from running."""
 
     experiment: Experiment
     mode: Mode
     settings: Any
-    frame: pd.DataFrame | None = None
-    figure: dict[str, bytes] = field(default_factory=dict)
+    frame: pd.DataFrame | None = None  # the table as saved
+    figure: dict[str, bytes] = field(default_factory=dict)  # by format
     claims: list[Claim] = field(default_factory=list)
-    seconds: float = 0.0
-    reused: bool = False
-    problem: str = ""
-    failed: bool = False
+    seconds: float = 0.0  # the run time of the table, even if it was read from disk
+    reused: bool = False  # whether the table was read from disk
+    problem: str = ""  # why there is no table, and what to do
+    failed: bool = False  # whether it crashed rather than lacked its data
     notices: list[str] = field(default_factory=list)
 
     @property
@@ -74,63 +61,64 @@ def reproduce(
     ids: Iterable[str], mode: Mode, folder: Path, jobs: int = 1, watch: Callable[[str, int, int], Any] | None = None
 ) -> Iterator[Outcome]:
     """Run the experiments, yielding each outcome when it is ready; ``watch(id, done, total)`` is called per repeat."""
-    experiments = [find(id) for id in ids]
-    for experiment in experiments:
-        teller = (lambda done, total, id=experiment.id: watch(id, done, total)) if watch else (lambda done, total: None)
-        with watched(teller):
+    for experiment in [find(id) for id in ids]:
+        with watched(partial(watch, experiment.id) if watch else lambda done, total: None):
             yield _reproduce_one(experiment, mode, folder / experiment.id, jobs)
 
 
 def _reproduce_one(experiment: Experiment, mode: Mode, folder: Path, jobs: int) -> Outcome:
     settings = experiment.settings(mode)
-    key = _key(experiment, settings)
+    code, look = (version(experiment.module.__name__) for version in (code_version, look_version))
+    key = _sha256(json.dumps([experiment.id, code, asdict(settings)], sort_keys=True, default=str).encode())
     notices: list[str] = []
     saved = _load(folder, key, notices)
-    reused = saved is not None
-    if saved is None:
+    if saved is not None:
+        content, record = saved
+    else:
         start = time.perf_counter()
-        parts = folder / "parts" / key[:16]
         try:
-            with keeping(parts):
+            with resumable(folder / "parts" / key[:16]):
                 frame = experiment.run(settings, jobs)
         except DataNotFoundError as absent:
             return Outcome(experiment, mode, settings, problem=str(absent), notices=notices)
         except Exception as failure:  # the failure of one experiment is reported and must not stop the others
             problem = f"It failed: {type(failure).__name__}: {failure}"
             return Outcome(experiment, mode, settings, problem=problem, failed=True, notices=notices)
-        seconds = time.perf_counter() - start
-        content = frame.to_csv(index=False, float_format="%.8g").encode()
+        content = as_csv(frame)
+        record = {
+            "id": experiment.id,
+            "key": key,
+            "mode": mode,
+            "settings": asdict(settings),
+            "seconds": round(time.perf_counter() - start, 3),
+            "sha256": _sha256(content),
+            "covey": covey.__version__,
+            "code": code,
+        }
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "run.json").unlink(missing_ok=True)
         write_atomically(folder / "data.csv", content)
-    else:
-        content, seconds = saved
-    # figures and claims use the table as read from the file
-    frame = pd.read_csv(io.BytesIO(content))
-    record = {
-        "id": experiment.id,
-        "key": key,
-        "mode": mode,
-        "settings": asdict(settings),
-        "seconds": round(seconds, 3),
-        "sha256": hashlib.sha256(content).hexdigest(),
-        "covey": covey.__version__,
-        "code": code_version(experiment.module.__name__),
-    }
-    if not reused:
-        # save the table before anything is drawn; it has no figure yet
+        # save the record before anything is drawn; it has no figure yet
         write_atomically(folder / "run.json", json.dumps(record, indent=1).encode())
         shutil.rmtree(folder / "parts", ignore_errors=True)
-    figure = _figure(experiment, frame, folder, reused)
-    record["look"] = look_version(experiment.module.__name__)
-    write_atomically(folder / "run.json", json.dumps(record, indent=1).encode())
-    return Outcome(
-        experiment, mode, settings, frame, figure, experiment.claims(frame), seconds, reused, notices=notices
-    )
+    # figures and claims use the table as read from the file
+    frame = pd.read_csv(io.BytesIO(content))
+    files = {kind: folder / f"figure.{kind}" for kind in ("svg", "png")}
+    figure: dict[str, bytes] = {}
+    if record.get("look") == look:
+        with suppress(OSError):
+            figure = {kind: file.read_bytes() for kind, file in files.items()}
+    if not figure:
+        figure = style.render(experiment.plot(frame), experiment.id)
+        for kind, drawn in figure.items():
+            write_atomically(files[kind], drawn)
+        write_atomically(folder / "run.json", json.dumps({**record, "look": look}, indent=1).encode())
+    claims, reused = experiment.claims(frame), saved is not None
+    return Outcome(experiment, mode, settings, frame, figure, claims, record["seconds"], reused, notices=notices)
 
 
-def _load(folder: Path, key: str, notices: list[str]) -> tuple[bytes, float] | None:
-    """The saved table and its run time, if it is intact and was made with these settings and this code."""
+def _load(folder: Path, key: str, notices: list[str]) -> tuple[bytes, dict[str, Any]] | None:
+    """The saved table and its record, if it is intact and belongs to these settings and this code."""
     if not (folder / "run.json").exists():
         return None
     try:
@@ -138,36 +126,24 @@ def _load(folder: Path, key: str, notices: list[str]) -> tuple[bytes, float] | N
         if record["key"] != key:
             return None
         content = (folder / "data.csv").read_bytes()
-        if hashlib.sha256(content).hexdigest() != record["sha256"]:
+        if _sha256(content) != record["sha256"]:
             raise ValueError("data.csv is not the file that was written")
-        return content, float(record["seconds"])
+        return content, {**record, "seconds": float(record["seconds"])}
     except (OSError, ValueError, KeyError, TypeError) as reason:
-        notices.append(f"The saved result in {folder} is damaged ({reason}); it is made again.")
+        notices.append(f"The saved result in {folder} is damaged ({reason}); it is computed again.")
         return None
 
 
-def _figure(experiment: Experiment, frame: pd.DataFrame, folder: Path, reused: bool) -> dict[str, bytes]:
-    """The figure's bytes: from disk if nothing has changed, otherwise drawn and saved."""
-    files = {kind: folder / f"figure.{kind}" for kind in ("svg", "png")}
-    if reused and all(file.is_file() for file in files.values()):
-        try:
-            if json.loads((folder / "run.json").read_bytes()).get("look") == look_version(experiment.module.__name__):
-                return {kind: file.read_bytes() for kind, file in files.items()}
-        except (OSError, ValueError):
-            pass
-    figure = style.render(experiment.plot(frame), experiment.id)
-    for kind, content in figure.items():
-        write_atomically(files[kind], content)
-    return figure
-
-
-def _key(experiment: Experiment, settings: Any) -> str:
-    version = code_version(experiment.module.__name__)
-    text = json.dumps([experiment.id, version, asdict(settings)], sort_keys=True, default=str)
-    return hashlib.sha256(text.encode()).hexdigest()
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
 
 
 # ---------------------------------------------------------------------- files
+
+
+def as_csv(frame: pd.DataFrame) -> bytes:
+    """A table as it is saved, with eight digits."""
+    return frame.to_csv(index=False, float_format="%.8g").encode()
 
 
 def prepare_folder(folder: Path) -> None:
@@ -189,3 +165,18 @@ def write_claims(outcomes: Iterable[Outcome], folder: Path) -> pd.DataFrame:
     write_atomically(folder / "claims.csv", frame.to_csv(index=False).encode())
     write_atomically(folder / "claims.md", markdown(claims).encode())
     return frame
+
+
+def tabulate(claims: Iterable[Claim]) -> pd.DataFrame:
+    """One row per claim, as in ``claims.csv``."""
+    columns = ["id", *(one.name for one in fields(Claim) if one.name != "id")]
+    return pd.DataFrame([{**asdict(claim), "verdict": str(claim.verdict)} for claim in claims], columns=columns)
+
+
+def markdown(claims: Iterable[Claim]) -> str:
+    """The claims as a Markdown table: experiment, claim, measurement and verdict."""
+    lines = ["| id | claim | measured | verdict |", "| --- | --- | --- | --- |"]
+    for claim in claims:
+        cells = (cell.replace("|", "\\|") for cell in (claim.id, claim.claim, claim.measured, str(claim.verdict)))
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"

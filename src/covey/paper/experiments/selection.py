@@ -12,12 +12,11 @@ __all__ = ["Chosen", "choose", "choose_on_path"]
 
 
 class Chosen:
-    """The model with the least validation error: its coefficients, its position on the path, and that error."""
+    """The model with the least validation error: its coefficients and its position on the path."""
 
     def __init__(self, coefs: FloatArray, intercepts: FloatArray, X_val: FloatArray, y_val: FloatArray) -> None:
         errors = np.mean((y_val[:, None] - X_val @ coefs.T - intercepts) ** 2, axis=0)
         self.position = int(np.argmin(errors))
-        self.error = float(errors[self.position])
         self.coef = coefs[self.position]
         self.intercept = float(np.broadcast_to(intercepts, len(coefs))[self.position])
 

@@ -1,4 +1,7 @@
-"""The common style of all figures. Matplotlib is imported inside functions, so that importing an experiment is fast."""
+"""The common style of all figures, and the panels that several share.
+
+Matplotlib is imported inside functions, so that importing an experiment is fast.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,12 @@ import io
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 
 from covey.optional import optional
+from covey.paper.experiments.base import where
+from covey.paper.experiments.traces import CODE, MODES, OFF, TEXT, TRUTH, best, series
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -17,13 +23,18 @@ if TYPE_CHECKING:
 else:
     Axes = Figure = Any
 
-__all__ = ["COLOURS", "GREY", "MODE_COLOURS", "MODE_NAMES", "Axes", "Figure", "grid", "letter", "render", "styled"]
+__all__ = [
+    "COLOURS", "EPOCH", "ERROR", "GREY", "MODE_COLOURS", "MODE_NAMES", "Axes", "Figure", "draw_curves", "draw_errors",
+    "fill_ticks", "grid", "mark_switch", "panel", "render", "styled",
+]  # fmt: skip
 
 # Okabe and Ito's palette, safe for colour-blind readers, without yellow (too pale for lines)
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 GREY = "#6b6b6b"
-MODE_NAMES = {"text": "the paper's text", "code": "the authors' code"}
-MODE_COLOURS = {"text": COLOURS[0], "code": COLOURS[1]}
+MODE_NAMES = {TEXT: "the paper's text", CODE: "the authors' code"}
+MODE_COLOURS = {TEXT: COLOURS[0], CODE: COLOURS[1]}
+ERROR, EPOCH = r"error $\|w - w^\star\|_2^2$", "epoch of the authors' code"
+LABELS = {"entry": "coefficient $w_j$", "magnitude": "magnitude $u_l$", "direction": "direction entry $v_{l,i}$"}
 
 DOUBLE_COLUMN = 7.0  # inches
 RC: dict[Any, Any] = {
@@ -81,9 +92,16 @@ def grid(n_rows: int, n_columns: int, *, height: float = 2.2, width: float = DOU
     return figure, figure.subplots(n_rows, n_columns, squeeze=False, **kwargs)
 
 
-def letter(axes: Axes, text: str, title: str) -> None:
-    """Add the panel's letter and title."""
-    axes.set_title(f"({text}) {title}", loc="left")
+def panel(axes: Axes, name: str, title: str, **properties: Any) -> None:
+    """Add the panel's letter and title, and set properties of its axes."""
+    axes.set(**properties)
+    axes.set_title(f"({name}) {title}", loc="left")
+
+
+def fill_ticks(axes: Axes, values: Any) -> None:
+    """Ticks at these values of a logarithmic x axis, and nowhere else."""
+    axes.set_xticks(values, [f"{value:.4g}" for value in values])
+    axes.set_xticks([], minor=True)
 
 
 def render(figure: Figure, name: str) -> dict[str, bytes]:
@@ -99,3 +117,40 @@ def render(figure: Figure, name: str) -> dict[str, bytes]:
             figure.savefig(buffer, format=kind, **options)
             out[kind] = buffer.getvalue()
     return out
+
+
+def draw_errors(axes: Axes, frame: pd.DataFrame) -> None:
+    """Recovery error over iterations, by text and by code, with the best time marked; dashed: true groups known."""
+    for mode in MODES:
+        axes.plot(*series(frame, mode, "error"), color=MODE_COLOURS[mode], label=MODE_NAMES[mode])
+        least, step = best(frame, mode)
+        axes.plot(step, least, "o", color=MODE_COLOURS[mode], markeredgecolor="white")
+    axes.axhline(series(frame, TRUTH, "error")[1][0], color=GREY, ls="--", lw=0.9, label="true groups known")
+    axes.set(yscale="log", xlabel="iteration", ylabel=ERROR)
+
+
+def draw_curves(axes: Axes, frame: pd.DataFrame, mode: str, quantity: str, *, group_size: int = 1) -> None:
+    """Every curve of one quantity: the support in colour by group, the truth dashed, the rest in grey."""
+    chosen = where(frame, mode=mode, quantity=quantity)
+    indices = sorted(i for i in chosen["index"].unique() if i != OFF)
+    groups = sorted({i // group_size for i in indices})
+    for i in indices:
+        colour = COLOURS[groups.index(i // group_size) % len(COLOURS)]
+        label = f"group {i // group_size + 1}" if i % group_size == 0 else None
+        axes.plot(*series(frame, mode, quantity, i), color=colour, lw=1.1, label=label)
+        for true in where(frame, mode=TRUTH, quantity=quantity, index=i)["value"]:
+            axes.axhline(float(true), color=colour, ls="--", lw=0.6, alpha=0.7)
+    if (chosen["index"] == OFF).any():
+        axes.plot(*series(frame, mode, quantity, OFF), color=GREY, lw=1.1, label="largest outside")
+    axes.set(xlabel="iteration", ylabel=LABELS[quantity])
+
+
+def mark_switch(axes: Axes, frame: pd.DataFrame, mode: str) -> None:
+    """A line where Algorithm 2 decreases its direction step."""
+    for step in where(frame, mode=mode, quantity="switch")["value"].astype(float):
+        axes.axvline(step, color=GREY, ls=":", lw=0.9)
+        on_left = np.clip(step / axes.get_xlim()[1], 0, 1) < 0.8
+        axes.text(
+            step, 0.14, " switch" if on_left else "switch ", transform=axes.get_xaxis_transform(), color=GREY,
+            ha="left" if on_left else "right", va="bottom", fontsize=7,
+        )  # fmt: skip

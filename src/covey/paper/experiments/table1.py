@@ -13,8 +13,8 @@ Each network is trained, and the cost that its training is said to minimise is c
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -23,28 +23,12 @@ from scipy.optimize import linprog
 from covey.datasets import GroupSparseData, make_group_sparse
 from covey.paper.baselines import ConvolutionalNetwork, GroupLasso, grouped_cost, least_nuclear_norm, nuclear_regression
 from covey.paper.dynamics import diagonal_descent, normalized_descent, plain_descent
-from covey.paper.experiments.claim import Claim, judge
-from covey.paper.experiments.parallel import each
-from covey.paper.experiments.settings import Scale
-from covey.paper.experiments.style import COLOURS, GREY, Figure, grid, letter, styled
-from covey.paper.experiments.traces import errors
+from covey.paper.experiments.base import Claim, Claims, Scale, judge, scaled, where
+from covey.paper.experiments.style import COLOURS, GREY, Figure, grid, panel, styled
+from covey.paper.experiments.tasks import Record, each
+from covey.paper.experiments.traces import descend, errors
 
 TITLE = "Related work: which network, which regulariser"
-SPARSE, QUASI, NUCLEAR, L2, GROUP = (
-    "diagonal, small start",
-    "grouped, weight decay",
-    "convolutional, weight decay",
-    "one group, normalised",
-    "grouped, stopped early",
-)
-COSTS = {
-    SPARSE: r"$\|w\|_1$",
-    QUASI: "objective",
-    NUCLEAR: r"$\|U\|_F^2 + \|V\|_F^2$",
-    L2: r"$\|w\|_2$",
-    GROUP: r"$\|w - w^\star\|_2^2$",
-}
-
 
 # The weight decay of the grouped network.
 DECAY = 0.05
@@ -54,28 +38,27 @@ DECAY = 0.05
 class Settings(Scale):
     """Small problems, `repeats` draws of each."""
 
-    QUICK: ClassVar[dict[str, Any]] = {"repeats": 5}
-
-    repeats: int = 20
+    repeats: int = scaled(20, quick=5)
     n_rows: int = 40
     n_columns: int = 60
 
-    def data(self, seed: int, sigma: float) -> GroupSparseData:
+    def data(self, seed: int, sigma: float, n_columns: int | None = None) -> GroupSparseData:
         """Two groups of three in twenty, entries standard normal."""
+        p = n_columns or self.n_columns
         return make_group_sparse(
-            self.n_rows, self.n_columns, 3, active=2, values="normal", sigma=sigma, design="gaussian", random_state=seed
+            self.n_rows, p, 3, active=2, values="normal", sigma=sigma, design="gaussian", random_state=seed
         )
 
 
 def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
     """One row per network and draw: the trained cost, the predicted cost, and a rival's value of the same cost."""
 
-    def one(task: tuple[str, int]) -> dict[str, object]:
-        row, seed = task
-        trained, predicted, rival = ROWS[row](settings, seed)
-        return {"row": row, "seed": seed, "trained": trained, "predicted": predicted, "rival": rival}
+    def one(task: tuple[str, int]) -> Record:
+        network, seed = task
+        trained, predicted, rival = NETWORKS[network].measure(settings, seed)
+        return {"row": network, "seed": seed, "trained": trained, "predicted": predicted, "rival": rival}
 
-    tasks = [(row, seed) for row in COSTS for seed in range(settings.repeats)]
+    tasks = [(network, seed) for network in NETWORKS for seed in range(settings.repeats)]
     return pd.DataFrame(each(one, tasks, jobs))
 
 
@@ -99,9 +82,12 @@ def _quasi(settings: Settings, seed: int) -> tuple[float, float, float]:
     def objective(w: np.ndarray) -> float:
         return float(np.mean((data.y - data.X @ w) ** 2) / 2 + DECAY / 2 * grouped_cost(w, 3))
 
-    lasso = GroupLasso(groups=3, fit_intercept=False).path(data.X, data.y, n_penalties=60)
-    best = min(objective(w) for w in lasso.coefs.toarray())
+    best = min(objective(w) for w in _group_lasso(data))
     return trained, objective(quasi_norm_regression(data.X, data.y, 3, DECAY)), best
+
+
+def _group_lasso(data: GroupSparseData) -> np.ndarray:
+    return GroupLasso(groups=3, fit_intercept=False).path(data.X, data.y, n_penalties=60).coefs.toarray()
 
 
 def quasi_norm_regression(X: np.ndarray, y: np.ndarray, size: int, decay: float) -> np.ndarray:
@@ -122,9 +108,7 @@ def quasi_norm_regression(X: np.ndarray, y: np.ndarray, size: int, decay: float)
 
 def _nuclear(settings: Settings, seed: int) -> tuple[float, float, float]:
     """Squared weights after training; twice the nuclear norm of the convex programme's solution; one channel's cost."""
-    data = make_group_sparse(
-        settings.n_rows, 24, 3, active=2, values="normal", sigma=0.1, design="gaussian", random_state=seed
-    )
+    data = settings.data(seed, sigma=0.1, n_columns=24)
     trained = ConvolutionalNetwork(3, weight_decay=0.1).fit(data.X, data.y, random_state=seed)
     programme = nuclear_regression(data.X, data.y, 3, 0.1)
     rival = 2 * least_nuclear_norm(trained.coef, 1).value
@@ -136,15 +120,9 @@ def _l2(settings: Settings, seed: int) -> tuple[float, float, float]:
     data = settings.data(seed, sigma=0.0)
     g = data.X.T @ data.y
     path = normalized_descent(
-        data.X,
-        data.y,
-        settings.n_columns,
-        step_size=0.02,
-        direction_step=0.05,
-        start=g / np.linalg.norm(g),
-        n_steps=40_000,
-        record_every=40_000,
-    )
+        data.X, data.y, settings.n_columns, step_size=0.02, direction_step=0.05, start=g / np.linalg.norm(g),
+        n_steps=40_000, record_every=40_000,
+    )  # fmt: skip
     least = float(np.linalg.norm(np.linalg.pinv(data.X) @ data.y))
     return float(np.linalg.norm(path.w[-1])), least, float(np.linalg.norm(data.w_star))
 
@@ -152,77 +130,91 @@ def _l2(settings: Settings, seed: int) -> tuple[float, float, float]:
 def _group(settings: Settings, seed: int) -> tuple[float, float, float]:
     """Least errors along Algorithm 1, of least squares on the true groups, and of the group lasso at its best."""
     data = settings.data(seed, sigma=0.5)
-    path = normalized_descent(data.X, data.y, 3, step_size=0.01, n_steps=1500, w_star=data.w_star)
-    lasso = GroupLasso(groups=3, fit_intercept=False).path(data.X, data.y, n_penalties=60)
-    best = float(np.min(np.sum((lasso.coefs.toarray() - data.w_star) ** 2, axis=1)))
+    path = descend(data, step_size=0.01, n_steps=1500)
+    best = float(np.min(np.sum((_group_lasso(data) - data.w_star) ** 2, axis=1)))
     return float(errors(path).min()), float(np.sum((data.oracle() - data.w_star) ** 2)), best
 
 
-# How close a trained cost must be. The objectives of the quasi-norm row differ little between good solutions.
-CLOSE = {SPARSE: 0.02, QUASI: 0.001, NUCLEAR: 0.02, L2: 0.02}
+@dataclass(frozen=True)
+class Network:
+    """A row of the table: how it is measured, its cost, its rival, what is claimed, and how close it must come."""
 
-ROWS = {SPARSE: _sparse, QUASI: _quasi, NUCLEAR: _nuclear, L2: _l2, GROUP: _group}
-RIVALS = {
-    SPARSE: "least-l2 interpolant",
-    QUASI: "group lasso at its best",
-    NUCLEAR: "same $w$, one channel",
-    L2: "the truth",
-    GROUP: "group lasso at its best",
-}
+    measure: Callable[[Settings, int], tuple[float, float, float]]
+    cost: str
+    rival: str
+    claim: str
+    close: float = 0.02
+
+
+SPARSE, QUASI, NUCLEAR, L2, GROUP = (
+    "diagonal, small start", "grouped, weight decay", "convolutional, weight decay", "one group, normalised",
+    "grouped, stopped early",
+)  # fmt: skip
+NETWORKS = {
+    SPARSE: Network(
+        _sparse, r"$\|w\|_1$", "least-l2 interpolant",
+        "Descent on the diagonal network from a small start is biased to the l1 norm.",
+    ),
+    # the objectives of this row differ little between good solutions
+    QUASI: Network(
+        _quasi, "objective", "group lasso at its best",
+        "Weight decay on the grouped network penalises a group quasi-norm of its coefficients.", close=0.001,
+    ),
+    NUCLEAR: Network(
+        _nuclear, r"$\|U\|_F^2 + \|V\|_F^2$", "same $w$, one channel",
+        "Weight decay on the convolutional network penalises a norm given by a semidefinite programme.",
+    ),
+    L2: Network(
+        _l2, r"$\|w\|_2$", "the truth",
+        "Weight normalisation of one group of all columns is biased to the l2 norm.",
+    ),
+    GROUP: Network(
+        _group, r"$\|w - w^\star\|_2^2$", "group lasso at its best",
+        "Normalised descent on the grouped network, with noise, is biased to few groups.",
+    ),
+}  # fmt: skip
 
 
 @styled
 def plot(frame: pd.DataFrame) -> Figure:
     """Trained against predicted cost, one panel per row of the table, one point per draw."""
     figure, (axes,) = grid(1, 5, height=2.35, width=8.2)
-    for panel, name, row in zip(axes, "abcde", COSTS, strict=True):
-        rows = frame[frame["row"] == row]
-        high = 1.08 * float(rows[["trained", "predicted", "rival"]].max().max())
-        low = 0.92 * float(rows[["trained", "predicted", "rival"]].min().min())
-        panel.plot([low, high], [low, high], color=GREY, ls="--", lw=0.9)
-        panel.plot(rows["predicted"], rows["rival"], "x", color=COLOURS[1], label=RIVALS[row], alpha=0.8)
-        panel.plot(rows["predicted"], rows["trained"], "o", color=COLOURS[0], label="trained", alpha=0.8, mew=0)
-        if row == GROUP:
-            panel.set_xscale("log")
-            panel.set_yscale("log")
-        head, _, tail = row.partition(", ")
-        letter(panel, name, f"{head},\n{tail}")
-        panel.set_xlabel(f"predicted {COSTS[row]}" if row != GROUP else "error, groups known")
-        panel.legend(loc="upper center", bbox_to_anchor=(0.45, -0.27), fontsize=7, handletextpad=0.2)
-        panel.tick_params(labelsize=6.5)
+    for one, name, (key, network) in zip(axes, "abcde", NETWORKS.items(), strict=True):
+        part = where(frame, row=key)
+        costs = part[["trained", "predicted", "rival"]]
+        ends = [0.92 * float(costs.min().min()), 1.08 * float(costs.max().max())]
+        one.plot(ends, ends, color=GREY, ls="--", lw=0.9)
+        one.plot(part["predicted"], part["rival"], "x", color=COLOURS[1], label=network.rival, alpha=0.8)
+        one.plot(part["predicted"], part["trained"], "o", color=COLOURS[0], label="trained", alpha=0.8, mew=0)
+        if key == GROUP:
+            one.set(xscale="log", yscale="log")
+        label = f"predicted {network.cost}" if key != GROUP else "error, groups known"
+        panel(one, name, key.replace(", ", ",\n"), xlabel=label)
+        one.legend(loc="upper center", bbox_to_anchor=(0.45, -0.27), fontsize=7, handletextpad=0.2)
+        one.tick_params(labelsize=6.5)
     axes[0].set_ylabel("measured")
     return figure
 
 
-def claims(frame: pd.DataFrame) -> list[Claim]:
+def claims(frame: pd.DataFrame) -> Claims:
     """Trained cost over predicted cost, per row; for this paper's row, error over the oracle's."""
-    out = []
-    for row, what in (
-        (SPARSE, "Descent on the diagonal network from a small start is biased to the l1 norm."),
-        (QUASI, "Weight decay on the grouped network penalises a group quasi-norm of its coefficients."),
-        (NUCLEAR, "Weight decay on the convolutional network penalises a norm given by a semidefinite programme."),
-        (L2, "Weight normalisation of one group of all columns is biased to the l2 norm."),
-    ):
-        rows = frame[frame["row"] == row]
-        ratio, rival = rows["trained"] / rows["predicted"], rows["rival"] / rows["predicted"]
-        out.append(
-            Claim(
-                what,
-                f"trained cost within {CLOSE[row]:.1%} of the predicted one on every draw",
-                f"trained over predicted {ratio.min():.4f} to {ratio.max():.4f} on {len(rows)} draws "
-                f"({RIVALS[row].replace('$', '')}: {rival.min():.2f} to {rival.max():.2f})",
-                judge(bool((ratio - 1).abs().max() < CLOSE[row])),
+    for key, network in NETWORKS.items():
+        part = where(frame, row=key)
+        ratio, rival = part["trained"] / part["predicted"], part["rival"] / part["predicted"]
+        if key != GROUP:
+            yield Claim(
+                network.claim,
+                f"trained cost within {network.close:.1%} of the predicted one on every draw",
+                f"trained over predicted {ratio.min():.4f} to {ratio.max():.4f} on {len(part)} draws "
+                f"({network.rival.replace('$', '')}: {rival.min():.2f} to {rival.max():.2f})",
+                judge(bool((ratio - 1).abs().max() < network.close)),
             )
-        )
-    rows = frame[frame["row"] == GROUP]
-    ours, lasso = np.exp(np.log(rows[["trained", "rival"]].div(rows["predicted"], axis=0)).mean())
-    out.append(
-        Claim(
-            "Normalised descent on the grouped network, with noise, is biased to few groups.",
+            continue
+        ours, lasso = (float(np.exp(np.log(one).mean())) for one in (ratio, rival))
+        yield Claim(
+            network.claim,
             "error within a factor 2 of least squares on the true groups, smaller than the group lasso's",
-            f"geometric mean {ours:.2f} times that of known groups over {len(rows)} draws; "
+            f"geometric mean {ours:.2f} times that of known groups over {len(part)} draws; "
             f"the group lasso {lasso:.2f} times",
-            judge(bool(ours < 2 and ours < lasso)),
+            judge(ours < 2 and ours < lasso),
         )
-    )
-    return out

@@ -2,7 +2,7 @@
 
 The paper gives 786K, 196K and 98K without the corresponding sizes. Latent dimension 512 and three bias-free layers give
 exactly these numbers: ``3 x 512^2``, ``3 x 4 x 128^2`` and ``3 x 8 x 64^2``. The last convolution, which is grouped
-too, and the whole network are also counted.
+too, and the entire network are also counted.
 """
 
 from __future__ import annotations
@@ -12,9 +12,8 @@ from dataclasses import dataclass
 import pandas as pd
 
 from covey.paper.experiments.autoencoders import needs_torch
-from covey.paper.experiments.claim import Claim, judge
-from covey.paper.experiments.settings import Scale
-from covey.paper.experiments.style import COLOURS, Figure, grid, letter, styled
+from covey.paper.experiments.base import Claim, Claims, Scale, judge
+from covey.paper.experiments.style import COLOURS, Figure, grid, panel, styled
 
 TITLE = "Parameters in the latent space"
 PUBLISHED = {"IRMAE": "786K", "GAE4": "196K", "GAE8": "98K"}
@@ -33,21 +32,12 @@ def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
     needs_torch()
     from covey.paper.nn.models import build
 
-    rows = []
+    counts = []
     for title in PUBLISHED:
         model = build(title, latent=settings.latent, layers=settings.layers)
-        last = sum(p.numel() for p in model.encoder.last.parameters())
-        rows.append((title, model.latent_parameter_count(), last, sum(p.numel() for p in model.parameters())))
-    return pd.DataFrame(rows, columns=["model", "latent", "last_convolution", "all"])
-
-
-def shown(count: int) -> str:
-    """In thousands, truncated as in the paper.
-
-    >>> shown(786432), shown(98304)
-    ('786K', '98K')
-    """
-    return f"{count // 1000}K"
+        last, every = (sum(p.numel() for p in part.parameters()) for part in (model.encoder.last, model))
+        counts.append((title, model.latent_parameter_count(), last, every))
+    return pd.DataFrame(counts, columns=["model", "latent", "last_convolution", "all"])
 
 
 @styled
@@ -58,22 +48,19 @@ def plot(frame: pd.DataFrame) -> Figure:
         axes.barh(-i, count, color=COLOURS[0], height=0.6)
         axes.text(count, -i, f"  {count:,} (published {PUBLISHED[title]})".replace(",", " "), va="center")
     axes.set_yticks([-i for i in range(len(frame))], list(frame["model"]))
-    axes.set_xlim(0, 1.6 * float(frame["latent"].max()))
-    axes.set_xlabel("parameters")
     axes.grid(axis="y", visible=False)
-    letter(axes, "a", "linear layers in latent space")
+    end = 1.6 * float(frame["latent"].max())
+    panel(axes, "a", "linear layers in latent space", xlim=(0, end), xlabel="parameters")
     return figure
 
 
-def claims(frame: pd.DataFrame) -> list[Claim]:
+def claims(frame: pd.DataFrame) -> Claims:
     """The published counts."""
     counts = {title: int(count) for title, count in zip(frame["model"], frame["latent"], strict=True)}
-    return [
-        Claim(
-            "The linear layers in latent space have 786K (IRMAE), 196K (GAE4) and 98K (GAE8) parameters.",
-            "the counts of the built modules, cut off at thousands, are these",
-            ", ".join(f"{title} {count}" for title, count in counts.items())
-            + " (latent dimension 512, three layers without bias)",
-            judge(all(shown(counts[title]) == wanted for title, wanted in PUBLISHED.items())),
-        )
-    ]
+    yield Claim(
+        "The linear layers in latent space have 786K (IRMAE), 196K (GAE4) and 98K (GAE8) parameters.",
+        "the counts of the built modules, cut off at thousands, are these",
+        ", ".join(f"{title} {count}" for title, count in counts.items())
+        + " (latent dimension 512, three layers without bias)",
+        judge(all(f"{counts[title] // 1000}K" == wanted for title, wanted in PUBLISHED.items())),
+    )

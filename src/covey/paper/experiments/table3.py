@@ -15,28 +15,26 @@ predicts the mean of the fitted rows. One row (y = 7.38, the others above 8) acc
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from covey.datasets import GroupedData, load_bardet
+from covey.datasets import load_bardet
 from covey.groups import Groups
 from covey.paper.baselines import GroupLasso, PrimalDual
 from covey.paper.dynamics import normalized_descent
-from covey.paper.experiments.claim import Claim, judge
-from covey.paper.experiments.parallel import each
-from covey.paper.experiments.selection import choose, choose_on_path
-from covey.paper.experiments.settings import Scale
-from covey.paper.experiments.style import COLOURS, GREY, Figure, grid, letter, styled
+from covey.paper.experiments.base import Claim, Claims, Scale, judge, mean_and_error, scaled, where
+from covey.paper.experiments.selection import Chosen, choose, choose_on_path
+from covey.paper.experiments.style import COLOURS, GREY, Figure, grid, panel, styled
+from covey.paper.experiments.tasks import each
 from covey.validation import FloatArray
 
 TITLE = "Gene expression"
-Rows = NDArray[np.integer[Any]]
-PUBLISHED = {"group lasso": 0.03096, "primal-dual": 0.02868, "network": 0.02477}
-MEAN, LASSO, DUAL, ONE, TWO = "mean", "group lasso", "primal-dual", "Algorithm 1", "Algorithm 2"
-METHODS = (MEAN, LASSO, DUAL, ONE, TWO)
+Indices = NDArray[np.integer[Any]]
+MEAN, LASSO, DUAL, ONE, TWO = METHODS = ("mean", "group lasso", "primal-dual", "Algorithm 1", "Algorithm 2")
+PUBLISHED = {LASSO: 0.03096, DUAL: 0.02868, TWO: 0.02477}
 READINGS = ("two-way", "three-way")
 PREPARED = ("centred", "standardised", "orthonormal")
 
@@ -45,9 +43,7 @@ PREPARED = ("centred", "standardised", "orthonormal")
 class Settings(Scale):
     """Random splits with seeds 0, 1, 2, ...; the same splits for every method."""
 
-    QUICK: ClassVar[dict[str, Any]] = {"splits": 10}
-
-    splits: int = 50
+    splits: int = scaled(50, quick=10)
     penalties: int = 30
     dual_steps: int = 300
     network_steps: int = 3000
@@ -56,25 +52,25 @@ class Settings(Scale):
 def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
     """One row per split, reading, preparation and method."""
     data = load_bardet()
-    outlier = int(np.argmin(data.y))
+    outlier, y = int(np.argmin(data.y)), data.y
 
     def one(split: int) -> pd.DataFrame:
-        order = np.random.default_rng(split).permutation(len(data.y))
-        rows = []
+        order = np.random.default_rng(split).permutation(len(y))
+        errors = []
         for reading in READINGS:
             size = len(order) // (2 if reading == "two-way" else 3)
             fit, tune, report = order[:size], order[size : 2 * size], order[-size:]
             for kind in PREPARED:
                 X = prepare(data.X.to_numpy(), data.groups, fit, kind)
                 for method in METHODS:
-                    mse = _mse(settings, data, X, method, fit, tune, report)
-                    rows.append((split, reading, kind, method, mse, outlier in report))
-        return pd.DataFrame(rows, columns=["split", "reading", "prepared", "method", "mse", "outlier_held_out"])
+                    chosen = _choose(settings, method, data.groups, X[fit], y[fit], X[tune], y[tune])
+                    errors.append((split, reading, kind, method, chosen.mse(X[report], y[report]), outlier in report))
+        return pd.DataFrame(errors, columns=["split", "reading", "prepared", "method", "mse", "outlier_held_out"])
 
     return pd.concat(each(one, range(settings.splits), jobs), ignore_index=True)
 
 
-def prepare(X: FloatArray, groups: Groups, fit: Rows, kind: str) -> FloatArray:
+def prepare(X: FloatArray, groups: Groups, fit: Indices, kind: str) -> FloatArray:
     """Centre, standardise or orthonormalise by the fitted rows, robustly."""
     Z = X - X[fit].mean(axis=0)
     if kind == "standardised":
@@ -83,42 +79,33 @@ def prepare(X: FloatArray, groups: Groups, fit: Rows, kind: str) -> FloatArray:
     if kind == "orthonormal":
         for columns in groups.lists():
             _, s, Vt = np.linalg.svd(Z[np.ix_(fit, columns)], full_matrices=False)
-            kept = np.where(s > 0.05 * s[0], s, np.inf)
-            Z[:, columns] = np.sqrt(len(fit)) * Z[:, columns] @ Vt.T / kept
+            scales = np.where(s > 0.05 * s[0], s, np.inf)
+            Z[:, columns] = np.sqrt(len(fit)) * Z[:, columns] @ Vt.T / scales
     return Z
 
 
-def _mse(
-    settings: Settings, data: GroupedData, X: FloatArray, method: str, fit: Rows, tune: Rows, report: Rows
-) -> float:
-    y, groups = data.y, data.groups
-    mean = float(y[fit].mean())
+def _choose(
+    settings: Settings, method: str, groups: Groups, X: FloatArray, y: FloatArray, X_val: FloatArray, y_val: FloatArray
+) -> Chosen:
+    """The model of a method that is best on the validation rows."""
+    mean = float(y.mean())
     if method == MEAN:
-        return float(np.mean((y[report] - mean) ** 2))
+        return Chosen(np.zeros((1, X.shape[1])), np.array([mean]), X_val, y_val)
     if method == LASSO:
-        path = GroupLasso(groups=groups, tol=1e-5).path(X[fit], y[fit], n_penalties=settings.penalties, least=1e-3)
-        return choose_on_path(path, X[tune], y[tune]).mse(X[report], y[report])
+        path = GroupLasso(groups=groups, tol=1e-5).path(X, y, n_penalties=settings.penalties, least=1e-3)
+        return choose_on_path(path, X_val, y_val)
     if method == DUAL:
-        path = PrimalDual(groups=groups, n_steps=settings.dual_steps).path(X[fit], y[fit])
-        return choose_on_path(path, X[tune], y[tune]).mse(X[report], y[report])
+        return choose_on_path(PrimalDual(groups=groups, n_steps=settings.dual_steps).path(X, y), X_val, y_val)
     # the paper's bound on the magnitudes' step, with the first estimate of the largest group
-    largest = groups.norms(X[fit].T @ (y[fit] - mean) / len(fit)).max()
-    trajectory = normalized_descent(
-        X[fit],
-        y[fit] - mean,
-        groups,
-        step_size=1 / (20 * largest),
-        direction_step="large" if method == ONE else "auto",
-        switch=None if method == ONE else 0.01,
-        n_steps=settings.network_steps,
-        record_every=5,
-    )
-    return choose(trajectory, X[tune], y[tune], mean).mse(X[report], y[report])
+    step = 1 / (20 * groups.norms(X.T @ (y - mean) / len(y)).max())
+    kind: dict[str, Any] = {"direction_step": "large"} if method == ONE else {"direction_step": "auto", "switch": 0.01}
+    options = {"step_size": step, "n_steps": settings.network_steps, "record_every": 5, **kind}
+    return choose(normalized_descent(X, y - mean, groups, **options), X_val, y_val, mean)
 
 
-def summary(frame: pd.DataFrame) -> pd.DataFrame:
-    """Mean, standard error and median of the MSE."""
-    return frame.groupby(["reading", "prepared", "method"])["mse"].agg(["mean", "sem", "median"]).reset_index()
+def summary(frame: pd.DataFrame) -> Any:
+    """Mean, standard error and median of the MSE, by reading, preparation and method."""
+    return frame.groupby(["reading", "prepared", "method"])["mse"].agg(["mean", "sem", "median"])
 
 
 @styled
@@ -127,93 +114,66 @@ def plot(frame: pd.DataFrame) -> Figure:
     table = summary(frame)
     figure, (axes,) = grid(1, 3, height=2.9, sharey=True, sharex=True)
     positions = {method: -i for i, method in enumerate(METHODS)}
-    published = {LASSO: "group lasso", DUAL: "primal-dual", TWO: "network"}
-    for panel, name, kind in zip(axes, "abc", PREPARED, strict=True):
-        for reading, colour, shift in zip(READINGS, (COLOURS[0], COLOURS[1]), (0.14, -0.14), strict=True):
-            rows = table[(table["reading"] == reading) & (table["prepared"] == kind)].set_index("method")
+    for one, name, kind in zip(axes, "abc", PREPARED, strict=True):
+        for reading, colour, shift in zip(READINGS, COLOURS[:2], (0.14, -0.14), strict=True):
+            found = table.loc[(reading, kind)].loc[list(METHODS)]
             y = [positions[method] + shift for method in METHODS]
-            panel.errorbar(
-                rows.loc[list(METHODS), "mean"], y, xerr=rows.loc[list(METHODS), "sem"], fmt="o", color=colour,
-                capsize=2, lw=1, label=f"{reading}, mean ± s.e.",
+            one.errorbar(
+                found["mean"], y, xerr=found["sem"], fmt="o", color=colour, capsize=2, lw=1,
+                label=f"{reading}, mean ± s.e.",
             )  # fmt: skip
-            panel.plot(
-                rows.loc[list(METHODS), "median"], y, "D", color="white", mec=colour, ms=3.2, label="median", zorder=3
-            )
+            one.plot(found["median"], y, "D", color="white", mec=colour, ms=3.2, label="median", zorder=3)
         if kind == "centred":
-            panel.plot(
-                [PUBLISHED[published[m]] for m in published], [positions[m] for m in published], "X", color=GREY, ms=6,
-                label="published",
-            )  # fmt: skip
-        panel.set_xlabel("test MSE")
-        panel.set_yticks(list(positions.values()), labels=["predict the mean", *METHODS[1:]])
-        panel.set_ylim(-len(METHODS) + 0.5, 0.5)
-        letter(panel, name, kind)
+            places = [positions[m] for m in PUBLISHED]
+            one.plot(list(PUBLISHED.values()), places, "X", color=GREY, ms=6, label="published")
+        one.set_yticks(list(positions.values()), labels=["predict the mean", *METHODS[1:]])
+        panel(one, name, kind, xlabel="test MSE", ylim=(-len(METHODS) + 0.5, 0.5))
     named = list(zip(*axes[0].get_legend_handles_labels(), strict=True))
     named.sort(key=lambda pair: ("s.e." not in pair[1], "published" in pair[1]))
-    shown = [named[0], named[2], named[1], named[3], named[4]]
-    figure.legend([h for h, _ in shown], [label for _, label in shown], loc="outside lower center", ncols=5)
+    handles, labels = zip(*(named[k] for k in (0, 2, 1, 3, 4)), strict=True)
+    figure.legend(handles, labels, loc="outside lower center", ncols=5)
     return figure
 
 
-def claims(frame: pd.DataFrame) -> list[Claim]:
+def claims(frame: pd.DataFrame) -> Claims:
     """The best method by each reading, and the published numbers compared with predicting the mean."""
-    mean, error = (_lookup(frame, column) for column in ("mean", "sem"))
-    splits = frame["split"].nunique()
-    out = []
+    table, splits = summary(frame), frame["split"].nunique()
     for reading in READINGS:
         ahead = _ahead(frame, reading, "centred")
-        means = ", ".join(
-            f"{method} {mean[reading, 'centred', method]:.4f} ± {error[reading, 'centred', method]:.4f}"
-            for method in METHODS
-        )
+        found = table.loc[(reading, "centred")]
+        means = ", ".join(f"{m} {found.loc[m, 'mean']:.4f} ± {found.loc[m, 'sem']:.4f}" for m in METHODS)
         wins = [kind for kind in PREPARED if min(_ahead(frame, reading, kind).values()) > 2]
-        out.append(
-            Claim(
-                f"The network has the least test error of the three methods ({reading} split).",
-                "centred columns: ahead of both rivals by more than 2 standard errors of the paired difference",
-                f"{means} over {splits} splits; Algorithm 2 is ahead of the group lasso by {ahead[LASSO]:.1f} and of "
-                f"primal-dual by {ahead[DUAL]:.1f} standard errors; clearly best when: {', '.join(wins) or 'never'}",
-                judge(min(ahead.values()) > 2),
-            )
+        yield Claim(
+            f"The network has the least test error of the three methods ({reading} split).",
+            "centred columns: ahead of both rivals by more than 2 standard errors of the paired difference",
+            f"{means} over {splits} splits; Algorithm 2 is ahead of the group lasso by {ahead[LASSO]:.1f} and of "
+            f"primal-dual by {ahead[DUAL]:.1f} standard errors; clearly best when: {', '.join(wins) or 'never'}",
+            judge(min(ahead.values()) > 2),
         )
-    plain = {reading: mean[reading, "centred", MEAN] for reading in READINGS}
-    held_out = frame[(frame["method"] == MEAN) & frame["outlier_held_out"] & (frame["reading"] == "two-way")]["mse"]
-    out.append(
-        Claim(
-            "The published errors are those of useful predictions.",
-            "all three below the error of predicting the mean of the fitted rows",
-            f"published {', '.join(f'{value:.5f}' for value in PUBLISHED.values())}; predicting the mean has "
-            f"{plain['two-way']:.4f} (two-way), {plain['three-way']:.4f} (three-way), and {held_out.mean():.4f} where "
-            "the one outlier is held out, as it may have been",
-            judge(max(PUBLISHED.values()) < min(plain.values())),
-        )
+    plain = {reading: float(table.loc[(reading, "centred", MEAN), "mean"]) for reading in READINGS}
+    held_out = where(frame, method=MEAN, outlier_held_out=True, reading="two-way")["mse"]
+    yield Claim(
+        "The published errors are those of useful predictions.",
+        "all three below the error of predicting the mean of the fitted rows",
+        f"published {', '.join(f'{value:.5f}' for value in PUBLISHED.values())}; predicting the mean has "
+        f"{plain['two-way']:.4f} (two-way), {plain['three-way']:.4f} (three-way), and {held_out.mean():.4f} where "
+        "the one outlier is held out, as it may have been",
+        judge(max(PUBLISHED.values()) < min(plain.values())),
     )
-    best = {reading: min(mean[reading, kind, TWO] for kind in PREPARED) for reading in READINGS}
-    out.append(
-        Claim(
-            "(Our check.) The network predicts better than the mean does.",
-            "Algorithm 2, best preparation: mean error below the mean predictor's in both readings",
-            ", ".join(f"{best[reading]:.4f} against {plain[reading]:.4f} ({reading})" for reading in READINGS),
-            judge(all(best[reading] < plain[reading] for reading in READINGS)),
-        )
+    best = {r: min(float(table.loc[(r, kind, TWO), "mean"]) for kind in PREPARED) for r in READINGS}
+    yield Claim(
+        "(Our check.) The network predicts better than the mean does.",
+        "Algorithm 2, best preparation: mean error below the mean predictor's in both readings",
+        ", ".join(f"{best[reading]:.4f} against {plain[reading]:.4f} ({reading})" for reading in READINGS),
+        judge(all(best[reading] < plain[reading] for reading in READINGS)),
     )
-    return out
-
-
-def _lookup(frame: pd.DataFrame, column: str) -> dict[tuple[str, str, str], float]:
-    """One column of the summary, by reading, preparation and method."""
-    table = summary(frame)
-    keys = zip(table["reading"], table["prepared"], table["method"], strict=True)
-    return dict(zip(keys, table[column].astype(float), strict=True))
 
 
 def _ahead(frame: pd.DataFrame, reading: str, kind: str) -> dict[str, float]:
     """By how many standard errors of the paired difference Algorithm 2 is ahead of each rival."""
-    chosen = frame[(frame["reading"] == reading) & (frame["prepared"] == kind)]
-    wide = chosen.pivot(index="split", columns="method", values="mse")
-    out = {}
+    wide = where(frame, reading=reading, prepared=kind).pivot(index="split", columns="method", values="mse")
+    leads = {}
     for rival in (LASSO, DUAL):
-        difference = wide[rival].to_numpy(dtype=float) - wide[TWO].to_numpy(dtype=float)
-        error = float(np.std(difference, ddof=1)) / np.sqrt(len(difference)) if len(difference) > 1 else 0.0
-        out[rival] = float(difference.mean()) / error if error > 0 else 0.0
-    return out
+        mean, error = mean_and_error(wide[rival] - wide[TWO])
+        leads[rival] = mean / error if error > 0 else 0.0
+    return leads

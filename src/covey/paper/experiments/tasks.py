@@ -1,62 +1,111 @@
-"""Many small simulations: in parallel, and resumable one by one.
+"""Repeats in parallel through joblib, with the active backend, and many small simulations that can be resumed.
 
-A task is a dictionary of plain values; its result is a list of rows, also plain. Each finished task is written to one
-file, completely or not at all, so that an interrupted run can be resumed.
+A task is a dictionary of plain values; its result is a list of records, also plain. Each finished task is written to
+one file, completely or not at all, so that an interrupted run can be resumed.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+from joblib import Parallel, delayed, wrap_non_picklable_objects
+from threadpoolctl import threadpool_limits
 
 from covey.files import write_atomically
-from covey.paper.experiments.parallel import each, kept_in
 
-__all__ = ["Row", "Task", "run_tasks"]
+__all__ = ["Record", "each", "resumable", "run_tasks", "watched", "write_piece"]
 
 Task = Mapping[str, Any]
-Row = dict[str, Any]
+Record = dict[str, Any]
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+Watcher = Callable[[int, int], Any]
 
 FORMAT = "covey piece 1"
 
 # The largest file that is read, in bytes: a thousand times more than any that is written.
 LARGEST = 2**28
 
+_watcher: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
+_folder: ContextVar[Path | None] = ContextVar("folder", default=None)
 
-def run_tasks(function: Callable[..., list[Row]], tasks: Sequence[Task], jobs: int = 1) -> list[Row]:
-    """Call ``function(**task)`` for every task and return all rows, in the order of the tasks.
 
-    Parameters
-    ----------
-    function : callable
-        Importable (it is sent to worker processes), deterministic given its task.
-    tasks : sequence of dict
-        JSON-compatible values. Inside `covey.paper.experiments.parallel.keeping` finished tasks are stored, by the
-        function's name and the task; the result in a damaged file is computed again.
-    jobs : int
-        The number of tasks to run at a time.
+@contextmanager
+def watched(watcher: Watcher) -> Iterator[None]:
+    """Call ``watcher(done, total)`` for every repeat that ends inside the block."""
+    token = _watcher.set(watcher)
+    try:
+        yield
+    finally:
+        _watcher.reset(token)
+
+
+@contextmanager
+def resumable(folder: Path) -> Iterator[None]:
+    """Store the finished tasks of `run_tasks` in this folder inside the block."""
+    token = _folder.set(folder)
+    try:
+        yield
+    finally:
+        _folder.reset(token)
+
+
+def each(function: Callable[[Item], Result], items: Iterable[Item], jobs: int = 1) -> list[Result]:
+    """``[function(item) for item in items]``, with `jobs` at a time; results are in the order of the items.
+
+    Matrices are small here, so each repeat uses one thread and the repeats share the cores.
     """
-    kept = kept_in()
-    folder = None if kept is None else kept / function.__name__
+    work = list(items)
+    watcher = _watcher.get()
+    results: list[Result] = []
+    try:
+        parallel = Parallel(n_jobs=jobs, return_as="generator")
+    except ValueError:  # joblib's multiprocessing returns all results at once
+        parallel = Parallel(n_jobs=jobs)
+    task = wrap_non_picklable_objects(function, keep_wrapper=True)
+    for done, result in enumerate(parallel(delayed(_single)(task, item) for item in work), start=1):
+        results.append(result)
+        if watcher is not None:
+            watcher(done, len(work))
+    return results
+
+
+def _single(function: Callable[[Item], Result], item: Item) -> Result:
+    with threadpool_limits(1):
+        return function(item)
+
+
+def run_tasks(function: Callable[..., list[Record]], tasks: Sequence[Task], jobs: int = 1) -> list[Record]:
+    """Call ``function(**task)`` for every task and return all records, in the order of the tasks.
+
+    The function must be importable, because it is sent to worker processes, and deterministic; the values of a task
+    must be JSON-compatible. Inside `resumable`, finished tasks are stored by the function's name and the task; the
+    result in a damaged file is computed again.
+    """
+    parent = _folder.get()
+    folder = None if parent is None else parent / function.__name__
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
-    return [row for rows in each(partial(_one, function, folder), tasks, jobs) for row in rows]
+    return [record for part in each(partial(_one, function, folder), tasks, jobs) for record in part]
 
 
-def _one(function: Callable[..., list[Row]], folder: Path | None, task: Task) -> list[Row]:
+def _one(function: Callable[..., list[Record]], folder: Path | None, task: Task) -> list[Record]:
     if folder is None:
         return function(**task)
-    file = folder / f"{_key(task)}.json"
     title = json.dumps(dict(task), sort_keys=True)
-    rows = read_piece(file, title)
-    if rows is None:
-        rows = function(**task)
-        write_piece(file, title, rows)
-    return rows
+    file = folder / f"{hashlib.sha256(title.encode()).hexdigest()[:24]}.json"
+    records = _read_piece(file, title)
+    if records is None:
+        records = function(**task)
+        write_piece(file, title, records)
+    return records
 
 
 def write_piece(file: Path, title: str, value: Any) -> None:
@@ -66,8 +115,8 @@ def write_piece(file: Path, title: str, value: Any) -> None:
     write_atomically(file, json.dumps(content).encode())
 
 
-def read_piece(file: Path, title: str) -> list[Row] | None:
-    """The rows that were written under this title; None if the file is anything else."""
+def _read_piece(file: Path, title: str) -> list[Record] | None:
+    """The records that were written under this title; None if the file is anything else."""
     try:
         with file.open("rb") as stream:
             raw = stream.read(LARGEST + 1)
@@ -77,18 +126,10 @@ def read_piece(file: Path, title: str) -> list[Row] | None:
         if content["sha256"] != _checksum(title, content["value"]):
             return None
         value = json.loads(content["value"])
-        return value if _are_rows(value) else None
+        return value if isinstance(value, list) and all(isinstance(record, dict) for record in value) else None
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 
 
 def _checksum(title: str, text: str) -> str:
     return hashlib.sha256(f"{title}\n{text}".encode()).hexdigest()
-
-
-def _are_rows(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(row, dict) for row in value)
-
-
-def _key(task: Task) -> str:
-    return hashlib.sha256(json.dumps(dict(task), sort_keys=True).encode()).hexdigest()[:24]

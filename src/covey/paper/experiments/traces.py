@@ -22,19 +22,40 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from covey.datasets import GroupSparseData
-from covey.paper.dynamics import Trajectory
+from covey.paper.dynamics import Trajectory, normalized_descent
+from covey.paper.experiments.base import where
 
-__all__ = ["CODE", "IN_CODE", "OFF", "TEXT", "TRUTH", "best", "errors", "last", "rows", "series", "trace", "truth"]
+__all__ = [
+    "CODE", "IN_CODE", "MODES", "OFF", "TEXT", "TRUTH", "best", "curve", "descend", "errors", "last", "series", "stack",
+    "support_groups", "thinned", "trace", "true_value", "truth",
+]  # fmt: skip
 
 TEXT, CODE, TRUTH = "text", "code", "truth"
+MODES = (TEXT, CODE)
 OFF = -1
 IN_CODE: dict[str, Any] = {"gradient_scale": 2.0, "magnitude_at": "old"}
 
 
-def rows(mode: str, quantity: str, index: int, t: Any, value: Any) -> pd.DataFrame:
-    """Some rows of a tidy table."""
+def descend(data: GroupSparseData, mode: str = TEXT, /, **options: Any) -> Trajectory:
+    """Algorithm 1 or 2 as printed or, in mode `CODE`, as in the authors' code, with its recovery error."""
+    changes = IN_CODE if mode == CODE else {}
+    return normalized_descent(data.X, data.y, data.groups, w_star=data.w_star, **changes, **options)
+
+
+def curve(mode: str, quantity: str, index: int, t: Any, value: Any) -> pd.DataFrame:
+    """One curve, or one number, as a tidy table."""
     t, value = np.broadcast_arrays(np.atleast_1d(t), np.atleast_1d(np.asarray(value, dtype=float)))
     return pd.DataFrame({"mode": mode, "quantity": quantity, "index": index, "t": t, "value": value})
+
+
+def stack(*parts: pd.DataFrame) -> pd.DataFrame:
+    """Tidy tables one below another."""
+    return pd.concat(parts, ignore_index=True)
+
+
+def thinned(run: Trajectory, points: int) -> slice:
+    """About this many records of a run, evenly spread."""
+    return slice(None, None, max(1, len(run) // points))
 
 
 def errors(run: Trajectory) -> NDArray[np.floating[Any]]:
@@ -57,49 +78,44 @@ def trace(
 
     With `until`, the points are spread over the records up to it.
     """
-    support, off_groups = data.S, np.setdiff1d(np.arange(data.groups.n_groups), data.S)
-    on = np.flatnonzero(np.isin(data.groups.labels, support))
-    off = np.setdiff1d(np.arange(data.groups.n_columns), on)
+    labels, support = data.groups.labels, data.S
+    on, off = (np.flatnonzero(np.isin(labels, support, invert=invert)) for invert in (False, True))
     end = len(run) - 1 if until is None else min(until, len(run) - 1)
     thin = np.unique(np.append(np.arange(0, end, max(1, end // points)), end))
     t, w = run.t[thin], run.w[thin]
     sizes = np.sqrt(data.groups.norms(w))
-    v = np.divide(w, (sizes**2)[:, data.groups.labels], out=np.zeros_like(w), where=w != 0)
-
-    parts = [rows(mode, "error", 0, run.t, errors(run))]
-    if "entry" in quantities:
-        parts += [rows(mode, "entry", int(j), t, w[:, j]) for j in on]
-        parts += [rows(mode, "entry", OFF, t, np.abs(w[:, off]).max(axis=1))]
-    if "magnitude" in quantities:
-        parts += [rows(mode, "magnitude", int(l), t, sizes[:, l]) for l in support]
-        parts += [rows(mode, "magnitude", OFF, t, sizes[:, off_groups].max(axis=1))]
-    if "direction" in quantities:
-        parts += [rows(mode, "direction", int(j), t, v[:, j]) for j in on]
-    if "alignment" in quantities:
-        for l in support:
-            G = data.groups.labels == l
-            parts += [rows(mode, "alignment", int(l), t, v[:, G] @ data.v_star[G])]
+    v = np.divide(w, (sizes**2)[:, labels], out=np.zeros_like(w), where=w != 0)
+    curves: dict[str, dict[Any, Any]] = {
+        "entry": {**{j: w[:, j] for j in on}, OFF: np.abs(w[:, off]).max(axis=1)},
+        "magnitude": {**{l: sizes[:, l] for l in support}, OFF: np.delete(sizes, support, axis=1).max(axis=1)},
+        "direction": {j: v[:, j] for j in on},
+        "alignment": {l: v[:, labels == l] @ data.v_star[labels == l] for l in support},
+    }
+    parts = [curve(mode, "error", 0, run.t, errors(run))]
+    parts += [curve(mode, name, int(i), t, value) for name in quantities for i, value in curves[name].items()]
     if run.switch is not None:
-        parts += [rows(mode, "switch", 0, run.switch, run.switch)]
-    return pd.concat(parts, ignore_index=True)
+        parts += [curve(mode, "switch", 0, run.switch, run.switch)]
+    return stack(*parts)
 
 
 def truth(data: GroupSparseData) -> pd.DataFrame:
     """The true entries, magnitudes and directions, and the error of least squares on the true groups."""
     on = np.flatnonzero(np.isin(data.groups.labels, data.S))
-    parts = [rows(TRUTH, "entry", int(j), 0, data.w_star[j]) for j in on]
-    parts += [rows(TRUTH, "magnitude", int(l), 0, data.u_star[l]) for l in data.S]
-    parts += [rows(TRUTH, "direction", int(j), 0, data.v_star[j]) for j in on]
-    parts += [rows(TRUTH, "error", 0, 0, np.sum((data.oracle() - data.w_star) ** 2))]
-    parts += [rows(TRUTH, "signal", 0, 0, np.sum(data.w_star**2))]
-    return pd.concat(parts, ignore_index=True)
+    true = {
+        "entry": {j: data.w_star[j] for j in on},
+        "magnitude": {l: data.u_star[l] for l in data.S},
+        "direction": {j: data.v_star[j] for j in on},
+        "error": {0: np.sum((data.oracle() - data.w_star) ** 2)},
+        "signal": {0: np.sum(data.w_star**2)},
+    }
+    return stack(*(curve(TRUTH, name, int(i), 0, value) for name, one in true.items() for i, value in one.items()))
 
 
 def series(
     frame: pd.DataFrame, mode: str, quantity: str, index: int = 0
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Times and values of one curve."""
-    chosen = frame[(frame["mode"] == mode) & (frame["quantity"] == quantity) & (frame["index"] == index)]
+    chosen = where(frame, mode=mode, quantity=quantity, index=index)
     if chosen.empty:
         raise ValueError(f"The table has no {quantity!r} {index} in mode {mode!r}.")
     return chosen["t"].to_numpy(dtype=float), chosen["value"].to_numpy(dtype=float)
@@ -115,3 +131,13 @@ def best(frame: pd.DataFrame, mode: str) -> tuple[float, int]:
 def last(frame: pd.DataFrame, mode: str, quantity: str = "error", index: int = 0) -> float:
     """The last value of a curve."""
     return float(series(frame, mode, quantity, index)[1][-1])
+
+
+def true_value(frame: pd.DataFrame, quantity: str, index: int = 0) -> float:
+    """A true value, or the squared norm of the truth ("signal")."""
+    return last(frame, TRUTH, quantity, index)
+
+
+def support_groups(frame: pd.DataFrame) -> list[int]:
+    """The groups of the support."""
+    return sorted(int(l) for l in where(frame, mode=TRUTH, quantity="magnitude")["index"])

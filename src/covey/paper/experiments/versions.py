@@ -10,8 +10,8 @@ from pathlib import Path
 __all__ = ["code_version", "look_version", "sources"]
 
 ROOT = Path(__file__).parents[2]
-# Modules that affect only the look of figures, and packages that only re-export; tables do not depend on them.
-LOOK = ("covey.paper.experiments.style", "covey.paper.experiments.panels")
+# The module that affects only the look of figures, and packages that only re-export; tables do not depend on them.
+LOOK = "covey.paper.experiments.style"
 FRONT = ("covey", "covey.paper", "covey.paper.experiments", "covey.paper.experiments.registry")
 
 
@@ -24,19 +24,18 @@ def code_version(module: str) -> str:
 @cache
 def look_version(module: str) -> str:
     """A hash of the additional source that the look of its figure depends on."""
-    return _hash({*sources(module), *(file for name in LOOK for file in _files(name))})
+    return _hash({*sources(module), *_files(LOOK)})
 
 
 def sources(module: str) -> set[Path]:
-    """The covey files that a module imports, directly or indirectly, and its own."""
+    """The files of a module and of the covey modules that it imports, directly or indirectly."""
     found: set[Path] = set()
-    waiting = [module]
-    seen = {*LOOK, *FRONT}
+    waiting, visited = [module], {LOOK, *FRONT}
     while waiting:
         name = waiting.pop()
-        if name in seen:
+        if name in visited:
             continue
-        seen.add(name)
+        visited.add(name)
         for file in _files(name):
             found.add(file)
             waiting += _imports(file)

@@ -96,12 +96,11 @@ class CoherenceDisplay:
         position = np.arange(1, result.groups.n_groups + 1)
         for values, colour, label in (
             (result.outer, PALETTE[0], "worst cross norm"),
-            (result.inner, PALETTE[1], "own deviation"),
+            (result.inner, PALETTE[1], "deviation within"),
         ):
             ax.plot(position, np.sort(values)[::-1], color=colour, lw=1.5, label=label)
         if self.bounds is not None:
-            limits = ((self.bounds.delta_out(1), PALETTE[0]), (self.bounds.delta_in(1), PALETTE[1]))
-            for limit, colour in limits:
+            for limit, colour in ((self.bounds.delta_out(1), PALETTE[0]), (self.bounds.delta_in(1), PALETTE[1])):
                 ax.axhline(limit, color=colour, lw=1, ls="--")
             ax.plot([], [], color=GREY, ls="--", lw=1, label="theorem's limits")
             ax.set_yscale("log")

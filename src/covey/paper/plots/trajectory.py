@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from covey.paper.dynamics import Trajectory
-from covey.plots.style import GREY, MARK, PALETTE, make_axes, quiet
+from covey.plots.style import GREY, MARK, PALETTE, colour, make_axes, quiet
 from covey.validation import FloatArray
 
 __all__ = ["TrajectoryDisplay"]
@@ -94,24 +94,15 @@ class TrajectoryDisplay:
             return [int(l) for l in np.flatnonzero(self.trajectory.groups.norms(self.w_star))]
         return [l for l, _ in self.trajectory.woke()]
 
-    def _colour(self, position: int) -> str:
-        return PALETTE[position % len(PALETTE)]
-
     def _error(self, ax: Axes) -> None:
         error = self.trajectory.error
         if error is None:
             raise ValueError("The error panel needs the truth: pass w_star= to the dynamics.")
-        best = self.trajectory.best
-        ax.semilogy(self.trajectory.t, error, color=PALETTE[0])
-        ax.plot(self.trajectory.t[best], error[best], "o", color=PALETTE[1], ms=5)
-        ax.annotate(
-            f"least: {error[best]:.3g}\nat t = {self.trajectory.t[best]:g}",
-            (float(self.trajectory.t[best]), float(error[best])),
-            xytext=(6, 12),
-            textcoords="offset points",
-            ha="left",
-            fontsize=8,
-        )
+        best, t = self.trajectory.best, self.trajectory.t
+        ax.semilogy(t, error, color=PALETTE[0])
+        ax.plot(t[best], error[best], "o", color=PALETTE[1], ms=5)
+        text, place = f"least: {error[best]:.3g}\nat t = {t[best]:g}", (float(t[best]), float(error[best]))
+        ax.annotate(text, place, xytext=(6, 12), textcoords="offset points", ha="left", fontsize=8)
         quiet(ax, title="Recovery error", xlabel="iteration t", ylabel=r"$\|w(t) - w^\star\|^2$")
 
     def _entries(self, ax: Axes) -> None:
@@ -120,10 +111,9 @@ class TrajectoryDisplay:
         ax.plot(self.trajectory.t, self.trajectory.w[:, off], color=GREY, lw=0.6, rasterized=True)
         for position, l in enumerate(support):
             columns = np.flatnonzero(groups.labels == l)
-            ax.plot(self.trajectory.t, self.trajectory.w[:, columns], color=self._colour(position), lw=1.2)
-            if self.w_star is not None:
-                for value in self.w_star[columns]:
-                    ax.axhline(value, color=self._colour(position), lw=0.6, ls="--", alpha=0.6)
+            ax.plot(self.trajectory.t, self.trajectory.w[:, columns], color=colour(position), lw=1.2)
+            for value in [] if self.w_star is None else self.w_star[columns]:
+                ax.axhline(value, color=colour(position), lw=0.6, ls="--", alpha=0.6)
         quiet(ax, title="Entries (grey: off the support)", xlabel="iteration t", ylabel=r"$w_j(t)$")
 
     def _magnitudes(self, ax: Axes) -> None:
@@ -132,19 +122,14 @@ class TrajectoryDisplay:
         ax.plot(self.trajectory.t, norms[:, off], color=GREY, lw=0.6, rasterized=True)
         truth = None if self.w_star is None else self.trajectory.groups.norms(self.w_star)
         for position, l in enumerate(support):
-            ax.plot(self.trajectory.t, norms[:, l], color=self._colour(position), lw=1.4)
+            ax.plot(self.trajectory.t, norms[:, l], color=colour(position), lw=1.4)
             ax.annotate(
-                str(self.trajectory.groups.names[l]),
-                (float(self.trajectory.t[-1]), float(norms[-1, l])),
-                xytext=(4, 0),
-                textcoords="offset points",
-                va="center",
-                fontsize=8,
-                color=self._colour(position),
+                str(self.trajectory.groups.names[l]), (float(self.trajectory.t[-1]), float(norms[-1, l])),
+                xytext=(4, 0), textcoords="offset points", va="center", fontsize=8, color=colour(position),
                 annotation_clip=False,
-            )
+            )  # fmt: skip
             if truth is not None:
-                ax.axhline(truth[l], color=self._colour(position), lw=0.6, ls="--", alpha=0.6)
+                ax.axhline(truth[l], color=colour(position), lw=0.6, ls="--", alpha=0.6)
         quiet(ax, title="Group magnitudes", xlabel="iteration t", ylabel=r"$\|w_l(t)\|$")
 
     def _directions(self, ax: Axes) -> None:
@@ -156,7 +141,7 @@ class TrajectoryDisplay:
             v, aim = self.trajectory.v[:, columns], target[columns]
             lengths = np.linalg.norm(v, axis=1) * np.linalg.norm(aim)
             cosine = np.divide(v @ aim, lengths, out=np.zeros(len(v)), where=lengths > 0)
-            ax.plot(self.trajectory.t, cosine, color=self._colour(position), lw=1.2)
+            ax.plot(self.trajectory.t, cosine, color=colour(position), lw=1.2)
         ax.axhline(1.0, color=MARK, lw=0.6, ls="--")
         aim_name = r"v_l^\star" if self.w_star is not None else "v_l(T)"
         quiet(ax, title="Directions", xlabel="iteration t", ylabel=rf"$\langle v_l(t), {aim_name}\rangle$")

@@ -63,15 +63,9 @@ class TimeWindowDisplay:
             span = f"[{low:.4g}, {high:.4g}]" if low <= high else f"T_lb {low:.4g} > T_ub {high:.4g}, empty"
             # times in data units, height in axes units: a bracket at the top
             axes.plot(
-                [low, high],
-                [level, level],
-                transform=axes.get_xaxis_transform(),
-                color=MARK,
-                ls=style,
-                lw=1.2,
-                marker="|",
-                label=f"{name}: {span}",
-            )
+                [low, high], [level, level], transform=axes.get_xaxis_transform(), color=MARK, ls=style, lw=1.2,
+                marker="|", label=f"{name}: {span}",
+            )  # fmt: skip
         axes.set_yscale("log")
         low_end, high_end = axes.get_ylim()
         axes.set_ylim(low_end, high_end * (high_end / low_end) ** 0.12)

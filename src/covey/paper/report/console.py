@@ -12,8 +12,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from covey.paper.experiments import UnknownExperimentError, available, find
-from covey.paper.experiments.claim import Verdict
+from covey.paper.experiments import UnknownExperimentError, Verdict, available, find
 from covey.paper.experiments.registry import Mode
 from covey.paper.experiments.runner import Outcome, prepare_folder, reproduce, write_claims
 from covey.paper.report.reproduction import write_report
@@ -59,7 +58,7 @@ def reproduce_and_print(ids: Sequence[str], mode: Mode, folder: Path, jobs: int)
 def _run(wanted: list[str], mode: Mode, folder: Path, jobs: int, console: Console, outcomes: list[Outcome]) -> None:
     columns = (TextColumn("{task.description:<8}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True) as progress:
-        whole = progress.add_task("all", total=len(wanted))
+        overall = progress.add_task("all", total=len(wanted))
         current = progress.add_task(wanted[0], total=None)
 
         def watch(id: str, done: int, total: int) -> None:
@@ -70,7 +69,7 @@ def _run(wanted: list[str], mode: Mode, folder: Path, jobs: int, console: Consol
             progress.reset(current, description=id, total=None)
             outcome = next(stream)
             outcomes.append(outcome)
-            progress.advance(whole)
+            progress.advance(overall)
             for notice in outcome.notices:
                 console.print(f"[yellow]notice:[/] {escape(notice)}", soft_wrap=True)
             line = f"{outcome.id:<8} {escape(outcome.experiment.title):<48} {_took(outcome):>8}"
@@ -85,16 +84,14 @@ def _took(outcome: Outcome) -> str:
 
 def print_claims(frame: pd.DataFrame, console: Console) -> None:
     """Print the claims with their verdicts, and the number of each verdict."""
-    table = Table(title="The paper's claims", title_justify="left", show_lines=False, pad_edge=False)
+    table = Table(title="The paper's claims", title_justify="left", pad_edge=False)
     table.add_column("id", no_wrap=True)
     table.add_column("claim", ratio=3)
     table.add_column("measured", ratio=4)
-    table.add_column("verdict", no_wrap=False, min_width=13)
+    table.add_column("verdict", min_width=13)
     for row in frame.to_dict("records"):
-        colour = LOOKS[Verdict(row["verdict"])]
-        table.add_row(
-            row["id"], escape(row["claim"]), escape(row["measured"]), f"[{colour}]{escape(row['verdict'])}[/]"
-        )
+        verdict = f"[{LOOKS[Verdict(row['verdict'])]}]{escape(row['verdict'])}[/]"
+        table.add_row(row["id"], escape(row["claim"]), escape(row["measured"]), verdict)
     console.print(table)
     counts = frame["verdict"].value_counts()
     console.print("; ".join(f"{counts.get(str(verdict), 0)} {verdict}" for verdict in Verdict), highlight=False)
