@@ -1,6 +1,7 @@
 """Every loss through the estimators: one model, independent fits, offsets, labels, groups that are always in."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -523,3 +524,24 @@ def test_the_number_of_responses_is_that_of_y():
     np.testing.assert_array_equal(named.coef_, plain.coef_)
     several = GroupSparseRegressor(groups, loss="multi-squared").fit(X, np.column_stack([y, y]))
     assert several.coef_.shape == (2, X.shape[1])
+
+
+@pytest.mark.parametrize("standardize", ["group", "column", "block", False])
+@pytest.mark.parametrize("loss", ["squared", "huber", "poisson", "gamma", "binomial"])
+def test_a_constant_column_without_an_intercept(loss, standardize):
+    """Its penalty must not be zero: the column varies about zero."""
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((60, 12))
+    X[:, 3] = 1.0
+    eta = X[:, 0] - X[:, 5]
+    y = {
+        "poisson": lambda: rng.poisson(np.exp(0.5 * eta)).astype(float),
+        "gamma": lambda: rng.gamma(2.0, np.exp(0.3 * eta)),
+        "binomial": lambda: (rng.random(60) < 1 / (1 + np.exp(-eta))) + 0.0,
+    }.get(loss, lambda: eta + rng.standard_normal(60))()
+    options = {"loss": loss, "fit_intercept": False, "standardize": standardize}
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "y has only the values 0 and 1")
+        model = GroupSparseRegressor(groups=3, **options).fit(X, y)
+    assert np.isfinite(model.coef_).all()
+    assert np.isfinite(model.candidates_["mse" if loss == "squared" else "deviance"]).all()
