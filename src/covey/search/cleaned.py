@@ -138,7 +138,10 @@ class CleanedRound:
         if active.response.loss.quadratic:
             everything = Quadratic.around(active, len(self.groups), active.models[-1])
             return [everything.first(m) for m in prefixes]
-        return [self._around(m) for m in prefixes]
+        found = []
+        for prefix in prefixes:
+            found.append(self._around(prefix))
+        return found
 
     def _around(self, prefix: int) -> Quadratic:
         active, coef, ridge = self.active, self.active.models[prefix], None
@@ -334,7 +337,9 @@ def clean(
     if ridges:
         # at once, so that a design that has to be read for them is read once
         trainings[0].penalties.learn([l for one in rounds for l in one.groups])
-    quadratics = [one.quadratics(lengths) for one, lengths in zip(rounds, prefixes, strict=True)]
+    quadratics = []
+    for one, lengths in zip(rounds, prefixes, strict=True):
+        quadratics.append(one.quadratics(lengths))
     forms: list[Any] = [(q.K, q.c, q.starts) for some in quadratics for q in some]
     eliminated = iter(eliminate_all(forms, len(trainings[0].always)))
     for number, (one, some) in enumerate(zip(rounds, quadratics, strict=True)):

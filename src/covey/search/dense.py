@@ -396,6 +396,7 @@ class DenseRidges:
     def search(self, judge: Judge) -> None:
         """Score plain ridges; then reweight the best penalty and its neighbours as long as that helps."""
         settings, scored = self.settings, [training for training in self.trainings if training.split.test]
+        self.penalties.learn(np.arange(self.posed.ranks.size))
         recipes = [Reweighted(penalty, 0) for penalty in settings.penalties]
         if not self.posed.response.loss.quadratic:
             # these fits are slow: first a few on one fold

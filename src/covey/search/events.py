@@ -12,8 +12,6 @@ and nothing to iterate (docs/theory.md has the derivation).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -36,15 +34,13 @@ class EventPath:
     Parameters
     ----------
     active : ActiveSet
-        Without groups.
+        With the groups that are awake from the start.
     weights : ndarray, shape (n_groups,)
         ``c_l``.
     positions : ndarray of int, shape (n_groups,)
         The position of each near group among all groups; decides ties.
     first_norms : ndarray, shape (n_groups,)
         ``norm(g_l)`` at the model without groups.
-    awake : iterable of int
-        Groups that are awake from the start.
 
     Attributes
     ----------
@@ -62,13 +58,11 @@ class EventPath:
         weights: FloatArray,
         positions: NDArray[np.intp],
         first_norms: FloatArray,
-        awake: Iterable[int] = (),
     ) -> None:
         self.active, self.weights, self.positions = active, weights, positions
         self.first_rate = float((first_norms / weights).max(initial=0.0))
         self.sums: FloatArray = np.zeros(weights.size)
         self.asleep = np.ones(weights.size, dtype=bool)
-        active.refit_all([int(group) for group in awake])
         self.asleep[active.groups] = False
         self.times = [0.0] * len(active.groups)
         self.speeds = [0.0] * len(active.groups)

@@ -107,7 +107,10 @@ class Observations:
         """The second derivative of the total per row, or of a quadratic bound if `bounding`; shape (n_rows,)."""
         if self.loss.quadratic:
             return self.weight
-        return self.on_rows.curvature(self._to_loss(eta), bounding)
+        if self.loss.coupled:
+            return self.on_rows.curvature(self._to_loss(eta), bounding)
+        of_loss = self.loss.bounding_curvature if bounding else self.loss.curvature
+        return np.asarray(self.weight * of_loss(self.y, self._to_loss(eta)))
 
     def gram(self, eta: FloatArray, A: Any, bounding: bool = False) -> FloatArray:
         """``A' H A``, with H the second derivative of the total; with several outputs, H is `curvature`.

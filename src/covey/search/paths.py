@@ -76,14 +76,13 @@ class Paths:
         table.add(np.unique(np.array([l for groups in starts for l in groups], dtype=np.intp)))
         place = {int(l): i for i, l in enumerate(table.groups)}
         self.starts = [[place[int(l)] for l in groups] for groups in starts]
-        last = len(starts) - 1
-        active = [ActiveSet(table, table.training(split), rough=s < last) for s, split in enumerate(self.posed.splits)]
+        splits, weights = self.posed.splits, self.posed.weights[table.groups]
+        active = [ActiveSet(table, table.training(split), rough=split is not splits[-1]) for split in splits]
         norms = table.gradient_norms(np.stack([one.score() for one in active], axis=1))
-        weights = self.posed.weights[table.groups]
-        self.paths = [
-            EventPath(one, weights, table.groups, *given)
-            for one, *given in zip(active, norms, self.starts, strict=True)
-        ]
+        self.paths: list[EventPath] = []
+        for one, first_norms, start in zip(active, norms, self.starts, strict=True):
+            one.refit_all(start)
+            self.paths.append(EventPath(one, weights, table.groups, first_norms))
         self.ended = False
         self._checked = [len(groups) for groups in starts]
         self._sums = np.zeros((len(starts), self.posed.ranks.size))
