@@ -6,7 +6,7 @@ over the problems of each loss, and the worst of them. A number whose row stays 
 not earn its place.
 
     OMP_NUM_THREADS=1 python benchmarks/ablation.py --seeds 4
-    ... --fields ridges rounds           some of them
+    ... --fields ridges rounds --changes removed           some of them
 """
 
 from __future__ import annotations
@@ -130,6 +130,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=4)
     parser.add_argument("--fields", nargs="*", default=[field.name for field in fields(Settings)])
+    parser.add_argument("--changes", nargs="*", default=["removed", "halved", "doubled"])
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     base = errors(SETTINGS, options.seeds)
@@ -138,6 +139,8 @@ def main() -> None:
     print("| --- | --- | " + "--- | " * (len(LOSSES) + 1))
     for name in options.fields:
         for word, settings in variants(name):
+            if word not in options.changes:
+                continue
             ratio = np.log(errors(settings, options.seeds).mean(axis=2) / base.mean(axis=2))
             means = " | ".join(f"{value:.3f}" for value in np.exp(ratio.mean(axis=1)))
             print(f"| {name} | {word} | {means} | {np.exp(ratio.max()):.2f} |", flush=True)

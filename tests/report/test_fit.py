@@ -242,6 +242,7 @@ def test_templates_trust_only_what_covey_wrote():
         ("page.html", "script"),
         ("page.html", "body"),
         ("fit.html", "data"),
+        ("reproduction.html", "section.about"),
         ("effects.html", 'class="sr">drawn</span>\''),
     }
 
