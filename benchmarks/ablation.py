@@ -52,7 +52,6 @@ REMOVED: dict[str, dict[str, Any]] = {
     "evidence": {"evidence": 0.0},
     "near_mean": {"near_mean": 1.0},
     "improvement": {"improvement": 0.0},
-    "worthwhile": {"worthwhile": 0.0},
     "noisy": {"noisy": 0.0},
     "dense": {"dense": 0.0},
     "hopeless": {"hopeless": np.inf},

@@ -32,7 +32,7 @@ TOLERANCES = {
 
 # How much is computed or held at once.
 SIZES = {
-    "dense": "MOST_KEPT MOST_WORK TILE",
+    "dense": "MOST_KEPT MOST_WORK STACKED TILE",
     "elimination": "COMPACT FILLED SMALL TOGETHER",
     "newton": "MOST_TOGETHER MOST_UNKNOWNS",
     "paths": "EVENTS_PER_CHECK GROWTH LEAST_GROWTH",

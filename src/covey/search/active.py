@@ -106,7 +106,7 @@ class ActiveSet:
         start = self._padded()
         separated = self.separated[-1]
         if not separated:
-            fit = self._minimised(start)
+            fit = self._minimised(start, eta=self.eta)
             separated = fit.status != "converged"
         if separated:
             fit = self._minimised(start, self.table.posed.settings.separated_ridge)
@@ -188,7 +188,7 @@ class ActiveSet:
         out[: len(self.models[-1])] = self.models[-1]
         return out
 
-    def _minimised(self, start: FloatArray, ridge: float = 0.0) -> Fit:
+    def _minimised(self, start: FloatArray, ridge: float = 0.0, eta: FloatArray | None = None) -> Fit:
         """The minimiser on the independent columns, zero elsewhere; with a ridge on the columns of groups."""
         every = len(self.basis) == len(start)
         A = self.A if every else self.A[:, self.basis]
@@ -201,7 +201,9 @@ class ActiveSet:
         if every and not self.response.loss.quadratic:
             curvature = self._curvature
             curvature.extend(A)
-        fit = minimise(self.response, A, start, penalty, solver=self._solver(), curvature=curvature, rough=self.rough)
+        fit = minimise(
+            self.response, A, start, penalty, eta=eta, solver=self._solver(), curvature=curvature, rough=self.rough
+        )
         if every:
             return fit
         coef = np.zeros((self.A.shape[1], self.response.n_outputs))

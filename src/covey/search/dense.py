@@ -46,8 +46,9 @@ ROUNDING = 1e-12
 # Numbers per tile of X: 2 MiB.
 TILE = 2**18
 
-# Second derivatives of up to this many columns are kept between rounds.
-MOST_KEPT = 1000
+# Second derivatives of up to this many columns are kept between rounds, and systems of up to STACKED columns are solved
+# in one call for all penalties.
+MOST_KEPT, STACKED = 1000, 48
 
 
 @dataclass(frozen=True)
@@ -124,6 +125,7 @@ class ScaledColumns:
             self.V[:, at] = (Z[:, at].transpose(1, 0, 2) @ stacked).transpose(1, 0, 2)
         # for every split, the second derivative of the loss without a penalty, and the last fit
         self._state: dict[int, tuple[Curvature, Any]] = {}
+        self._moments: dict[int, tuple[FloatArray, FloatArray]] = {}
         self._inner: FloatArray | None = None
 
     def _by_rank(self) -> Iterator[tuple[NDArray[np.intp], FloatArray]]:
@@ -145,7 +147,9 @@ class ScaledColumns:
         """Minimise the loss plus ``penalty / 2 sum_l share_l norm(b_l)^2``, for each penalty and its shares."""
         V, by_column = self.V, [np.repeat(one, self.ranks) for one in shares]
         solved: list[Any]
-        if V.shape[1] <= V.shape[0]:
+        if V.shape[1] <= V.shape[0] and training.response.loss.quadratic:
+            solved = self._normal_equations(training, np.array(penalties)[:, None] * by_column)
+        elif V.shape[1] <= V.shape[0]:
             # each fit starts from the one before, the largest penalty first
             curvature, last = self._state.get(training.number, (Curvature(), None))
             solved = [None] * len(penalties)
@@ -165,6 +169,30 @@ class ScaledColumns:
                 ((level, multipliers),) = _wide_ridges(training, B @ B.T, [penalty])
                 solved.append((level, (B.T @ multipliers) * gains[:, None]))
         return [RidgeFit(coef, level, self._norms(coef)) for level, coef in solved]
+
+    def _normal_equations(self, training: Training, penalties: FloatArray) -> list[tuple[FloatArray, FloatArray]]:
+        """Intercepts and coefficients under a quadratic loss, for each row of penalties."""
+        response, i, p = training.response, int(self.posed.intercept), self.V.shape[1]
+        if training.number not in self._moments:
+            A = np.hstack([response.one[:, None], self.V]) if i else self.V
+            weighted = A * response.weight[:, None]
+            moments = A.T @ weighted, weighted.T @ response.y.reshape(len(A), -1)
+            if p > MOST_KEPT:
+                self._moments.clear()
+            self._moments[training.number] = moments
+        K, c = self._moments[training.number]
+        within = np.arange(i, i + p)
+        if p <= STACKED:  # one call for all penalties
+            S = np.repeat(K[None], len(penalties), axis=0)
+            S[:, within, within] += penalties
+            W = np.linalg.solve(S, np.broadcast_to(c, (len(penalties), *c.shape)))
+        else:
+            W = np.empty((len(penalties), *c.shape))
+            for w, penalty in zip(W, penalties, strict=True):
+                S = K.copy()
+                S[within, within] += penalty
+                w[:] = dposv(S.T, c, lower=1, overwrite_a=1)[1]
+        return [(w[0] if i else np.zeros(c.shape[1]), w[i:]) for w in W]
 
     def _norms(self, coef: FloatArray) -> FloatArray:
         squares = np.add.reduceat(np.append((coef * coef).sum(axis=1), 0.0), self.starts[:-1])

@@ -136,6 +136,7 @@ def minimise(
     start: FloatArray,
     penalty: FloatArray | None = None,
     *,
+    eta: FloatArray | None = None,
     solver: Solver | None = None,
     curvature: Curvature | None = None,
     rough: bool = False,
@@ -150,6 +151,8 @@ def minimise(
     start : ndarray, shape (n_columns, n_outputs)
     penalty : ndarray, shape (n_columns, n_columns), or (n_columns,) for a diagonal matrix; optional
         Positive semidefinite.
+    eta : ndarray, shape (n_rows, n_outputs), optional
+        The linear predictor of the start, if it is known.
     solver : callable, optional
         Solves systems with the second derivative of a quadratic loss, if that is known already.
     curvature : Curvature, optional
@@ -157,8 +160,8 @@ def minimise(
     rough : bool
         Stop as soon as the model is good enough to be scored.
     """
-    coef = np.array(start, dtype=float)
-    eta = _product(A, coef)
+    coef = start
+    eta = _product(A, coef) if eta is None else eta
     if len(coef) == 0:
         return Fit(coef, eta, "converged", 0)
     curvature = curvature or Curvature()

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from covey.search.active import ActiveSet
 from covey.search.events import EXHAUSTED, TIE, EventPath
+from covey.search.problem import in_parts
 from covey.search.table import Table
 from covey.validation import FloatArray
 
@@ -254,7 +255,7 @@ class Paths:
             extra = scores @ posed.factors.loadings.T
             columns, coefs = np.concatenate([columns, posed.factors.columns]), np.concatenate([coefs, extra], axis=2)
             intercepts = intercepts - extra @ posed.factors.means
-        weights = [np.where(np.isin(posed.labels[:n], s.train), posed.response.weight[:n], 0.0) for s in posed.splits]
+        weights = [np.where(in_parts(posed.labels[:n], s.train), posed.response.weight[:n], 0.0) for s in posed.splits]
         squares = np.zeros((which.size, posed.ranks.size))
         for a in range(m):  # one pass over X per response
             y = posed.response.y[:n] if posed.response.y.ndim == 1 else posed.response.y[:n, a]

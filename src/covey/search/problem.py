@@ -19,7 +19,7 @@ from covey.search.observations import Observations
 from covey.search.settings import SETTINGS, Settings
 from covey.validation import FloatArray, whole
 
-__all__ = ["Parts", "Posed", "Problem", "Split", "Validation", "pose"]
+__all__ = ["Parts", "Posed", "Problem", "Split", "Validation", "in_parts", "pose"]
 
 
 @dataclass(frozen=True)
@@ -58,6 +58,13 @@ class Split:
 
     train: tuple[int, ...]
     test: tuple[int, ...] = ()
+
+
+def in_parts(labels: NDArray[np.intp], parts: Sequence[int]) -> NDArray[np.bool_]:
+    """Which rows are in some parts; rows labelled -1 are in none."""
+    chosen = np.zeros(max(int(labels.max(initial=-1)), *parts, 0) + 2, dtype=bool)
+    chosen[list(parts)] = True
+    return chosen[labels]
 
 
 @dataclass(frozen=True)

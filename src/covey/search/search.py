@@ -15,7 +15,7 @@ from covey.search.cleaned import Cleaned, clean
 from covey.search.dense import DenseRidges, can_be_dense
 from covey.search.judge import ROUNDING, Judge, Scores, Verdict
 from covey.search.paths import Knots, Paths
-from covey.search.problem import Posed
+from covey.search.problem import Posed, in_parts
 from covey.search.recipes import Model, Recipe, Training
 from covey.search.ridges import Penalties
 from covey.search.table import Table
@@ -67,7 +67,7 @@ class Found:
         """The held-out rows of every scored split."""
         table = self.table
         return [
-            Scores(table.response.rows(one.scored), np.isin(table.labels[one.scored], one.split.test))
+            Scores(table.response.rows(one.scored), in_parts(table.labels[one.scored], one.split.test))
             for one in self.scored
         ]
 
@@ -120,7 +120,7 @@ def search(posed: Posed, always: Sequence[int] = (), recipes: Sequence[Recipe] =
     # without a scale parameter, the remaining deviance says nothing about noise: separated classes leave none
     always_noisy = posed.response.loss.known_dispersion
     starts = [list(found.final.always) for _ in posed.splits]
-    least = null = np.inf
+    null = np.inf
     for round_ in range(settings.rounds):
         paths = Paths(found.table, starts)
         n_events, start, reached = _run(found, paths)
@@ -135,10 +135,6 @@ def search(posed: Posed, always: Sequence[int] = (), recipes: Sequence[Recipe] =
         if _is_exhaustive(posed, lengths):
             break
         verdict = found.verdict()
-        error = float(verdict.errors[verdict.best])
-        if error >= (1 - settings.worthwhile) * least:
-            break
-        least = error
         kept = verdict.recipes[verdict.simplest()]
         if not isinstance(kept, Cleaned) or kept.round != round_:
             break

@@ -22,16 +22,17 @@ class Settings:
         A path ends when its columns reach this share of the number of training rows: with more, refits follow the
         noise.
     improvement, patience : float, int
-        A path ends when the held-out error has not fallen by this share for `patience` events.
+        A path ends when the held-out error has not fallen by this share for `patience` events, and reweighting ends
+        when it has not fallen by it once.
     prefixes, steady_columns, longer : tuple of int, float, float
         Elimination starts from prefixes of these lengths, from the one whose columns reach this share of the rows, and
         from the end of the path: if most of a path is noise, a short prefix is eliminated in a better order, and if
         columns are correlated, true groups may wake late. A short prefix is used if the next one is at least `longer`
         times as long; otherwise both would drop much the same groups.
-    rounds, worthwhile : int, float
-        The largest number of paths, each starting from the groups that the one before kept; a round must lower the
-        held-out error by this share for another one to follow. There is none either if the path began with these very
-        groups and leaves less than `dense` of the null model's error: it would find much the same.
+    rounds : int
+        The largest number of paths, each starting from the groups that the one before kept. There is no further one if
+        the path began with these very groups and leaves less than `dense` of the null model's error: it would find much
+        the same.
     noisy, dense : float
         Ridges on sets, and ridges on all columns, are tried if the best model on the path leaves more than this share
         of the null model's error: with less, shrinkage gains next to nothing, and many small effects even less.
@@ -89,7 +90,6 @@ class Settings:
     steady_columns: float = 0.6
     longer: float = 1.5
     rounds: int = 2
-    worthwhile: float = 0.02
     noisy: float = 0.01
     dense: float = 0.1
     ridges: tuple[float, ...] = (0.03, 0.1, 0.3, 1.0)

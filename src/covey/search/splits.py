@@ -14,7 +14,7 @@ from covey.designs.row_keys import canonical_keys
 from covey.designs.rows import MIXED, count_rows, hold_out, split_masks
 from covey.losses import Loss, Squared
 from covey.losses.offsets import read_offset
-from covey.search.problem import Parts, Split, Validation
+from covey.search.problem import Parts, Split, Validation, in_parts
 from covey.validation import FloatArray, on_host, whole
 
 __all__ = ["Folds", "HoldOut", "MissingClassError", "balanced_folds", "counts"]
@@ -60,7 +60,7 @@ class Folds:
             labels = np.where(weight > 0, labels, -1)
         for number, split in enumerate(splits):
             for name, parts_of in (("held-out", split.test), ("training", split.train)):
-                if not np.isin(labels, parts_of).any():
+                if not in_parts(labels, parts_of).any():
                     raise ValueError(f"Fold {number} has no {name} rows of positive weight; use fewer folds.")
         check_training(loss, y, weight, labels, splits)
         every = Split(tuple(range(int(labels.max()) + 1)))
@@ -162,7 +162,7 @@ def check_training(
         return
     classes, informative = loss.classes(y), loss.informative(y)
     for number, split in enumerate(splits):
-        train = np.where(np.isin(labels, split.train), weight, 0.0)
+        train = np.where(in_parts(labels, split.train), weight, 0.0)
         if classes is not None:
             found = np.bincount(classes, weights=train, minlength=max(2, y.shape[1] if y.ndim == 2 else 2))
             if not found.all():
@@ -171,7 +171,7 @@ def check_training(
                     f"has no row among the training rows of fold {number}: give more rows of it, use fewer folds, put "
                     "rare classes together, or choose selection='ebic', which needs no folds.",
                 )
-        scored = np.isin(labels, split.test or split.train)
+        scored = in_parts(labels, split.test or split.train)
         if informative is not None and not (scored & informative).any():
             raise ValueError(
                 f"No held-out row of fold {number} has an event: use fewer folds, let selection=5 spread the events "

@@ -19,7 +19,7 @@ from covey.layout import offsets, spans
 from covey.preprocess.factoring import times_factors
 from covey.search.arrays import below, beside, host, like
 from covey.search.observations import Observations
-from covey.search.problem import Posed, Split
+from covey.search.problem import Posed, Split, in_parts
 from covey.validation import FloatArray
 
 __all__ = ["MOST_ROWS", "Table", "near_limits", "working_columns"]
@@ -103,12 +103,12 @@ class Table:
 
     def training(self, split: Split) -> Observations:
         """The response with weight zero outside the training rows of a split."""
-        return self.response.weighted(np.where(np.isin(self.labels, split.train), self.response.weight, 0.0))
+        return self.response.weighted(np.where(in_parts(self.labels, split.train), self.response.weight, 0.0))
 
     def scored(self, split: Split) -> NDArray[np.intp]:
         """The rows whose predictors are needed to score models: all of a split if the loss couples rows."""
         parts = (*split.train, *split.test) if self.response.loss.coupled else split.test
-        return np.flatnonzero(np.isin(self.labels, parts))
+        return np.flatnonzero(in_parts(self.labels, parts))
 
     def gradient_norms(self, scores: FloatArray) -> FloatArray:
         """The norm of ``Z' score`` on each near group, over all outputs, for several models.
