@@ -41,10 +41,10 @@ class NetworkRegressor(RegressorMixin, BaseEstimator):
     groups : None, int, labels, lists, dict or Groups
     algorithm : 1, 2 or "flow"
         Algorithm 1 (large steps on the directions), Algorithm 2 (small steps after a switch), or gradient flow.
-    stopping : int, splitter, "holdout", "aic", "bic", "ebic", "gcv", "discrepancy", AtTime, TheoryWindow or an \
-object of `covey.selection`
-        How the time is chosen: by folds, by held-out or validation rows (`covey.selection.HoldOut`), by an information
-        criterion, by the discrepancy principle, by the window of the convergence theorem, or by hand.
+    stopping : int, splitter, str, AtTime, TheoryWindow, or an object of `covey.selection`
+        How the time is chosen: by folds, by held-out or validation rows ("holdout", `covey.selection.HoldOut`), by an
+        information criterion ("aic", "bic", "ebic", "gcv"), by the discrepancy principle ("discrepancy"), by the window
+        of the convergence theorem, or by hand.
     rule : {"min", "1se"}
         With folds: the time of least error, or the earliest within one standard error of it.
     depth : int
