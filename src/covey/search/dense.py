@@ -22,7 +22,7 @@ from covey.layout import offsets
 from covey.progress import tell
 from covey.search.arrays import host
 from covey.search.judge import Judge
-from covey.search.newton import Curvature, minimise
+from covey.search.newton import Curvature, factorised, minimise
 from covey.search.recipes import Model, Recipe, Training
 from covey.search.ridges import Penalties, inverse_roots
 from covey.search.settings import Settings
@@ -182,16 +182,16 @@ class ScaledColumns:
             self._moments[training.number] = moments
         K, c = self._moments[training.number]
         within = np.arange(i, i + p)
-        if p <= STACKED:  # one call for all penalties
-            S = np.repeat(K[None], len(penalties), axis=0)
-            S[:, within, within] += penalties
-            W = np.linalg.solve(S, np.broadcast_to(c, (len(penalties), *c.shape)))
-        else:
-            W = np.empty((len(penalties), *c.shape))
-            for w, penalty in zip(W, penalties, strict=True):
-                S = K.copy()
-                S[within, within] += penalty
-                w[:] = dposv(S.T, c, lower=1, overwrite_a=1)[1]
+        S = K + np.zeros((len(penalties) if p <= STACKED else 0, 1, 1))
+        S[:, within, within] += penalties[: len(S)]
+        try:  # one call for all penalties, if the systems are small
+            W = np.linalg.solve(S, np.broadcast_to(c, (len(S), *c.shape)))
+        except np.linalg.LinAlgError:  # columns that do not vary on these rows
+            W = np.empty((0, *c.shape))
+        if not len(W):
+            added = np.zeros((len(penalties), i + p))
+            added[:, i:] = penalties
+            W = np.array([factorised(K + np.diag(penalty))(c) for penalty in added])
         return [(w[0] if i else np.zeros(c.shape[1]), w[i:]) for w in W]
 
     def _norms(self, coef: FloatArray) -> FloatArray:
