@@ -104,10 +104,10 @@ def test_several_groups_at_once_give_the_model_of_one_by_one(name):
     one_by_one, at_once = (ActiveSet(table, table.response, rough=False) for _ in range(2))
     for group in ORDER:
         one_by_one.refit(group)
-    at_once.refit_all([])
+    at_once.refit()
     assert at_once.groups == []
-    at_once.refit_all(ORDER[:2])
-    at_once.refit_all(ORDER[2:])
+    at_once.refit(*ORDER[:2])
+    at_once.refit(*ORDER[2:])
     assert (at_once.groups, at_once.widths, at_once.ends) == (ORDER, one_by_one.widths, one_by_one.ends)
     np.testing.assert_allclose(at_once.eta, one_by_one.eta, atol=1e-7)
     assert at_once.mean_deviance() == pytest.approx(one_by_one.mean_deviance())

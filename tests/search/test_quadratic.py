@@ -81,7 +81,7 @@ def test_around_a_fit_it_is_the_loss_minimised_over_the_intercept(loss, intercep
     X = 0.2 * X  # classes overlap
     table = Table(on_all_rows(X, y, lists, loss=loss, fit_intercept=intercept))
     active = ActiveSet(table, table.response, rough=False)
-    active.refit_all([7, 2])
+    active.refit(7, 2)
     coef = active.models[-1]
     quadratic = Quadratic.around(active, 2, coef)
     i = int(intercept)
@@ -106,7 +106,7 @@ def test_the_minimiser_on_fewer_groups_is_least_squares():
     posed = on_all_rows(X, y, lists)
     table = Table(posed)
     active = ActiveSet(table, table.response, rough=False)
-    active.refit_all([7, 2, 0])
+    active.refit(7, 2, 0)
     quadratic = Quadratic.around(active, 3, active.models[-1])
     W, _ = quadratic.least_norm([[0, 2]])
     at = quadratic.positions([0, 2])

@@ -60,6 +60,7 @@ class ActiveSet:
         self._first = self._columns_before(table, factors)
         self.groups: list[int] = []
         self.A: Any = like(self._first, table.Z)
+        self._room: FloatArray = np.empty((len(self._first), 0))
         # the independent columns, and the Cholesky factor of their Gram matrix
         self.basis: list[int] = []
         self._R: FloatArray = np.empty((0, 0))
@@ -98,38 +99,28 @@ class ActiveSet:
         """The linear predictor of a model on the first columns, for all rows; shape (n_rows, n_outputs)."""
         return host(self.A[:, : len(coef)] @ like(coef, self.A))
 
-    def refit(self, group: int) -> None:
-        """Wake a group and move to the minimiser on all awake groups."""
-        first = self.A.shape[1]
-        self.A = beside(self.A, self.table.block(group))
+    def refit(self, *groups: int) -> None:
+        """Wake groups and move to the minimiser on all awake groups; models between are not computed."""
+        if not groups:
+            return
+        first, last = self.A.shape[1], self.models[-1]
+        for group in groups:
+            self._append(self.table.block(group))
+            self.groups.append(group)
+            self.widths.append(self.A.shape[1])
         self._add(np.arange(first, self.A.shape[1]))
-        start = self._padded()
-        separated = self.separated[-1]
+        self.ends += np.searchsorted(self.basis, self.widths[-len(groups) :]).tolist()
+        separated, start = self.separated[-1], self._padded(last, self.widths[-1])
+        self.models += [self._padded(last, width) for width in self.widths[-len(groups) : -1]]
+        self.separated += [separated] * (len(groups) - 1)
         if not separated:
             fit = self._minimised(start, eta=self.eta)
             separated = fit.status != "converged"
         if separated:
             fit = self._minimised(start, self.table.posed.settings.separated_ridge)
-        self.groups.append(group)
-        self.widths.append(self.A.shape[1])
-        self.ends.append(len(self.basis))
         self.models.append(fit.coef)
         self.separated.append(separated)
         self.eta = fit.eta
-
-    def refit_all(self, groups: list[int]) -> None:
-        """Wake several groups at once; the models between are not computed."""
-        if not groups:
-            return
-        for group in groups[:-1]:
-            self.A = beside(self.A, self.table.block(group))
-            self._add(np.arange(self.widths[-1], self.A.shape[1]))
-            self.groups.append(group)
-            self.widths.append(self.A.shape[1])
-            self.ends.append(len(self.basis))
-            self.models.append(self._padded())
-            self.separated.append(False)
-        self.refit(groups[-1])
 
     def truncate(self, n_groups: int) -> None:
         """Go back to the first groups."""
@@ -148,6 +139,7 @@ class ActiveSet:
         self.response = response
         first = self._columns_before(self.table, self.n_first > int(self.table.posed.intercept))
         self.A = np.asfortranarray(np.hstack([first, self.table.Z[:, self.table.columns(self.groups)]]))
+        self._room = np.empty((len(self.A), 0))
         self.eta = self.predictor(len(self.groups))
 
     def mean_deviance(self) -> float:
@@ -182,10 +174,22 @@ class ActiveSet:
             replay.refit(group)
         return replay
 
-    def _padded(self) -> FloatArray:
-        """The last model, with zeros for new columns."""
-        out = np.zeros((self.A.shape[1], self.response.n_outputs))
-        out[: len(self.models[-1])] = self.models[-1]
+    def _append(self, block: Any) -> None:
+        """Append columns to A, which grows in place: many groups may wake one after another."""
+        k, width = self.A.shape[1], self.A.shape[1] + block.shape[1]
+        if not isinstance(self.A, np.ndarray):
+            self.A = beside(self.A, block)
+            return
+        if width > self._room.shape[1]:
+            self._room = np.empty((len(self.A), max(width, 2 * k)), order="F")
+            self._room[:, :k] = self.A
+        self._room[:, k:width] = block
+        self.A = self._room[:, :width]
+
+    def _padded(self, coef: FloatArray, width: int) -> FloatArray:
+        """A model with zeros for further columns."""
+        out = np.zeros((width, self.response.n_outputs))
+        out[: len(coef)] = coef
         return out
 
     def _minimised(self, start: FloatArray, ridge: float = 0.0, eta: FloatArray | None = None) -> Fit:

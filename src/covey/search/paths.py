@@ -82,7 +82,7 @@ class Paths:
         norms = table.gradient_norms(np.stack([one.score() for one in active], axis=1))
         self.paths: list[EventPath] = []
         for one, first_norms, start in zip(active, norms, self.starts, strict=True):
-            one.refit_all(start)
+            one.refit(*start)
             self.paths.append(EventPath(one, weights, table.groups, first_norms))
         self.ended = False
         self._checked = [len(groups) for groups in starts]
