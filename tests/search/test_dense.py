@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
+from covey import Groups
 from covey.losses import Binomial, MultiSquared, Squared
 from covey.search.dense import DenseRidges, Reweighted, RowCoordinates, ScaledColumns, can_be_dense, noise_norms
-from covey.search.search import trainings_of
-from covey.search.settings import SETTINGS
+from covey.search.search import search, trainings_of
+from covey.search.settings import SETTINGS, Settings
 from covey.search.table import Table
 from search.limit_reference import mixed_problem
 from search.posing import few_near, in_folds
@@ -164,3 +165,20 @@ def test_what_is_affordable(monkeypatch):
     few_near(monkeypatch, 4)
     monkeypatch.setattr("covey.search.dense.MOST_ROWS", 59)
     assert not can_be_dense(Problem("squared", 60).table)
+
+
+@pytest.mark.parametrize("spread", [1.0, 1e-9], ids=["everywhere", "in one fold"])
+def test_second_moments_by_subtraction_keep_their_digits(spread):
+    """A column that varies in one fold alone leaves no digits for the others: their moments are computed directly."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((90, 12))
+    X[np.arange(90) % 3 != 0, 4] *= spread
+    y = X[:, 0] + 2 * rng.standard_normal(90)
+    found = search(in_folds(X, y, Groups.from_size(1, 12), settings=Settings(dense=0.0)))
+    columns = found.dense.plain
+    for training in found.trainings:
+        K, c = columns._second_moments(training)
+        expected, product = columns._moments_of(training.response.weight, training)
+        unit = np.sqrt(np.outer(expected.diagonal(), expected.diagonal()))
+        assert (np.abs(K - expected) <= 1e-11 * unit).all()
+        np.testing.assert_allclose(c, product, atol=1e-11)

@@ -46,6 +46,10 @@ ROUNDING = 1e-12
 # Numbers per tile of X: 2 MiB.
 TILE = 2**18
 
+# Second moments of a split are those of all rows less those of the others, unless that leaves less than this share for
+# some column, and so too few digits.
+LEFT = 1e-4
+
 # Second derivatives of up to this many columns are kept between rounds, and systems of up to STACKED columns are solved
 # in one call for all penalties.
 MOST_KEPT, STACKED = 1000, 48
@@ -127,6 +131,7 @@ class ScaledColumns:
         self._state: dict[int, tuple[Curvature, Any]] = {}
         self._moments: dict[int, tuple[FloatArray, FloatArray]] = {}
         self._inner: FloatArray | None = None
+        self._total: tuple[FloatArray, FloatArray] | None = None
 
     def _by_rank(self) -> Iterator[tuple[NDArray[np.intp], FloatArray]]:
         """For each rank, the groups of that rank and their stacked roots."""
@@ -172,14 +177,11 @@ class ScaledColumns:
 
     def _normal_equations(self, training: Training, penalties: FloatArray) -> list[tuple[FloatArray, FloatArray]]:
         """Intercepts and coefficients under a quadratic loss, for each row of penalties."""
-        response, i, p = training.response, int(self.posed.intercept), self.V.shape[1]
+        i, p = int(self.posed.intercept), self.V.shape[1]
         if training.number not in self._moments:
-            A = np.hstack([response.one[:, None], self.V]) if i else self.V
-            weighted = A * response.weight[:, None]
-            moments = A.T @ weighted, weighted.T @ response.y.reshape(len(A), -1)
             if p > MOST_KEPT:
                 self._moments.clear()
-            self._moments[training.number] = moments
+            self._moments[training.number] = self._second_moments(training)
         K, c = self._moments[training.number]
         within = np.arange(i, i + p)
         S = K + np.zeros((len(penalties) if p <= STACKED else 0, 1, 1))
@@ -193,6 +195,32 @@ class ScaledColumns:
             added[:, i:] = penalties
             W = np.array([factorised(K + np.diag(penalty))(c) for penalty in added])
         return [(w[0] if i else np.zeros(c.shape[1]), w[i:]) for w in W]
+
+    def _second_moments(self, training: Training) -> tuple[FloatArray, FloatArray]:
+        """``A'WA`` and ``A'Wy`` of the intercept's column and V; those of all rows less those of the rows left out."""
+        response, everything = training.response, training.table.response.weight
+        everything = np.where(training.table.labels >= 0, everything, 0.0)
+        if self._total is None:
+            self._total = self._moments_of(everything, training)
+        rest = everything - response.weight
+        n_rest = np.count_nonzero(rest)
+        if 2 * n_rest < np.count_nonzero(everything):
+            K, c = self._moments_of(rest, training) if n_rest else (np.zeros(()), np.zeros(()))
+            K, c = self._total[0] - K, self._total[1] - c
+            squares = np.square(response.y).reshape(len(rest), -1)
+            enough = (response.weight @ squares >= LEFT * (everything @ squares)).all()
+            if enough and (K.diagonal() >= LEFT * self._total[0].diagonal()).all():
+                return K, c
+        return self._moments_of(response.weight, training)
+
+    def _moments_of(self, weight: FloatArray, training: Training) -> tuple[FloatArray, FloatArray]:
+        rows, response = np.flatnonzero(weight), training.response
+        A, root = self.V[rows], np.sqrt(weight[rows])[:, None]
+        if self.posed.intercept:
+            A = np.hstack([response.one[rows, None], A])
+        B = A * root
+        # BLAS computes only half of a matrix times its transpose
+        return B.T @ B, B.T @ (root * response.y.reshape(len(response.weight), -1)[rows])
 
     def _norms(self, coef: FloatArray) -> FloatArray:
         squares = np.add.reduceat(np.append((coef * coef).sum(axis=1), 0.0), self.starts[:-1])
