@@ -6,7 +6,8 @@ from scipy.special import expit
 
 from covey import Groups
 from covey.losses import Binomial, MultiSquared, Squared
-from covey.search.dense import DenseRidges, Reweighted, RowCoordinates, ScaledColumns, can_be_dense, noise_norms
+from covey.search.coordinates import RowCoordinates, ScaledColumns
+from covey.search.dense import DenseRidges, Reweighted, can_be_dense, noise_norms
 from covey.search.search import search, trainings_of
 from covey.search.settings import SETTINGS, Settings
 from covey.search.table import Table
@@ -126,7 +127,7 @@ def test_the_norm_of_pure_noise_grows_with_the_size_of_a_group():
 @pytest.mark.parametrize("name", LOSSES)
 def test_coordinates_of_the_rows_give_the_ridges_of_the_columns(name, n, full_rank, monkeypatch):
     monkeypatch.setattr("covey.search.table.ROWS_PER_COLUMN", np.inf)
-    monkeypatch.setattr("covey.search.dense.TILE", 7 * n)
+    monkeypatch.setattr("covey.search.coordinates.TILE", 7 * n)
     problem = Problem(name, n, full_rank=full_rank)
     shares = np.random.default_rng(2).choice([1.0, 1e-2], len(problem.lists))
     columns = ScaledColumns(problem.table, problem.table.groups, problem.dense.penalties)

@@ -12,7 +12,8 @@ from covey import Groups
 from covey.losses import Binomial, Cox, MultiSquared, Squared
 from covey.search import table
 from covey.search.cleaned import Cleaned
-from covey.search.dense import Reweighted, RowCoordinates
+from covey.search.coordinates import RowCoordinates
+from covey.search.dense import Reweighted
 from covey.search.recipes import Recipe
 from covey.search.search import search
 from covey.search.settings import Settings

@@ -18,7 +18,7 @@ SOURCES = {path.stem: ast.parse(path.read_text()) for path in sorted(FOLDER.glob
 # How many digits a result has, and what counts as round-off error.
 TOLERANCES = {
     "active": "DEPENDENT",
-    "dense": "LEFT ROUNDING",
+    "coordinates": "LEFT ROUNDING",
     "elimination": "JITTER LARGEST MORE_JITTER NO_RISE REPEATED_TIE ROUNDING SMALLEST TIE",
     "events": "DIGITS EXHAUSTED TIE",
     "judge": "ROUNDING TIE",
@@ -32,7 +32,8 @@ TOLERANCES = {
 
 # How much is computed or held at once.
 SIZES = {
-    "dense": "MOST_KEPT MOST_WORK STACKED TILE",
+    "coordinates": "MOST_KEPT STACKED TILE",
+    "dense": "MOST_WORK",
     "elimination": "COMPACT FILLED SMALL TOGETHER",
     "newton": "MOST_TOGETHER MOST_UNKNOWNS",
     "paths": "EVENTS_PER_CHECK GROWTH LEAST_GROWTH",
