@@ -113,7 +113,7 @@ def test_units_do_not_matter_unless_columns_are_raw(data):
         ({"step_size": -1.0}, "step_size must be"),
         ({"rule": "best", "stopping": 3}, "rule must be"),
         ({"stopping": Size(3)}, "chooses among the candidates"),
-        ({"stopping": "never"}, "selection must be"),
+        ({"stopping": "never"}, "stopping must be"),
         ({"stopping": AtTime(10**6)}, "lies beyond max_iter"),
         ({"stopping": TheoryWindow(0.5), "depth": 3}, "depth=2"),
         ({"stopping": HoldOut(validation=(np.eye(2), [1.0, 2.0]))}, "validation must be rows of X"),

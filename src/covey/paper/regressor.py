@@ -200,7 +200,13 @@ class NetworkRegressor(RegressorMixin, BaseEstimator):
             return Choice(rule.time, pd.DataFrame({"time": [rule.time]}))
         if isinstance(rule, TheoryWindow):
             return rule.choose(descent, coordinates, self.fit_intercept)
-        rule = Akaike() if isinstance(rule, str) and rule == "aic" else read_selection(rule, self.random_state)
+        if isinstance(rule, str) and rule == "aic":
+            rule = Akaike()
+        else:
+            try:
+                rule = read_selection(rule, self.random_state)
+            except ValueError as error:  # the same ways to choose, under another name
+                raise ValueError(str(error).replace("selection ", "stopping ", 1)) from None
         if isinstance(rule, InformationCriterion | Akaike):
             return by_criterion(descent, coordinates, rule, self.fit_intercept)
         if isinstance(rule, Discrepancy):
