@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 import weakref
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cache, lru_cache
+from dataclasses import dataclass, field, replace
+from functools import cache
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ from covey.search.quadratic import Quadratic
 from covey.search.recipes import Model, Recipe, Training
 from covey.validation import FloatArray
 
-__all__ = ["Cleaned", "CleanedRound", "clean"]
+__all__ = ["Cleaned", "CleanedRound", "Plan", "clean", "repeat"]
 
 
 @dataclass(frozen=True)
@@ -39,21 +40,26 @@ class Cleaned(Recipe):
     round : int
         0 for a path that starts without groups, 1 for one that starts from the groups that round 0 kept, and so on.
     prefix : int
-        The length of the path's prefix that elimination started from.
-    n_groups : int
-        The number of groups left.
+        The most columns of the path's prefix that elimination starts from.
+    n_columns : int
+        The most columns that elimination leaves. Where groups have different sizes, a number of groups would mean
+        other models on other rows.
     ridge : float
         The penalty on columns of unit variance; 0 for least squares.
+    n_first, n_groups : int
+        The number of groups of the prefix, and of groups left, on all rows.
     """
 
     round: int
     prefix: int
-    n_groups: int
+    n_columns: int
     ridge: float
+    n_first: int = field(compare=False)
+    n_groups: int = field(compare=False)
 
     def __post_init__(self) -> None:
         # computed once: a search looks recipes up thousands of times
-        object.__setattr__(self, "_hash", hash((self.round, self.prefix, self.n_groups, self.ridge)))
+        object.__setattr__(self, "_hash", hash((self.round, self.prefix, self.n_columns, self.ridge)))
 
     def __hash__(self) -> int:
         return self._hash  # type: ignore[attr-defined]
@@ -64,7 +70,7 @@ class Cleaned(Recipe):
             return "no group"
         fit = f"ridge {self.ridge:g}" if self.ridge else unpenalised
         again = f", round {self.round + 1}" if self.round else ""
-        return f"{fit} on {self.n_groups} of the first {self.prefix} groups{again}"
+        return f"{fit} on {self.n_groups} of the first {self.n_first} groups{again}"
 
     def fit(self, training: Training) -> Model:
         """Refit the groups that elimination kept."""
@@ -95,11 +101,11 @@ class CleanedRound:
         The groups of the path, as positions among all groups.
     recipes : list of Cleaned
     sets : dict
-        The groups of each recipe without a ridge, as positions on the path.
+        The groups of each recipe, as positions on the path.
     W, levels : ndarray, shape (n_recipes, n_outputs, k) and (n_recipes, n_outputs)
         Coefficients of the path's columns, and intercepts.
-    sizes : list of int
-        The number of linearly independent columns of each model.
+    sizes, widths : list of int
+        The number of linearly independent columns of each model, and of all its columns.
     """
 
     def __init__(self, training: Training, active: ActiveSet, groups: list[int]) -> None:
@@ -112,6 +118,7 @@ class CleanedRound:
         self.recipes: list[Cleaned] = []
         self.sets: dict[Cleaned, list[int]] = {}
         self.sizes: list[int] = []
+        self.widths: list[int] = []
         self.W: FloatArray = np.empty((0, active.response.n_outputs, self.columns.size))
         self.levels: FloatArray = np.empty((0, active.response.n_outputs))
         self.place: dict[Cleaned, int] = {}
@@ -154,31 +161,39 @@ class CleanedRound:
         return Quadratic.around(active, prefix, coef, ridge)
 
     def add(
-        self, round_: int, quadratics: Sequence[Quadratic], eliminated: Sequence[Eliminated], ridges: Sequence[float]
+        self, plans: Sequence[Plan], quadratics: Sequence[Quadratic], eliminated: Sequence[Eliminated]
     ) -> None:
-        """Make the candidates, given the order in which groups were dropped from each prefix."""
+        """Make the candidates of some prefixes, given the order in which groups were dropped from each."""
         blocks, levels = [], []
-        for quadratic, (dropped, nested_W) in zip(quadratics, eliminated, strict=True):
-            prefix, k, n = quadratic.starts.size - 1, len(quadratic.c), len(dropped) + 1
+        for plan, quadratic, (dropped, nested_W) in zip(plans, quadratics, eliminated, strict=True):
+            prefix, k = quadratic.starts.size - 1, len(quadratic.c)
             nested = [list(range(prefix))]
             for group in dropped:
                 nested.append([l for l in nested[-1] if l != group])
-            tried = [i for i in range(n - 1) if is_tried(n - 1 - i, i, self.training.posed.settings.ridge_sizes)]
-            tried = tried if ridges else []
-            plain, shrunk = _recipes(round_, prefix, n, tuple(tried), tuple(ridges))
-            lengths = k - np.cumsum([0, *np.diff(quadratic.starts)[dropped]])
-            W, ranks = nested_W.transpose(0, 2, 1), lengths.tolist()
+            widths = k - np.cumsum([0, *np.diff(quadratic.starts)[dropped]])
+            W, ranks = nested_W.transpose(0, 2, 1), widths.tolist()
             if self.active.deficient:
                 # a column that was a combination of others may be independent of those that are left
                 W, ranks = quadratic.least_norm(nested)
-            if tried:
+            recipes = plan.recipes
+            # the largest set that has no more columns than the recipe allows
+            at = [int(np.argmax(widths <= recipe.n_columns)) for recipe in recipes]
+            shrunk = [i for i, recipe in enumerate(recipes) if recipe.ridge]
+            if shrunk:
+                tried = sorted({at[i] for i in shrunk})
+                ridges = list(dict.fromkeys(recipes[i].ridge for i in shrunk))
                 # groups dropped last come first
                 order = quadratic.positions([*range(self.n_always), *reversed(dropped)])
-                with_ridge = quadratic.ridges(self.penalty[:k, :k], order, lengths[tried], ridges)
+                with_ridge = quadratic.ridges(self.penalty[:k, :k], order, widths[tried], ridges)
+                place = {(a, r): len(W) + i for i, (a, r) in enumerate(product(tried, ridges))}
                 W = np.concatenate([W, with_ridge])
-            self.recipes += plain + shrunk
-            self.sizes += [*ranks, *(ranks[i] for i in tried for _ in ridges)]
-            self.sets.update(zip(plain, nested, strict=True))
+                W = W[[place[at[i], r.ridge] if r.ridge else at[i] for i, r in enumerate(recipes)]]
+            else:
+                W = W[at]
+            self.recipes += recipes
+            self.sizes += [ranks[i] for i in at]
+            self.widths += [int(widths[i]) for i in at]
+            self.sets.update({recipe: nested[i] for i, recipe in zip(at, recipes, strict=True)})
             blocks.append(np.concatenate([W, np.zeros((*W.shape[:2], self.columns.size - k))], axis=2))
             levels.append(quadratic.levels(W))
         self.W, self.levels = np.concatenate(blocks), np.concatenate(levels)
@@ -202,7 +217,7 @@ class CleanedRound:
 
     def _left(self, recipe: Cleaned) -> list[int]:
         """The groups of a recipe, as positions on the path."""
-        return self.sets[replace(recipe, ridge=0.0)]
+        return self.sets[recipe]
 
     def _fit_ridges(self, left: Sequence[int], candidates: Sequence[int]) -> None:
         """Fit ridges on the same groups together, if only rough fits are needed."""
@@ -318,50 +333,92 @@ class CleanedRound:
         return out, int(rank)
 
 
+@dataclass(frozen=True)
+class Plan:
+    """What is done on every split: a prefix that elimination starts from, and the recipes made of what it leaves.
+
+    Attributes
+    ----------
+    n_columns : int
+        The most columns of the prefix.
+    recipes : list of Cleaned
+    """
+
+    n_columns: int
+    recipes: list[Cleaned]
+
+
 def clean(
-    trainings: Sequence[Training], paths: Paths, round_: int, prefixes: Sequence[Sequence[int]], ridges: Sequence[float]
-) -> None:
-    """Make the candidates of the paths of all splits.
+    trainings: Sequence[Training], paths: Paths, round_: int, prefixes: Sequence[int], ridges: Sequence[float]
+) -> list[Plan]:
+    """Make the candidates of the paths of all splits; return what was done, so that it can be repeated.
 
     Parameters
     ----------
     trainings : sequence of Training
+        The last one has all rows.
     paths : Paths
         Advanced to their ends.
     round_ : int
-    prefixes : sequence of sequences of int
-        For each path, the lengths of the prefixes to eliminate from.
+    prefixes : sequence of int
+        The lengths of the prefixes to eliminate from, on the path of all rows.
     ridges : sequence of float
     """
+    active = paths.active(len(trainings) - 1)
+    limits = [active.widths[length] - active.n_first for length in prefixes]
+    rounds, quadratics, eliminated = _eliminated(trainings, paths, limits, bool(ridges))
+    plans = []
+    for limit, quadratic, (dropped, _) in zip(limits, quadratics[-1], eliminated[-1], strict=True):
+        widths = np.diff(quadratic.starts)
+        sizes = (int(widths.sum()) - np.cumsum([0, *widths[dropped]])).tolist()
+        counts = range(len(dropped), -1, -1)
+        plain = [Cleaned(round_, limit, c, 0.0, widths.size, n) for c, n in zip(sizes, counts, strict=True)]
+        some = [one for one in plain[:-1] if is_tried(one.n_groups, one is plain[0], paths.posed.settings.ridge_sizes)]
+        plans.append(Plan(limit, plain + [replace(one, ridge=ridge) for one in some for ridge in ridges]))
+    _add(trainings, rounds, plans, quadratics, eliminated)
+    return plans
+
+
+def repeat(trainings: Sequence[Training], paths: Paths, plans: Sequence[Plan]) -> None:
+    """Make the same candidates on other splits."""
+    shrunk = any(recipe.ridge for plan in plans for recipe in plan.recipes)
+    rounds, quadratics, eliminated = _eliminated(trainings, paths, [plan.n_columns for plan in plans], shrunk)
+    _add(trainings, rounds, plans, quadratics, eliminated)
+
+
+def _eliminated(
+    trainings: Sequence[Training], paths: Paths, limits: Sequence[int], shrunk: bool
+) -> tuple[list[CleanedRound], list[list[Quadratic]], list[list[Eliminated]]]:
+    """The quadratic models of all splits at the ends of their prefixes, and the order in which groups are dropped."""
     rounds = [CleanedRound(one, paths.active(s).without_factors(), paths.groups(s)) for s, one in enumerate(trainings)]
-    if ridges:
+    if shrunk:
         # at once, so that a design that has to be read for them is read once
         trainings[0].penalties.learn([l for one in rounds for l in one.groups])
     quadratics = []
-    for one, lengths in zip(rounds, prefixes, strict=True):
-        quadratics.append(one.quadratics(lengths))
+    for s, one in enumerate(rounds):
+        quadratics.append(one.quadratics([paths.length(s, limit) for limit in limits]))
     forms: list[Any] = [(q.K, q.c, q.starts) for some in quadratics for q in some]
-    eliminated = iter(eliminate_all(forms, len(trainings[0].always)))
-    for number, (one, some) in enumerate(zip(rounds, quadratics, strict=True)):
-        one.add(round_, some, [next(eliminated) for _ in some], ridges)
-        if trainings[number].rough:
+    orders = iter(eliminate_all(forms, len(trainings[0].always)))
+    return rounds, quadratics, [[next(orders) for _ in some] for some in quadratics]
+
+
+def _add(
+    trainings: Sequence[Training],
+    rounds: Sequence[CleanedRound],
+    plans: Sequence[Plan],
+    quadratics: Sequence[list[Quadratic]],
+    eliminated: Sequence[list[Eliminated]],
+) -> None:
+    for number, (training, one) in enumerate(zip(trainings, rounds, strict=True)):
+        one.add(plans, quadratics[number], eliminated[number])
+        if training.rough:
             one.finish()
-        trainings[number].rounds.append(one)
-        tell(f"candidates of round {round_ + 1}", "fit", number + 1, len(rounds))
+        training.rounds.append(one)
+        tell(f"candidates of round {plans[0].recipes[0].round + 1}", "fit", number + 1, len(rounds))
 
 
 @cache
-def is_tried(size: int, place: int, ratio: float) -> bool:
-    """Whether ridges are tried on a set: on a complete prefix (place 0), and on sizes along a geometric series."""
+def is_tried(size: int, complete: bool, ratio: float) -> bool:
+    """Whether ridges are tried on a set: on a complete prefix, and on sizes along a geometric series."""
     step = round(math.log(size) / math.log(ratio))
-    return place == 0 or any(round(ratio**i) == size for i in (step - 1, step, step + 1))
-
-
-@lru_cache(maxsize=64)
-def _recipes(
-    round_: int, prefix: int, n: int, with_ridges: tuple[int, ...], ridges: tuple[float, ...]
-) -> tuple[list[Cleaned], list[Cleaned]]:
-    """Recipes for n nested sets without a penalty, and with ridges on some of them: the same for every split."""
-    sizes = range(n - 1, -1, -1)
-    plain = [Cleaned(round_, prefix, size, 0.0) for size in sizes]
-    return plain, [Cleaned(round_, prefix, sizes[i], ridge) for i in with_ridges for ridge in ridges]
+    return complete or any(round(ratio**i) == size for i in (step - 1, step, step + 1))

@@ -198,7 +198,7 @@ def training_table(posed: Posed, always: list[int], rule: Criterion) -> Training
     begun = len(always)
     total = begun + paths.n_events()
     prefixes = sorted({min(total, max(begun, prefix)) for prefix in settings.prefixes} | {total})
-    clean([training], paths, 0, [prefixes], ())
+    clean([training], paths, 0, prefixes, ())
     round_ = training.rounds[0]
     round_.finish()
     scores = Scores(table.response.rows(training.scored), np.ones(training.scored.size, dtype=bool))
@@ -221,7 +221,7 @@ def _advance(paths: Paths, rule: InformationCriterion, most: int) -> None:
         paths.advance(done + 1)
         columns = np.array(active.ends[len(paths.starts[0]) :], dtype=float)
         if columns[-1] > settings.criterion_columns * n:
-            paths.truncate(done)
+            paths.end_at(active.widths[len(paths.starts[0]) + done] - active.n_first)
             return
         deviances = [*deviances[: done + 1], active.mean_deviance()][: columns.size]
         values = rule.value(

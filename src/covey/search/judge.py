@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -139,16 +139,26 @@ class Judge:
     ----------
     scores : sequence of Scores
         The held-out rows of each split.
-    counts : sequence of float
-        The number of held-out rows per split.
+    n_rows : float
+        The number of rows that are held out by some split; a row counts once, however often it is held out.
     settings : Settings
     """
 
-    def __init__(self, scores: Sequence[Scores], counts: Sequence[float], settings: Settings) -> None:
-        self.scores, self.counts, self.settings = list(scores), np.asarray(counts, dtype=float), settings
-        self._tables: list[list[FloatArray]] = [[] for _ in scores]
-        self._losses: list[FloatArray] = [np.empty(0) for _ in scores]
-        self._places: list[dict[Recipe, tuple[int, float]]] = [{} for _ in scores]
+    def __init__(self, scores: Sequence[Scores], n_rows: float, settings: Settings) -> None:
+        self.n_rows, self.settings = n_rows, settings
+        self.scores: list[Scores] = []
+        self._tables: list[list[FloatArray]] = []
+        self._losses: list[FloatArray] = []
+        self._places: list[dict[Recipe, tuple[int, float]]] = []
+        self.extend(scores)
+
+    def extend(self, scores: Sequence[Scores]) -> None:
+        """Add splits."""
+        self.scores += scores
+        for _ in scores:
+            self._tables.append([])
+            self._losses.append(np.empty(0))
+            self._places.append({})
 
     def add(self, split: int, recipes: Sequence[Recipe], table: FloatArray, sizes: Sequence[float]) -> None:
         """Add candidates of a split: predictors with models along the last axis, and numbers of columns."""
@@ -160,7 +170,7 @@ class Judge:
 
     def errors(self) -> dict[Recipe, float]:
         """The mean held-out deviance of every recipe that all splits have, at least the round-off error."""
-        common, weight = self._common(), sum(scores.weight for scores in self.scores)
+        common, weight = self._common(range(len(self.scores))), sum(scores.weight for scores in self.scores)
         losses = [errors[self._at(split, common)] for split, errors in enumerate(self._losses)]
         errors = np.sum(losses, axis=0) / weight
         errors = np.maximum(errors, ROUNDING * errors[_null(common)])
@@ -170,12 +180,12 @@ class Judge:
         """The least summed deviance of all candidates on the held-out rows of a split."""
         return float(self._losses[split].min())
 
-    def _common(self) -> list[Recipe]:
-        """The recipes that all splits have."""
-        first = self._places[0].keys()
-        if all(places.keys() == first for places in self._places[1:]):
+    def _common(self, splits: Sequence[int]) -> list[Recipe]:
+        """The recipes that all of some splits have, in the order of the first."""
+        first, *others = (self._places[split] for split in splits)
+        if all(places.keys() == first.keys() for places in others):
             return list(first)
-        return [r for r in first if all(r in places for places in self._places[1:])]
+        return [r for r in first if all(r in places for places in others)]
 
     def _at(self, split: int, recipes: Sequence[Recipe]) -> list[int]:
         """The positions of recipes in the table of a split."""
@@ -188,27 +198,28 @@ class Judge:
             self._tables[split] = [np.concatenate(self._tables[split], axis=-1)]
         return self._tables[split][0]
 
-    def verdict(self, also: Sequence[Recipe]) -> Verdict:
-        """The verdict on all recipes that every split has and that are among those."""
-        known = set(also)
-        common = [r for r in self._common() if r in known]
-        losses = np.empty((len(common), len(self.scores)))
+    def verdict(self, allowed: Container[Recipe], splits: Sequence[int] | None = None) -> Verdict:
+        """The verdict of some splits, or all, on the allowed recipes that each of them has."""
+        splits = range(len(self.scores)) if splits is None else splits
+        common = [r for r in self._common(splits) if r in allowed]
+        losses = np.empty((len(common), len(splits)))
         tables, sizes = [], np.zeros(len(common))
-        for split, places in enumerate(self._places):
+        for i, split in enumerate(splits):
             at = self._at(split, common)
             tables.append(self._table(split).take(at, axis=-1))
-            losses[:, split] = self._losses[split][at]
-            sizes += [places[r][1] for r in common]
-        totals, n = np.array([scores.weight for scores in self.scores]), float(self.counts.sum())
+            losses[:, i] = self._losses[split][at]
+            sizes += [self._places[split][r][1] for r in common]
+        scores = [self.scores[split] for split in splits]
+        totals, n = np.array([one.weight for one in scores]), self.n_rows
         errors = losses.sum(axis=1) / totals.sum()
         null = _null(common)
         rounding = ROUNDING * float(errors[null])
         # all models that fit perfectly get the same error
         errors = np.maximum(errors, rounding)
         best = _first_least(errors, rounding)
-        noise = self.scores[0].loss.dispersion(float(errors[best]))
+        noise = scores[0].loss.dispersion(float(errors[best]))
         # root by root: the product of two squares of a response of 1e100 is not a number
-        apart = self._distances(tables, [table[..., best] for table in tables])
+        apart = _distances(scores, tables, [table[..., best] for table in tables])
         standard_errors = 2 * np.sqrt(noise) * np.sqrt(apart / n)
         prior = prior_weights(common, self.settings.dense_share)
         weights = mean_weights(errors, n, noise, rounding, prior, self.settings)
@@ -216,13 +227,13 @@ class Judge:
         if errors[null] > 0 and perfect.any():
             # among perfect fits, larger models differ from the smallest only by round-off error
             weights = np.eye(errors.size)[_simplest(perfect, sizes, errors, rounding)]
-        to_mean = self._distances(tables, [table @ weights for table in tables])
+        to_mean = _distances(scores, tables, [table @ weights for table in tables])
         near = to_mean <= self.settings.near_mean * to_mean.min() * (1 + TIE) + rounding
         return Verdict(
             recipes=common,
             errors=errors,
             by_split=losses / totals,
-            sizes=sizes / len(self.scores),
+            sizes=sizes / len(splits),
             standard_errors=standard_errors,
             weights=weights,
             best=best,
@@ -231,10 +242,11 @@ class Judge:
             evidence=float((errors[null] - errors[best]) / (standard_errors[null] or np.inf)),
         )
 
-    def _distances(self, tables: list[FloatArray], points: list[FloatArray]) -> FloatArray:
-        """The mean squared distance of every model's predictions from one model's."""
-        apart = [one.distances(table, point) for one, table, point in zip(self.scores, tables, points, strict=True)]
-        return np.asarray(sum(apart)) / sum(one.weight for one in self.scores)
+
+def _distances(scores: Sequence[Scores], tables: list[FloatArray], points: list[FloatArray]) -> FloatArray:
+    """The mean squared distance of every model's predictions from one model's."""
+    apart = [one.distances(table, point) for one, table, point in zip(scores, tables, points, strict=True)]
+    return np.asarray(sum(apart)) / sum(one.weight for one in scores)
 
 
 def _simplest(allowed: NDArray[np.bool_], sizes: FloatArray, values: FloatArray, rounding: float) -> int:

@@ -8,7 +8,7 @@ cannot alternate.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -77,8 +77,8 @@ class Paths:
         table.add(np.unique(np.array([l for groups in starts for l in groups], dtype=np.intp)))
         place = {int(l): i for i, l in enumerate(table.groups)}
         self.starts = [[place[int(l)] for l in groups] for groups in starts]
-        splits, weights = self.posed.splits, self.posed.weights[table.groups]
-        active = [ActiveSet(table, table.training(split), rough=split is not splits[-1]) for split in splits]
+        weights = self.posed.weights[table.groups]
+        active = [ActiveSet(table, table.training(one), rough=not one.everything) for one in self.posed.splits]
         norms = table.gradient_norms(np.stack([one.score() for one in active], axis=1))
         self.paths: list[EventPath] = []
         for one, first_norms, start in zip(active, norms, self.starts, strict=True):
@@ -106,18 +106,43 @@ class Paths:
 
     def n_events(self) -> int:
         """The number of events that every split has had, not counting groups awake from the start."""
-        return min(len(path) - len(start) for path, start in zip(self.paths, self.starts, strict=True))
+        return min(self._n_events(s) for s in range(len(self.paths)))
 
     def advance(self, n_events: int) -> None:
-        """Advance every split to `n_events` events, or until nothing is left to explain."""
-        done = self.n_events()
-        while done < n_events and not self.ended:
+        """Advance every split to `n_events` events, or until nothing is left to explain on some split."""
+        while self.n_events() < n_events and not self.ended:
+            done = self.n_events()
             target = n_events if self.table.all_near else min(n_events, done + EVENTS_PER_CHECK)
+            self.ended = bool(self._wake(lambda s: self._n_events(s) < target))
+
+    def end_at(self, n_columns: int) -> None:
+        """End the path of every split where its groups would have more than `n_columns` columns."""
+        short = {s for s in range(len(self.paths)) if self.width(s) < n_columns}
+        while short:
+            most = {s: self._n_events(s) + EVENTS_PER_CHECK for s in short}
+            ended = self._wake(lambda s: s in most and self._n_events(s) < most[s] and self.width(s) <= n_columns)
+            short = {s for s in short.difference(ended) if self.width(s) <= n_columns}
+        for s, path in enumerate(self.paths):
+            path.truncate(max(self.length(s, n_columns), len(self.starts[s])))
+
+    def width(self, split: int) -> int:
+        """The number of columns of the awake groups of a split."""
+        active = self.active(split)
+        return active.widths[-1] - active.n_first
+
+    def length(self, split: int, n_columns: int) -> int:
+        """How many of the first awake groups of a split have at most `n_columns` columns together."""
+        active = self.active(split)
+        return int(np.searchsorted(np.array(active.widths) - active.n_first, n_columns, side="right")) - 1
+
+    def _n_events(self, split: int) -> int:
+        return len(self.paths[split]) - len(self.starts[split])
+
+    def _wake(self, goes_on: Callable[[int], bool]) -> list[int]:
+        """Wake groups in every split while it goes on; return the splits on which nothing was left to explain."""
+        while True:
             ended: list[int] = []
-            while pending := [
-                s for s, path in enumerate(self.paths)
-                if s not in ended and len(path) - len(self.starts[s]) < target
-            ]:  # fmt: skip
+            while pending := [s for s in range(len(self.paths)) if s not in ended and goes_on(s)]:
                 scores = np.stack([self.active(s).score() for s in pending], axis=1)
                 norms = self.table.gradient_norms(scores)
                 for s, of_split in zip(pending, norms, strict=True):
@@ -127,17 +152,8 @@ class Paths:
                     else:
                         self.active(s).refit(group)
             # a far group may be missing at an event, or may be left to explain after the last one
-            missing = not self.table.all_near and (self._check() or self._check_ends(ended))
-            self.ended = bool(ended) and not missing
-            done = self.n_events()
-        if self.ended:
-            self.truncate(self.n_events())
-
-    def truncate(self, n_events: int) -> None:
-        """Go back to `n_events` events in every split."""
-        for path, start in zip(self.paths, self.starts, strict=True):
-            if len(path) - len(start) > n_events:
-                path.truncate(len(start) + n_events)
+            if self.table.all_near or not (self._check() or self._check_ends(ended)):
+                return ended
 
     # ------------------------------------------------------------------ far groups
 

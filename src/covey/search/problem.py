@@ -54,10 +54,18 @@ class Problem:
 
 @dataclass(frozen=True)
 class Split:
-    """The parts of the rows that a model is fitted on, and the parts that it is scored on, if any."""
+    """The parts of the rows that a model is fitted on, and the parts that it is scored on, if any.
+
+    Attributes
+    ----------
+    train, test : tuple of int
+    everything : bool
+        Whether models are fitted on all rows, and may be returned to the user.
+    """
 
     train: tuple[int, ...]
     test: tuple[int, ...] = ()
+    everything: bool = False
 
 
 def in_parts(labels: NDArray[np.intp], parts: Sequence[int]) -> NDArray[np.bool_]:
@@ -88,7 +96,7 @@ class Parts:
     counts : list of float
         The number of rows per part, including the validation part; a row of weight two counts as two rows.
     splits : list of Split
-        The last one has all rows; with a validation set it is the only one.
+        The last one has all rows, unless the rows are dealt again; with a validation set it is the only one.
     validation : Validation or None
         Rows of another design; they form one more part.
     """
@@ -101,7 +109,7 @@ class Parts:
     @classmethod
     def everything(cls, weight: FloatArray, n_rows: float, test: tuple[int, ...] = ()) -> Parts:
         """All rows in one part."""
-        return cls(np.where(np.asarray(weight) > 0, 0, -1), [n_rows], [Split((0,), test)])
+        return cls(np.where(np.asarray(weight) > 0, 0, -1), [n_rows], [Split((0,), test, everything=True)])
 
 
 @dataclass(frozen=True)
@@ -138,6 +146,10 @@ class Posed:
     level: FloatArray
     scale: FloatArray
     settings: Settings
+
+    def dealt(self, parts: Parts) -> Posed:
+        """The same problem with the rows in other parts."""
+        return replace(self, labels=parts.labels, counts=parts.counts, splits=parts.splits)
 
     @property
     def design(self) -> Design:

@@ -117,7 +117,7 @@ class Training:
         self.table, self.number, self.always, self.penalties = table, number, always, penalties
         self.posed: Posed = table.posed
         self.split: Split = self.posed.splits[number]
-        self.final = number == len(self.posed.splits) - 1
+        self.final = self.split.everything
         self.rounds: list[CleanedRound] = []
         self.dense: DenseRidges | None = None
         self.fits: dict[tuple[frozenset[int], float], tuple[list[int], FloatArray, FloatArray]] = {}

@@ -7,15 +7,15 @@ noise is strong, it also tries ridges, on these sets and on all columns.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 import numpy as np
 
-from covey.search.cleaned import Cleaned, clean
+from covey.search.cleaned import Cleaned, Plan, clean, repeat
 from covey.search.dense import DenseRidges, can_be_dense
 from covey.search.judge import ROUNDING, Judge, Scores, Verdict
 from covey.search.paths import Knots, Paths
-from covey.search.problem import Posed, in_parts
+from covey.search.problem import Parts, Posed, in_parts
 from covey.search.recipes import Model, Recipe, Training
 from covey.search.ridges import Penalties
 from covey.search.table import Table
@@ -34,9 +34,11 @@ class Found:
     posed : Posed
     table : Table
     trainings : list of Training
-        One per split; the last one has all rows.
+        One per split of the first deal; the last one has all rows.
     scored : list of Training
-        Those with held-out rows.
+        Those with held-out rows, of all deals.
+    recipes : dict
+        The candidates, in order.
     judge : Judge
     knots : Knots
         The limit path on all rows.
@@ -44,19 +46,25 @@ class Found:
         Ridges on all columns.
     left : float
         The share of the null model's held-out error that the best model on the path leaves.
+    n_deals : int
+        How often the rows have been dealt to folds.
     """
 
     knots: Knots
 
-    def __init__(self, posed: Posed, always: Sequence[int]) -> None:
+    def __init__(self, posed: Posed, always: Sequence[int], further: Sequence[Recipe] = ()) -> None:
         self.posed, self.table = posed, Table(posed)
         self.trainings = trainings_of(self.table, [int(l) for l in always])
         self.scored = [training for training in self.trainings if training.split.test]
-        self.left = 0.0
+        self.left, self.n_deals = 0.0, 1
         self.dense: DenseRidges | None = None
+        self._dense_of_deals: list[DenseRidges] = []
+        self._further = list(further)
+        self.recipes: dict[Recipe, None] = {}
+        self._plans: list[list[Plan]] = []
+        self._kept: list[Cleaned] = []
         self._version = self.table.version
         self.judge = self._new_judge()
-        self._recipes: list[Recipe] = []
 
     @property
     def final(self) -> Training:
@@ -64,19 +72,17 @@ class Found:
         return self.trainings[-1]
 
     def scores(self) -> list[Scores]:
-        """The held-out rows of every scored split."""
-        table = self.table
-        return [
-            Scores(table.response.rows(one.scored), in_parts(table.labels[one.scored], one.split.test))
-            for one in self.scored
-        ]
+        """The held-out rows of every split of the first deal."""
+        return [_scores_of(training) for training in self.scored]
 
     def _new_judge(self) -> Judge:
-        counts = [sum(self.posed.counts[k] for k in one.split.test) for one in self.scored]
-        return Judge(self.scores(), counts, self.posed.settings)
+        parts = {k for one in self.scored for k in one.split.test}
+        return Judge(self.scores(), sum(self.posed.counts[k] for k in parts), self.posed.settings)
 
-    def score_round(self, round_: int) -> None:
-        """Score the candidates of a round; earlier ones again if the rows of the table have changed."""
+    def clean(self, paths: Paths, prefixes: Sequence[int], ridges: Sequence[float]) -> None:
+        """Make and score the candidates of a round; score earlier ones again if the rows of the table have changed."""
+        round_ = len(self._plans)
+        self._plans.append(clean(self.trainings, paths, round_, prefixes, ridges))
         rounds = [round_]
         if self._version != self.table.version:
             self._version, self.judge, rounds = self.table.version, self._new_judge(), list(range(round_ + 1))
@@ -84,19 +90,67 @@ class Found:
             for at, training in enumerate(self.scored):
                 recipes = training.rounds[number].recipes
                 self.judge.add(at, recipes, *Cleaned.scored(recipes, training))
-        self._recipes += self.final.rounds[round_].recipes
+        self.recipes |= dict.fromkeys(self._alike(round_))
 
-    def score(self, recipes: Sequence[Recipe]) -> None:
-        """Score recipes on every split."""
-        for recipe in recipes:
-            for at, training in enumerate(self.scored):
-                self.judge.add(at, [recipe], *type(recipe).scored([recipe], training))
-        self._recipes += recipes
+    def _alike(self, round_: int) -> list[Recipe]:
+        """The recipes of a round whose models on all rows are like those that were scored."""
+        final = self.final.rounds[round_]
+        others = [training.rounds[round_] for training in self.trainings[:-1]] or [final]
+        scored = np.mean([one.widths for one in others], axis=0)
+        alike = np.array(final.widths) <= self.posed.settings.alike * scored
+        return [recipe for recipe, is_alike in zip(final.recipes, alike, strict=True) if is_alike]
 
-    def verdict(self) -> Verdict:
-        """The verdict on the recipes that could also be carried out on all rows."""
-        dense = [] if self.dense is None else self.dense.recipes
-        return self.judge.verdict([*self._recipes, *dense])
+    def keep(self, recipe: Cleaned) -> None:
+        """Remember the recipe from whose groups the next round starts."""
+        self._kept.append(recipe)
+
+    def score_dense(self) -> None:
+        """Score ridges on all columns on every split of the first deal."""
+        self.dense = DenseRidges(self.table, self.trainings)
+        self.dense.search(self.judge)
+        self.recipes |= dict.fromkeys(self.dense.recipes)
+
+    def score_further(self) -> None:
+        """Score the recipes that the user gave on every split of the first deal."""
+        for at, training in enumerate(self.scored):
+            _score(self.judge, at, self._further, training)
+        self.recipes |= dict.fromkeys(self._further)
+
+    def deal_again(self, parts: Parts, wanted: Container[Recipe]) -> None:
+        """Deal the rows to other folds, and make and score those recipes on them in the same way."""
+        table = self.table.dealt(parts)
+        trainings = trainings_of(table, self.final.always)
+        starts = [list(self.final.always) for _ in trainings]
+        for round_, plans in enumerate(self._plans):
+            some = [Plan(plan.n_columns, [r for r in plan.recipes if r in wanted]) for plan in plans]
+            if round_ < len(self._kept):
+                # what the next round starts from
+                kept = self._kept[round_]
+                some = [
+                    Plan(plan.n_columns, list(dict.fromkeys([*plan.recipes, *[kept][: kept.prefix == plan.n_columns]])))
+                    for plan in some
+                ]
+            some = [plan for plan in some if plan.recipes]
+            paths = Paths(table, starts)
+            paths.end_at(max(plan.n_columns for plan in some))
+            repeat(trainings, paths, some)
+            if round_ < len(self._kept):
+                starts = [self._kept[round_].groups(training) for training in trainings]
+        first = len(self.scored)
+        self.judge.extend([_scores_of(training) for training in trainings])
+        dense = [r for r in self.dense.recipes if r in wanted] if self.dense is not None else []
+        if dense:
+            self._dense_of_deals.append(DenseRidges(table, trainings))
+        for at, training in enumerate(trainings):
+            for one in training.rounds:
+                self.judge.add(first + at, one.recipes, *Cleaned.scored(one.recipes, training))
+            _score(self.judge, first + at, [*dense, *(r for r in self._further if r in wanted)], training)
+        self.scored += trainings
+        self.n_deals += 1
+
+    def verdict(self, splits: Sequence[int] | None = None) -> Verdict:
+        """The verdict of some splits, or all, on the candidates."""
+        return self.judge.verdict(self.recipes, splits)
 
     def model(self, recipe: Recipe) -> Model:
         """The model of a recipe on all rows."""
@@ -105,6 +159,17 @@ class Found:
     def groups(self, recipe: Recipe, training: Training) -> list[int]:
         """The groups of a recipe on a split."""
         return recipe.groups(training) if isinstance(recipe, Cleaned) else recipe.fit(training).groups
+
+
+def _scores_of(training: Training) -> Scores:
+    """The held-out rows of a split."""
+    table, rows = training.table, training.scored
+    return Scores(table.response.rows(rows), in_parts(table.labels[rows], training.split.test))
+
+
+def _score(judge: Judge, split: int, recipes: Sequence[Recipe], training: Training) -> None:
+    for recipe in recipes:
+        judge.add(split, [recipe], *type(recipe).scored([recipe], training))
 
 
 def trainings_of(table: Table, always: list[int]) -> list[Training]:
@@ -116,7 +181,7 @@ def trainings_of(table: Table, always: list[int]) -> list[Training]:
 
 def search(posed: Posed, always: Sequence[int] = (), recipes: Sequence[Recipe] = ()) -> Found:
     """Make all candidates and score them, further recipes included."""
-    found, settings = Found(posed, always), posed.settings
+    found, settings = Found(posed, always, recipes), posed.settings
     # without a scale parameter, the remaining deviance says nothing about noise: separated classes leave none
     always_noisy = posed.response.loss.known_dispersion
     starts = [list(found.final.always) for _ in posed.splits]
@@ -124,35 +189,30 @@ def search(posed: Posed, always: Sequence[int] = (), recipes: Sequence[Recipe] =
     for round_ in range(settings.rounds):
         paths = Paths(found.table, starts)
         n_events, start, reached = _run(found, paths)
+        last, begun = paths.active(len(starts) - 1), len(starts[-1])
+        paths.end_at(last.widths[begun + n_events] - last.n_first)
         if round_ == 0:
             # the first path on all rows is shown to the user
             found.knots, null = paths.knots(len(starts) - 1), start
         found.left = reached / (null or 1.0)
-        lengths = _prefixes(found, paths, n_events)
+        prefixes = _prefixes(paths, begun + n_events)
         ridges = settings.ridges if found.left > settings.noisy else ()
-        clean(found.trainings, paths, round_, lengths, settings.low_ridges if always_noisy else ridges)
-        found.score_round(round_)
-        if _is_exhaustive(posed, lengths):
-            break
+        found.clean(paths, prefixes, settings.low_ridges if always_noisy else ridges)
+        if prefixes == [int(np.count_nonzero(posed.ranks))]:
+            break  # elimination began from all groups, and only from them: another round would find the same
         verdict = found.verdict()
         kept = verdict.recipes[verdict.simplest()]
-        if not isinstance(kept, Cleaned) or kept.round != round_:
+        if not isinstance(kept, Cleaned) or kept.round != round_ or round_ + 1 == settings.rounds:
             break
         starts = [kept.groups(training) for training in found.trainings]
         same = all(set(start) == set(paths.groups(s)[: len(start)]) for s, start in enumerate(starts))
         if same and found.left <= settings.dense:
             break  # there is little noise and the path has been there: it would find much the same
+        found.keep(kept)
     if settings.penalties and (always_noisy or found.left > settings.dense) and can_be_dense(found.table):
-        found.dense = DenseRidges(found.table, found.trainings)
-        found.dense.search(found.judge)
-    found.score(recipes)
+        found.score_dense()
+    found.score_further()
     return found
-
-
-def _is_exhaustive(posed: Posed, lengths: Sequence[Sequence[int]]) -> bool:
-    """Whether elimination began from all groups, and only from them: another round would make the same candidates."""
-    n_groups = int(np.count_nonzero(posed.ranks))
-    return all(list(prefixes) == [n_groups] for prefixes in lengths)
 
 
 def _run(found: Found, paths: Paths) -> tuple[int, float, float]:
@@ -177,10 +237,8 @@ def _run(found: Found, paths: Paths) -> tuple[int, float, float]:
             if errors[m] < errors[best] * (1 - settings.improvement):
                 best = m
             elif m - best > settings.patience:
-                paths.truncate(m)
                 return m, errors[0], errors[best]
         if len(errors) - 1 == done:
-            paths.truncate(done)
             return done, errors[0], errors[best]
 
 
@@ -194,23 +252,19 @@ def _errors(found: Found, paths: Paths, scores: Sequence[Scores], first: int, la
 
 
 def most_events(paths: Paths, share: float) -> int:
-    """The number of events, as known so far, before which every split has fewer columns than a share of its rows."""
+    """The number of events, as known so far, after which every split has at most a share of its rows in columns."""
     most, posed = 10**9, paths.posed
     for number, split in enumerate(posed.splits):
         used = np.array(paths.active(number).ends)[len(paths.starts[number]) :]
-        full = np.flatnonzero(used >= share * posed.n_rows(split))
+        full = np.flatnonzero(used > share * posed.n_rows(split))
         if full.size:
-            most = min(most, int(full[0]))
+            most = min(most, max(int(full[0]) - 1, 0))
     return most
 
 
-def _prefixes(found: Found, paths: Paths, n_events: int) -> list[list[int]]:
-    """The lengths of the prefixes to eliminate from, for every split."""
-    settings, lengths = found.posed.settings, []
-    steady = most_events(paths, settings.steady_columns)
-    for start in paths.starts:
-        begun, end = len(start), len(start) + n_events
-        first = min(end, begun + steady)
-        short = {min(end, max(begun, prefix)) for prefix in settings.prefixes if settings.longer * prefix <= first}
-        lengths.append(sorted({*short, first, end}))
-    return lengths
+def _prefixes(paths: Paths, end: int) -> list[int]:
+    """The lengths of the prefixes to eliminate from, on the path of all rows."""
+    settings, begun = paths.posed.settings, len(paths.starts[-1])
+    first = min(end, begun + most_events(paths, settings.steady_columns))
+    short = {min(end, max(begun, prefix)) for prefix in settings.prefixes if settings.longer * prefix <= first}
+    return sorted({*short, first, end})

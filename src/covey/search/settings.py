@@ -71,6 +71,9 @@ class Settings:
     near_mean : float
         Models whose squared distance from the mean is at most this many times the least count as equally good, and the
         simplest of them is chosen.
+    alike : float
+        A recipe whose model on all rows has more than this many times the columns that it has on the training rows of
+        the folds, in the mean, is no candidate: another model would be returned than was scored.
     evidence, strict : float
         The null model is kept unless the best one beats it by this many standard errors: among hundreds of candidates,
         some look a little better by chance. The rule for fewer groups requires `strict` times as many.
@@ -109,6 +112,7 @@ class Settings:
     dense_share: float = 0.25
     least_weight: float = 2e-3
     near_mean: float = 2.0
+    alike: float = 1.25
     evidence: float = 1.0
     strict: float = 1.75
     criterion_columns: float = 0.5

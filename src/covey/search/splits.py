@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from covey.designs import Design, as_design
 from covey.designs.row_keys import canonical_keys
-from covey.designs.rows import MIXED, count_rows, hold_out, split_masks
+from covey.designs.rows import MIXED, count_rows, hold_out, mix, split_masks
 from covey.losses import Loss, Squared
 from covey.losses.offsets import read_offset
 from covey.search.problem import Parts, Split, Validation, in_parts
@@ -36,18 +36,31 @@ class Folds:
         Labels of the rows, for splitters such as GroupKFold.
     random_state : int or None
         Decides which neighbour goes to which fold.
+    deals : int
+        How often the rows are dealt to folds at most. They are dealt again as long as it is open which model is chosen;
+        given folds are used once.
     """
 
     cv: Any = 5
     labels: Any = None
     random_state: Any = None
+    deals: int = 8
 
-    def parts(self, design: Design, y: Any, weight: Any, loss: Loss = SQUARED) -> Parts:
-        """The parts of the rows of a problem."""
+    @property
+    def most_deals(self) -> int:
+        """How often the rows can be dealt to folds; once if the folds are given."""
+        return whole(self.deals, "deals", least=1) if self._counted else 1
+
+    @property
+    def _counted(self) -> bool:
+        return isinstance(self.cv, int | np.integer) and not isinstance(self.cv, bool) and self.labels is None
+
+    def parts(self, design: Design, y: Any, weight: Any, loss: Loss = SQUARED, deal: int = 0) -> Parts:
+        """The parts of the rows of a problem; those of a later deal lack the split with all rows."""
         y, weight = np.asarray(y), np.asarray(weight)
         balance = loss.balance(y, weight)
-        if isinstance(self.cv, int | np.integer) and not isinstance(self.cv, bool) and self.labels is None:
-            folds = self._deal(design, y, balance, weight, loss)
+        if self._counted:
+            folds = self._deal(design, y, balance, weight, loss, deal)
             n_folds = int(folds.max()) + 1
             if n_folds < 2:
                 raise ValueError("Folds need at least 2 rows of positive weight; choose selection='ebic' instead.")
@@ -63,18 +76,24 @@ class Folds:
                 if not in_parts(labels, parts_of).any():
                     raise ValueError(f"Fold {number} has no {name} rows of positive weight; use fewer folds.")
         check_training(loss, y, weight, labels, splits)
-        every = Split(tuple(range(int(labels.max()) + 1)))
-        return Parts(labels, counts(weight, labels, loss, y), [*splits, every])
+        if not deal:
+            splits.append(Split(tuple(range(int(labels.max()) + 1)), everything=True))
+        return Parts(labels, counts(weight, labels, loss, y), splits)
 
     def _deal(
-        self, design: Design, y: FloatArray, balance: FloatArray, weight: FloatArray, loss: Loss
+        self, design: Design, y: FloatArray, balance: FloatArray, weight: FloatArray, loss: Loss, deal: int
     ) -> NDArray[np.intp]:
         """The fold of every row."""
         k = _most_folds(loss, y, weight, whole(int(self.cv), "the number of folds", least=2))
         classes, keys = loss.classes(y) is not None, tuple[NDArray[np.uint64], ...]()
         if classes or loss.coupled or _is_tied(balance, weight, k):
             keys = canonical_keys(design, _used_ranks(balance, weight), weight)
-        return balanced_folds(balance, weight, *keys, k=k, seed=self.random_state, classes=classes, apart=loss.coupled)
+        seed = self.random_state
+        if deal:
+            # keys decide the order of equal responses, seeds which neighbour goes to which fold
+            keys = tuple(mix(one + np.uint64(deal)) for one in keys)
+            seed = [int(np.random.default_rng(0 if seed is None else seed).integers(2**31)), deal]
+        return balanced_folds(balance, weight, *keys, k=k, seed=seed, classes=classes, apart=loss.coupled)
 
 
 @dataclass(frozen=True)
@@ -105,12 +124,12 @@ class HoldOut:
             other = read_validation(self.validation, design.shape[1], loss)
             labels = np.where(weight > 0, 0, -1)
             n = counts(other.weight, np.zeros(len(other.weight), dtype=np.intp), loss, other.y)
-            return Parts(labels, [*counts(weight, labels, loss, y), *n], [Split((0,), (1,))], other)
+            return Parts(labels, [*counts(weight, labels, loss, y), *n], [Split((0,), (1,), everything=True)], other)
         classes, informative = loss.classes(y), loss.informative(y)
         if classes is None and informative is not None:
             classes = informative.astype(np.intp)
         labels = np.where(weight > 0, self.mask(design, y, weight, classes).astype(np.intp), -1)
-        splits = [Split((0,), (1,)), Split((0, 1))]
+        splits = [Split((0,), (1,)), Split((0, 1), everything=True)]
         check_training(loss, y, weight, labels, splits)
         return Parts(labels, counts(weight, labels, loss, y), splits)
 

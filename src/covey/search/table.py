@@ -7,6 +7,7 @@ part, to a root of their Gram matrix: rows with the same second moments, which e
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import replace
 from typing import Any
 
@@ -19,7 +20,7 @@ from covey.layout import offsets, spans
 from covey.preprocess.factoring import times_factors
 from covey.search.arrays import below, beside, host, like
 from covey.search.observations import Observations
-from covey.search.problem import Posed, Split, in_parts
+from covey.search.problem import Parts, Posed, Split, in_parts
 from covey.validation import FloatArray
 
 __all__ = ["MOST_ROWS", "Table", "near_limits", "working_columns"]
@@ -72,6 +73,16 @@ class Table:
         self.Z: Any = None
         self.groups = _nearest(posed)
         self._read()
+
+    def dealt(self, parts: Parts) -> Table:
+        """The same groups with the rows in other parts; rows of X are shared, not read again."""
+        other = copy(self)
+        other.posed, other.version = self.posed.dealt(parts), 0
+        if self.compressed:
+            other._read()
+        else:
+            other.labels = other.posed.labels
+        return other
 
     @property
     def all_near(self) -> bool:
