@@ -27,12 +27,17 @@ from covey.progress import showing
 from covey.search.agreement import fold_counts, split_warning
 from covey.search.problem import Problem
 from covey.search.recipes import read_recipes
+from covey.search.rules import RULES
 from covey.search.select import Selected, Selection, read_selection, select
 from covey.selection import HoldOut
 from covey.summary import Summary
-from covey.validation import FloatArray, boolean, on_host
+from covey.validation import FloatArray, on_host
 
 __all__ = ["GroupSparseEstimator"]
+
+
+# What replaces the rules of version 0.2.
+REPLACED = {"min": " Use 'predict' where you had 'min'.", "1se": " Use 'select' where you had '1se'."}
 
 
 class GroupSparseEstimator(BaseEstimator):
@@ -97,7 +102,7 @@ class GroupSparseEstimator(BaseEstimator):
         >>> rng = np.random.default_rng(0)
         >>> data = pd.DataFrame({"age": rng.uniform(20, 60, 200), "site": rng.choice(list("abc"), 200)})
         >>> data["x"], data["y"] = rng.standard_normal(200), np.sin(data["age"] / 6) + 0.1 * rng.standard_normal(200)
-        >>> model = GroupSparseRegressor.from_formula("y ~ bs(age, df=8) + C(site) + x", data, rule="1se")
+        >>> model = GroupSparseRegressor.from_formula("y ~ bs(age, df=8) + C(site) + x", data)
         >>> model.selected_groups_
         ['bs(age, df=8)']
         >>> model.predict(data.head(3)).shape
@@ -117,18 +122,15 @@ class GroupSparseEstimator(BaseEstimator):
 
     def _fit(self, design: Design, response: Response, weight: FloatArray, offset: Any, split_groups: Any) -> None:
         """Select a model of the data that `read_problem` returned, and set the fitted attributes."""
-        if self.rule not in ("min", "1se"):
-            raise ValueError(f"rule must be 'min' or '1se', not {self.rule!r}.")
+        if self.rule not in RULES:
+            raise ValueError(f"rule must be 'select' or 'predict', not {self.rule!r}.{REPLACED.get(self.rule, '')}")
         loss, shift = response.loss, response.read_offset(offset)
         loss.check_estimable(response, weight, shift)
         names = getattr(self, "feature_names_in_", None)
         groups = Groups.coerce(self.groups, design.shape[1], names)
         always = _read_always(groups, self.always, names)
         options = {name: getattr(self, name) for name in ("group_weights", "standardize", "fit_intercept", "factors")}
-        search = partial(
-            select, selection=self._read_selection(split_groups), rule=self.rule,
-            average=boolean(self.average, "average"),
-        )  # fmt: skip
+        search = partial(select, selection=self._read_selection(split_groups), rule=self.rule)
         problem = Problem(design, response.y, weight, groups, always, options, loss, shift, read_recipes(self.recipes))
         with showing(type(self).__name__, self.verbose):
             problem = with_scale(problem, search)

@@ -47,13 +47,11 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
         How the model is chosen: by a number of folds or anything that scikit-learn accepts as ``cv``; on rows held out
         once (`covey.selection.HoldOut`, also with your own validation set); by an information criterion; by the
         discrepancy principle; or by the number of groups (``covey.selection.Size(k)``).
-    rule : {"min", "1se"}
-        Which of the models compared on held-out rows is chosen. ``"min"``, for prediction: the simplest of the models
-        closest to the mean of all, where models are weighted by the likelihood of the held-out rows (if one model is
-        clearly best, that one). ``"1se"``, for fewer groups: the simplest model within one standard error of the best.
-    average : bool
-        Return the mean of all candidates, weighted by the likelihood of the held-out rows, instead of one of them. It
-        predicts a little better under strong noise, but is dense; all attributes then describe the mean.
+    rule : {"select", "predict"}
+        What the held-out rows decide. ``"select"``: the few groups that matter, fitted as the simplest sparse model that
+        the held-out rows cannot tell from the best one (one standard error). ``"predict"``: the best prediction, the
+        mean of all candidates weighted by the likelihood of the held-out rows; it usually has all groups. The rows are
+        dealt to folds again while it is open which model is chosen (`covey.selection.Folds` sets how often at most).
     recipes : iterable of Recipe
         Further candidates, for instance of your own: see "How to add a recipe" in the documentation.
     factors : "auto" or int
@@ -128,8 +126,7 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
         loss: Any = "squared",
         always: Iterable[Any] = (),
         selection: Any = 5,
-        rule: str = "min",
-        average: bool = False,
+        rule: str = "select",
         recipes: Iterable[Any] = (),
         factors: int | str = "auto",
         group_weights: Any = "noise",
@@ -143,7 +140,6 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
         self.always = always
         self.selection = selection
         self.rule = rule
-        self.average = average
         self.recipes = recipes
         self.factors = factors
         self.group_weights = group_weights

@@ -116,7 +116,7 @@ def refit_by_score(study: Study, train: Rows, test: Rows) -> FoldResult:
     if not isinstance(fitted, GroupSparseCox):
         return fold.result(scores, what=what)
     if fitted.always_groups_:
-        alone = fold.fit_model(clone(fitted).set_params(selection=Size(0), rule="min", average=False))
+        alone = fold.fit_model(clone(fitted).set_params(selection=Size(0), rule="select"))
         scores[ALONE] = float(alone.score(X_test, y, **known))
         what[ALONE] = "only the groups that are always in"
     return fold.result(scores, what=what, predictions=fitted.predict(X_test, **fold.given(test, "offset")))

@@ -123,8 +123,7 @@ MODEL: dict[str, Check] = {
     "n_features_in_": lambda value, lengths: _array("", integer=True)(value, lengths) and value == lengths["columns"],
     "feature_names_in_": _each(_is(str), "columns"),
     # parameters used to describe the fitted model; `fit` reads and checks the others
-    "rule": lambda value, lengths: isinstance(value, str) and value in ("min", "1se"),
-    "average": _is(bool | np.bool_),
+    "rule": lambda value, lengths: isinstance(value, str) and value in ("select", "predict"),
 }
 
 # Attributes that a fitted model may lack.

@@ -367,13 +367,16 @@ def clean(
     active = paths.active(len(trainings) - 1)
     limits = [active.widths[length] - active.n_first for length in prefixes]
     rounds, quadratics, eliminated = _eliminated(trainings, paths, limits, bool(ridges))
+    # under a quadratic loss, one factorisation serves all sets
+    settings, quadratic = paths.posed.settings, paths.posed.response.loss.quadratic
+    sizes_grow_by = 1.0 if quadratic else settings.ridge_sizes
     plans = []
     for limit, quadratic, (dropped, _) in zip(limits, quadratics[-1], eliminated[-1], strict=True):
         widths = np.diff(quadratic.starts)
         sizes = (int(widths.sum()) - np.cumsum([0, *widths[dropped]])).tolist()
         counts = range(len(dropped), -1, -1)
         plain = [Cleaned(round_, limit, c, 0.0, widths.size, n) for c, n in zip(sizes, counts, strict=True)]
-        some = [one for one in plain[:-1] if is_tried(one.n_groups, one is plain[0], paths.posed.settings.ridge_sizes)]
+        some = [one for one in plain[:-1] if one is plain[0] or is_tried(one.n_groups, sizes_grow_by)]
         plans.append(Plan(limit, plain + [replace(one, ridge=ridge) for one in some for ridge in ridges]))
     _add(trainings, rounds, plans, quadratics, eliminated)
     return plans
@@ -418,7 +421,9 @@ def _add(
 
 
 @cache
-def is_tried(size: int, complete: bool, ratio: float) -> bool:
-    """Whether ridges are tried on a set: on a complete prefix, and on sizes along a geometric series."""
+def is_tried(size: int, ratio: float) -> bool:
+    """Whether a size is among those that grow by a ratio."""
+    if ratio == 1.0:
+        return True
     step = round(math.log(size) / math.log(ratio))
-    return complete or any(round(ratio**i) == size for i in (step - 1, step, step + 1))
+    return any(round(ratio**i) == size for i in (step - 1, step, step + 1))

@@ -14,7 +14,7 @@ from covey.search.recipes import Recipe
 from covey.search.settings import Settings
 from covey.validation import FloatArray
 
-__all__ = ["ROUNDING", "TIE", "Judge", "Scores", "Verdict", "mean_weights", "prior_weights"]
+__all__ = ["ROUNDING", "TIE", "Board", "Judge", "Scores", "Verdict", "mean_weights", "prior_weights"]
 
 # Errors this close, as a share of the null model's error, are equal: a perfect fit leaves round-off error of this size.
 ROUNDING = 1e-12
@@ -87,7 +87,7 @@ class Scores:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The held-out scores of all recipes.
+    """The held-out scores of some recipes.
 
     Attributes
     ----------
@@ -102,8 +102,10 @@ class Verdict:
         The standard error of the difference from the least error.
     weights : ndarray, shape (n_recipes,)
         Weights of the recipes in the mean of all; they add up to one.
-    best, central, null : int
-        The recipe with the least error, the simplest one near the mean, and the one without groups.
+    noise : float
+        The dispersion at the least error.
+    best, null : int
+        The recipe with the least error, and the one without groups.
     evidence : float
         By how many standard errors the best recipe beats the null model.
     """
@@ -114,22 +116,24 @@ class Verdict:
     sizes: FloatArray
     standard_errors: FloatArray
     weights: FloatArray
+    noise: float
     best: int
-    central: int
     null: int
     evidence: float
 
-    def simplest(self) -> int:
-        """The simplest recipe within one standard error of the best one; among equally simple ones, the best."""
+    def near(self, strictness: float) -> NDArray[np.bool_]:
+        """The recipes that the rows cannot tell from the best one: closer than so many standard errors."""
         rounding = ROUNDING * float(self.errors[self.null])
-        close = self.errors - self.errors[self.best] <= self.standard_errors * (1 + TIE) + rounding
-        return _simplest(close, self.sizes, self.errors, rounding)
+        apart = self.errors - self.errors[self.best]
+        return np.asarray(apart <= strictness * self.standard_errors * (1 + TIE) + rounding)
 
-    def choose(self, rule: str, settings: Settings) -> int:
-        """The recipe that a rule chooses: "min" or "1se"."""
-        if self.evidence <= settings.evidence * (settings.strict if rule == "1se" else 1.0):
-            return self.null
-        return self.simplest() if rule == "1se" else self.central
+    def simplest(self, strictness: float) -> int:
+        """The simplest of these recipes; among equally simple ones, the best."""
+        return _simplest(self.near(strictness), self.sizes, self.errors, ROUNDING * float(self.errors[self.null]))
+
+    def choose(self, settings: Settings) -> int:
+        """The simplest recipe near the best one, or the null model if the best one hardly beats it."""
+        return self.null if self.evidence <= settings.evidence else self.simplest(settings.strictness)
 
 
 class Judge:
@@ -170,7 +174,7 @@ class Judge:
 
     def errors(self) -> dict[Recipe, float]:
         """The mean held-out deviance of every recipe that all splits have, at least the round-off error."""
-        common, weight = self._common(range(len(self.scores))), sum(scores.weight for scores in self.scores)
+        common, weight = self._common(), sum(scores.weight for scores in self.scores)
         losses = [errors[self._at(split, common)] for split, errors in enumerate(self._losses)]
         errors = np.sum(losses, axis=0) / weight
         errors = np.maximum(errors, ROUNDING * errors[_null(common)])
@@ -180,9 +184,9 @@ class Judge:
         """The least summed deviance of all candidates on the held-out rows of a split."""
         return float(self._losses[split].min())
 
-    def _common(self, splits: Sequence[int]) -> list[Recipe]:
-        """The recipes that all of some splits have, in the order of the first."""
-        first, *others = (self._places[split] for split in splits)
+    def _common(self) -> list[Recipe]:
+        """The recipes that all splits have, in the order of the first."""
+        first, *others = self._places
         if all(places.keys() == first.keys() for places in others):
             return list(first)
         return [r for r in first if all(r in places for places in others)]
@@ -198,55 +202,89 @@ class Judge:
             self._tables[split] = [np.concatenate(self._tables[split], axis=-1)]
         return self._tables[split][0]
 
-    def verdict(self, allowed: Container[Recipe], splits: Sequence[int] | None = None) -> Verdict:
-        """The verdict of some splits, or all, on the allowed recipes that each of them has."""
+    def board(self, allowed: Container[Recipe]) -> Board:
+        """The scores of the allowed recipes that all splits have."""
+        return Board(self, [r for r in self._common() if r in allowed])
+
+    def verdict(self, allowed: Container[Recipe]) -> Verdict:
+        """The verdict of all splits on the allowed recipes that each of them has."""
+        return self.board(allowed).verdict()
+
+
+class Board:
+    """The scores of the same recipes on all splits.
+
+    Attributes
+    ----------
+    recipes : list of Recipe
+    losses, sizes : ndarray, shape (n_recipes, n_splits)
+        Summed deviances of the held-out rows, and numbers of columns.
+    """
+
+    def __init__(self, judge: Judge, recipes: list[Recipe]) -> None:
+        self.scores, self.settings, self.n_rows = list(judge.scores), judge.settings, judge.n_rows
+        self.recipes, self.null = recipes, _null(recipes)
+        self._tables, self._at = [], []
+        losses, sizes = [], []
+        for split, places in enumerate(judge._places):
+            found = [places[r] for r in recipes]
+            at = np.array([place for place, _ in found], dtype=np.intp)
+            self._tables.append(judge._table(split))
+            self._at.append(at)
+            losses.append(judge._losses[split][at])
+            sizes.append([size for _, size in found])
+        self.losses, self.sizes = np.stack(losses, axis=1), np.array(sizes).T
+        self._prior = prior_weights(recipes, self.settings.dense_share)
+        self._apart: dict[tuple[int, int], FloatArray] = {}
+
+    def verdict(self, splits: Sequence[int] | None = None) -> Verdict:
+        """The verdict of some splits, or all."""
         splits = range(len(self.scores)) if splits is None else splits
-        common = [r for r in self._common(splits) if r in allowed]
-        losses = np.empty((len(common), len(splits)))
-        tables, sizes = [], np.zeros(len(common))
-        for i, split in enumerate(splits):
-            at = self._at(split, common)
-            tables.append(self._table(split).take(at, axis=-1))
-            losses[:, i] = self._losses[split][at]
-            sizes += [self._places[split][r][1] for r in common]
-        scores = [self.scores[split] for split in splits]
-        totals, n = np.array([one.weight for one in scores]), self.n_rows
+        losses, sizes = self.losses[:, splits], self.sizes[:, splits].mean(axis=1)
+        totals, n = np.array([self.scores[split].weight for split in splits]), self.n_rows
         errors = losses.sum(axis=1) / totals.sum()
-        null = _null(common)
-        rounding = ROUNDING * float(errors[null])
+        rounding = ROUNDING * float(errors[self.null])
         # all models that fit perfectly get the same error
         errors = np.maximum(errors, rounding)
         best = _first_least(errors, rounding)
-        noise = scores[0].loss.dispersion(float(errors[best]))
+        noise = self.scores[0].loss.dispersion(float(errors[best]))
         # root by root: the product of two squares of a response of 1e100 is not a number
-        apart = _distances(scores, tables, [table[..., best] for table in tables])
-        standard_errors = 2 * np.sqrt(noise) * np.sqrt(apart / n)
-        prior = prior_weights(common, self.settings.dense_share)
-        weights = mean_weights(errors, n, noise, rounding, prior, self.settings)
+        standard_errors = 2 * np.sqrt(noise) * np.sqrt(self.apart(best, splits) / n)
+        weights = mean_weights(errors, n, noise, rounding, self._prior, self.settings)
         perfect = errors <= rounding * (1 + TIE)
-        if errors[null] > 0 and perfect.any():
+        if errors[self.null] > 0 and perfect.any():
             # among perfect fits, larger models differ from the smallest only by round-off error
             weights = np.eye(errors.size)[_simplest(perfect, sizes, errors, rounding)]
-        to_mean = _distances(scores, tables, [table @ weights for table in tables])
-        near = to_mean <= self.settings.near_mean * to_mean.min() * (1 + TIE) + rounding
         return Verdict(
-            recipes=common,
+            recipes=self.recipes,
             errors=errors,
             by_split=losses / totals,
-            sizes=sizes / len(splits),
+            sizes=sizes,
             standard_errors=standard_errors,
             weights=weights,
+            noise=noise,
             best=best,
-            central=_simplest(near, sizes, to_mean, rounding),
-            null=null,
-            evidence=float((errors[null] - errors[best]) / (standard_errors[null] or np.inf)),
+            null=self.null,
+            evidence=float((errors[self.null] - errors[best]) / (standard_errors[self.null] or np.inf)),
         )
 
+    def apart(self, recipe: int, splits: Sequence[int] | None = None) -> FloatArray:
+        """The mean distance of all recipes' predictions from those of one of them."""
+        splits = range(len(self.scores)) if splits is None else splits
+        for split in splits:
+            if (split, recipe) not in self._apart:  # the same splits are looked at again with one of them left out
+                table, at = self._tables[split], self._at[split]
+                self._apart[split, recipe] = self.scores[split].distances(table, table[..., at[recipe]])[at]
+        total = np.sum([self._apart[split, recipe] for split in splits], axis=0)
+        return np.asarray(total / sum(self.scores[split].weight for split in splits))
 
-def _distances(scores: Sequence[Scores], tables: list[FloatArray], points: list[FloatArray]) -> FloatArray:
-    """The mean squared distance of every model's predictions from one model's."""
-    apart = [one.distances(table, point) for one, table, point in zip(scores, tables, points, strict=True)]
-    return np.asarray(sum(apart)) / sum(one.weight for one in scores)
+    def moved(self, weights: FloatArray, others: Sequence[FloatArray]) -> float:
+        """The largest mean distance between the mean of all recipes by some weights and by others."""
+        total = np.zeros(len(others))
+        for scores, table, at in zip(self.scores, self._tables, self._at, strict=True):
+            some = table.take(at, axis=-1)
+            total += scores.distances(some @ np.stack(others, axis=-1), some @ weights)
+        return float(total.max() / sum(scores.weight for scores in self.scores))
 
 
 def _simplest(allowed: NDArray[np.bool_], sizes: FloatArray, values: FloatArray, rounding: float) -> int:

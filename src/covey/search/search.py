@@ -122,20 +122,17 @@ class Found:
         trainings = trainings_of(table, self.final.always)
         starts = [list(self.final.always) for _ in trainings]
         for round_, plans in enumerate(self._plans):
-            some = [Plan(plan.n_columns, [r for r in plan.recipes if r in wanted]) for plan in plans]
-            if round_ < len(self._kept):
-                # what the next round starts from
-                kept = self._kept[round_]
-                some = [
-                    Plan(plan.n_columns, list(dict.fromkeys([*plan.recipes, *[kept][: kept.prefix == plan.n_columns]])))
-                    for plan in some
-                ]
+            # the next round starts from the groups of this recipe
+            kept = self._kept[round_] if round_ < len(self._kept) else None
+            some = [Plan(plan.n_columns, [r for r in plan.recipes if r in wanted or r == kept]) for plan in plans]
             some = [plan for plan in some if plan.recipes]
+            if not some:
+                break
             paths = Paths(table, starts)
             paths.end_at(max(plan.n_columns for plan in some))
             repeat(trainings, paths, some)
-            if round_ < len(self._kept):
-                starts = [self._kept[round_].groups(training) for training in trainings]
+            if kept is not None:
+                starts = [kept.groups(training) for training in trainings]
         first = len(self.scored)
         self.judge.extend([_scores_of(training) for training in trainings])
         dense = [r for r in self.dense.recipes if r in wanted] if self.dense is not None else []
@@ -148,9 +145,9 @@ class Found:
         self.scored += trainings
         self.n_deals += 1
 
-    def verdict(self, splits: Sequence[int] | None = None) -> Verdict:
-        """The verdict of some splits, or all, on the candidates."""
-        return self.judge.verdict(self.recipes, splits)
+    def verdict(self) -> Verdict:
+        """The verdict of all splits on all candidates."""
+        return self.judge.verdict(self.recipes)
 
     def model(self, recipe: Recipe) -> Model:
         """The model of a recipe on all rows."""
@@ -201,7 +198,7 @@ def search(posed: Posed, always: Sequence[int] = (), recipes: Sequence[Recipe] =
         if prefixes == [int(np.count_nonzero(posed.ranks))]:
             break  # elimination began from all groups, and only from them: another round would find the same
         verdict = found.verdict()
-        kept = verdict.recipes[verdict.simplest()]
+        kept = verdict.recipes[verdict.simplest(settings.strictness)]
         if not isinstance(kept, Cleaned) or kept.round != round_ or round_ + 1 == settings.rounds:
             break
         starts = [kept.groups(training) for training in found.trainings]

@@ -14,10 +14,12 @@ from covey.designs import Design
 from covey.groups import Groups
 from covey.losses import Loss
 from covey.path import Path
+from covey.progress import tell
 from covey.search.criteria import Criterion, Discrepancy, InformationCriterion, training_table
 from covey.search.limit_path import path_of
 from covey.search.problem import Parts, Posed, Problem, pose
 from covey.search.recipes import Model, Recipe
+from covey.search.rules import RULES, Rule
 from covey.search.search import search
 from covey.search.settings import SETTINGS, Settings
 from covey.search.splits import Folds, HoldOut, counts
@@ -106,13 +108,7 @@ class Selected:
     shrunk: bool
 
 
-def select(
-    problem: Problem,
-    selection: Selection,
-    rule: str = "min",
-    average: bool = False,
-    settings: Settings = SETTINGS,
-) -> Selected:
+def select(problem: Problem, selection: Selection, rule: str = "select", settings: Settings = SETTINGS) -> Selected:
     """Select a model by held-out rows or by a criterion."""
     with fitting_threads(problem.design.shape, problem.design.on_device):
         if isinstance(selection, Criterion):
@@ -120,39 +116,59 @@ def select(
         _say_what_is_left_out(problem.design)
         posed = pose(problem, selection.parts(problem.design, problem.y, problem.weight, problem.loss), settings)
         found = search(posed, problem.always, problem.recipes)
-        verdict = found.verdict()
-        chosen = verdict.choose(rule, settings)
-        weights = verdict.weights if average else np.eye(len(verdict.recipes))[chosen]
-        loss, n_groups = problem.loss, problem.groups.n_groups
-        one_squared = loss.quadratic and not loss.vector
-        unit = float(posed.scale[0] ** 2) if one_squared else 1.0
-        candidates = pd.DataFrame(
-            {
-                "recipe": [recipe.text(loss.unpenalised) for recipe in verdict.recipes],
-                "groups": [
-                    n_groups if recipe.n_groups is None else recipe.n_groups + len(problem.always)
-                    for recipe in verdict.recipes
-                ],
-                "mse" if one_squared else "deviance": verdict.errors * unit,
-                "standard_error": verdict.standard_errors * unit,
-                **{f"fold_{s}": errors for s, errors in enumerate(verdict.by_split.T * unit)},
-                "weight": weights,
-                "chosen": weights > 0 if average else np.arange(len(verdict.recipes)) == chosen,
-            },
-            copy=False,
-        )
-        used = np.flatnonzero(weights)
-        models = [found.model(verdict.recipes[i]) for i in used]
-        frequencies = np.zeros(n_groups, dtype=int)
-        for training in found.scored:
-            frequencies[list({l for i in used for l in found.groups(verdict.recipes[i], training)})] += 1
-        path = path_of(posed, found.knots, problem.groups)
-        if used.size > 1:
-            text, shrunk = f"a mean of {used.size} models", True
-        else:
-            text, shrunk = _in_words(verdict.recipes[used[0]], models[0], loss), models[0].shrunk
-        mean = _mean(posed, models, weights[used], path)
-        return _published(problem.groups, posed, mean, path, candidates, frequencies, len(found.scored), text, shrunk)
+        choice = RULES[rule](found)
+        first = choice
+        while found.n_deals < selection.most_deals and not choice.is_settled:
+            tell("the verdict is open: folds dealt again", "deal", found.n_deals + 1, selection.most_deals)
+            parts = selection.parts(problem.design, problem.y, problem.weight, problem.loss, deal=found.n_deals)
+            found.deal_again(parts, choice.in_contention)
+            choice = RULES[rule](found)
+        return _selected(problem, choice, first)
+
+
+def _selected(problem: Problem, choice: Rule, first: Rule) -> Selected:
+    """The chosen model, and how it was chosen.
+
+    Parameters
+    ----------
+    choice, first : Rule
+        After the last deal, and after the first one, which has more candidates.
+    """
+    found, verdict, weights, loss = choice.found, choice.verdict, choice.weights, problem.loss
+    used = np.flatnonzero(weights)
+    models = [found.model(verdict.recipes[i]) for i in used]
+    path = path_of(found.posed, found.knots, problem.groups)
+    if used.size > 1:
+        text, shrunk = f"a mean of {used.size} models", True
+    else:
+        text, shrunk = _in_words(verdict.recipes[used[0]], models[0], loss), models[0].shrunk
+    mean = _mean(found.posed, models, weights[used], path)
+    return _published(
+        problem.groups, found.posed, mean, path, _candidates(problem, choice), choice.frequencies(), len(found.scored),
+        text, shrunk,
+    )  # fmt: skip
+
+
+def _candidates(problem: Problem, choice: Rule) -> pd.DataFrame:
+    """All candidates with their scores, the chosen one marked."""
+    verdict, weights, loss, n_groups = choice.verdict, choice.weights, problem.loss, problem.groups.n_groups
+    one_squared = loss.quadratic and not loss.vector
+    unit = float(choice.found.posed.scale[0] ** 2) if one_squared else 1.0
+    return pd.DataFrame(
+        {
+            "recipe": [recipe.text(loss.unpenalised) for recipe in verdict.recipes],
+            "groups": [
+                n_groups if recipe.n_groups is None else recipe.n_groups + len(problem.always)
+                for recipe in verdict.recipes
+            ],
+            "mse" if one_squared else "deviance": verdict.errors * unit,
+            "standard_error": verdict.standard_errors * unit,
+            **{f"fold_{s}": errors for s, errors in enumerate(verdict.by_split.T * unit)},
+            "weight": weights,
+            "chosen": weights > 0,
+        },
+        copy=False,
+    )
 
 
 def _say_what_is_left_out(design: Design) -> None:

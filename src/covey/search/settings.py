@@ -40,7 +40,8 @@ class Settings:
         Penalties on sets of groups, for columns of unit variance and in units of the null model's curvature. The lower
         ones are for losses whose curvature falls as the fit improves (classes, counts).
     ridge_sizes : float
-        The sizes of sets on which ridges are tried grow by this factor: sets in between differ less than ridges do.
+        If ridges have to be fitted one by one, the sizes of the sets on which they are tried grow by this factor: sets
+        in between differ less than ridges do.
     separated_ridge, elimination_ridge : float
         If the minimum lies at infinity (perfectly separated classes), models have the first of these penalties, which
         is far below any ridge that is tried, and groups are eliminated in the quadratic model of a fit with the second.
@@ -68,15 +69,17 @@ class Settings:
         Before any row is held out, models on all groups have this share of the weight.
     least_weight : float
         Models whose weight is below this share of the largest are left out of the mean.
-    near_mean : float
-        Models whose squared distance from the mean is at most this many times the least count as equally good, and the
-        simplest of them is chosen.
     alike : float
         A recipe whose model on all rows has more than this many times the columns that it has on the training rows of
         the folds, in the mean, is no candidate: another model would be returned than was scored.
-    evidence, strict : float
-        The null model is kept unless the best one beats it by this many standard errors: among hundreds of candidates,
-        some look a little better by chance. The rule for fewer groups requires `strict` times as many.
+    evidence, strictness : float
+        The null model is kept unless the best one beats it by `evidence` standard errors: among hundreds of candidates,
+        some look a little better by chance. Models within `strictness` standard errors of the best count as equally
+        good, and the simplest of them is chosen.
+    contention : float
+        If the rows are dealt to folds again, recipes are scored that are within this many standard errors of the best.
+    settled : float
+        A mean of models has settled if leaving out a deal moves it by at most this many times the noise per row.
     criterion_columns, criterion_patience : float, int
         With an information criterion, a path ends when its columns reach this share of the rows, beyond which criteria
         extrapolate, or when the criterion has not fallen for this many events.
@@ -95,7 +98,7 @@ class Settings:
     rounds: int = 2
     noisy: float = 0.01
     dense: float = 0.1
-    ridges: tuple[float, ...] = (0.03, 0.1, 0.3, 1.0)
+    ridges: tuple[float, ...] = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
     low_ridges: tuple[float, ...] = (0.003, 0.01, 0.03, 0.1, 0.3)
     ridge_sizes: float = 1.2
     separated_ridge: float = 1e-3
@@ -111,10 +114,11 @@ class Settings:
     temperature: float = 2.0
     dense_share: float = 0.25
     least_weight: float = 2e-3
-    near_mean: float = 2.0
     alike: float = 1.25
-    evidence: float = 1.0
-    strict: float = 1.75
+    evidence: float = 1.5
+    strictness: float = 1.0
+    contention: float = 3.0
+    settled: float = 0.1
     criterion_columns: float = 0.5
     criterion_patience: int = 10
     spare_groups: int = 8

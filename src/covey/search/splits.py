@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -116,8 +116,9 @@ class HoldOut:
     fraction: float = 0.2
     validation: Any = None
     random_state: Any = None
+    most_deals: ClassVar[int] = 1
 
-    def parts(self, design: Design, y: Any, weight: Any, loss: Loss = SQUARED) -> Parts:
+    def parts(self, design: Design, y: Any, weight: Any, loss: Loss = SQUARED, deal: int = 0) -> Parts:
         """The parts of the rows of a problem."""
         y, weight = np.asarray(y), np.asarray(weight)
         if self.validation is not None:

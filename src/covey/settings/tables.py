@@ -130,18 +130,12 @@ class FitSettings(TableSettings):
         "or size:K for K groups.",
         parameter="selection",
     )
-    rule: Literal["min", "1se"] | None = in_model(
+    rule: Literal["select", "predict"] | None = in_model(
         None,
-        "min, for prediction: the simplest model near the mean of the best. 1se, for fewer groups: the simplest "
-        "model within one standard error of the best.",
+        "select: the few groups that matter, the simplest model that the held-out rows cannot tell from the best. "
+        "predict: the best prediction, a weighted mean of all candidates, usually with all groups.",
         parameter="rule",
-        shown="min",
-    )
-    average: bool | None = in_model(
-        None,
-        "Use the weighted mean of all candidates: slightly more accurate under strong noise, but dense.",
-        parameter="average",
-        shown="no-average",
+        shown="select",
     )
     always: tuple[str, ...] = in_model((), ALWAYS, "NAME", parameter="always")
     factors: str | None = in_model(

@@ -136,9 +136,7 @@ def check_settings(settings: FitSettings) -> None:
         raise TableError(f"--family must be one of {', '.join(families)}, not {settings.family}.")
     selection = _selection(settings.selection)
     if not isinstance(selection, int) and selection != "holdout":
-        _refuse_idle(settings, f"--selection {settings.selection}", "average", "rule")
-    if settings.average:
-        _refuse_idle(settings, "--average", "rule")
+        _refuse_idle(settings, f"--selection {settings.selection}", "rule")
 
 
 def _refuse_idle(settings: FitSettings, beside: str, *names: str) -> None:

@@ -1,0 +1,147 @@
+"""The two rules by which a model is chosen: the few groups that matter, or the best prediction.
+
+Both look at the scores again with a part of the splits left out. If that changes what they choose, the verdict is open,
+and the rows are dealt to other folds.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covey.search.judge import Board, Verdict
+from covey.search.recipes import Recipe
+from covey.search.search import Found
+from covey.validation import FloatArray
+
+__all__ = ["RULES", "Predict", "Rule", "Select"]
+
+
+class Rule(ABC):
+    """A choice among the candidates of a search, as far as it has got.
+
+    Parameters
+    ----------
+    found : Found
+
+    Attributes
+    ----------
+    board : Board
+        The scores of the recipes that the rule chooses from, on all splits so far.
+    verdict : Verdict
+        Of all splits.
+    weights : ndarray, shape (n_recipes,)
+        The weights of the recipes in the model; they add up to one.
+    """
+
+    def __init__(self, found: Found) -> None:
+        self.found, self.settings = found, found.posed.settings
+        self.board: Board = found.judge.board(self.allowed())
+        self.verdict: Verdict = self.board.verdict()
+
+    @abstractmethod
+    def allowed(self) -> set[Recipe]:
+        """The recipes to choose from."""
+
+    @property
+    @abstractmethod
+    def weights(self) -> FloatArray:
+        """The weights of the recipes in the model."""
+
+    @property
+    @abstractmethod
+    def is_settled(self) -> bool:
+        """Whether every part of the splits would choose much the same."""
+
+    @abstractmethod
+    def frequencies(self) -> NDArray[np.intp] | None:
+        """In how many splits each group is selected, chosen without their held-out rows; None for all groups."""
+
+    @property
+    def in_contention(self) -> set[Recipe]:
+        """The recipes that may still be chosen, and the null model."""
+        near = self.verdict.near(self.settings.contention)
+        near[self.verdict.null] = True
+        return {self.verdict.recipes[i] for i in np.flatnonzero(near)}
+
+    @cached_property
+    def parts(self) -> list[list[int]]:
+        """The splits that are left out together: every split, or every deal if there are several."""
+        n, deals = len(self.board.scores), self.found.n_deals
+        return [list(part) for part in np.array_split(np.arange(n), n if deals == 1 else deals)]
+
+    @cached_property
+    def without_part(self) -> list[Verdict]:
+        """The verdict without each part."""
+        n = len(self.board.scores)
+        return [self.board.verdict([s for s in range(n) if s not in part]) for part in self.parts if len(part) < n]
+
+
+class Select(Rule):
+    """The simplest sparse model that the held-out rows cannot tell from the best one."""
+
+    def allowed(self) -> set[Recipe]:
+        """All recipes but those on all groups."""
+        return {recipe for recipe in self.found.recipes if recipe.n_groups is not None}
+
+    @cached_property
+    def weights(self) -> FloatArray:
+        """One for the chosen recipe."""
+        return np.eye(len(self.verdict.recipes))[self.verdict.choose(self.settings)]
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether leaving out any part gives the same groups."""
+        chosen = self._groups(self.verdict)
+        return all(self._groups(verdict) == chosen for verdict in self.without_part)
+
+    def _groups(self, verdict: Verdict) -> set[int]:
+        return set(self.found.groups(verdict.recipes[verdict.choose(self.settings)], self.found.final))
+
+    def frequencies(self) -> NDArray[np.intp] | None:
+        """In how many splits each group is selected, chosen without their held-out rows."""
+        found = self.found
+        counts = np.zeros(found.posed.ranks.size, dtype=np.intp)
+        for part, verdict in zip(self.parts, self.without_part or [self.verdict], strict=True):
+            recipe = verdict.recipes[verdict.choose(self.settings)]
+            for split in part:
+                counts[found.groups(recipe, found.scored[split])] += 1
+        return counts
+
+
+class Predict(Rule):
+    """The mean of all candidates, each weighted by its held-out error."""
+
+    def allowed(self) -> set[Recipe]:
+        """All recipes."""
+        return set(self.found.recipes)
+
+    @property
+    def weights(self) -> FloatArray:
+        """Weights by held-out errors."""
+        return self.verdict.weights
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether leaving out any part hardly moves the mean."""
+        others = [verdict.weights for verdict in self.without_part]
+        if not others:
+            return True
+        return self.board.moved(self.weights, others) <= self.settings.settled * self.verdict.noise / self.board.n_rows
+
+    def frequencies(self) -> NDArray[np.intp] | None:
+        """In how many splits a model in the mean has each group; None if one has all."""
+        used = [self.verdict.recipes[i] for i in np.flatnonzero(self.weights)]
+        if any(recipe.n_groups is None for recipe in used):
+            return None
+        found = self.found
+        counts = np.zeros(found.posed.ranks.size, dtype=np.intp)
+        for training in found.scored:
+            counts[list({l for recipe in used for l in found.groups(recipe, training)})] += 1
+        return counts
+
+
+RULES: dict[str, type[Rule]] = {"select": Select, "predict": Predict}
