@@ -25,6 +25,7 @@ from covey.losses.response import Response
 from covey.path import Path
 from covey.progress import showing
 from covey.search.agreement import fold_counts, split_warning
+from covey.search.chosen import interchangeable, price_of_sparsity
 from covey.search.problem import Problem
 from covey.search.recipes import read_recipes
 from covey.search.rules import RULES
@@ -38,6 +39,9 @@ __all__ = ["GroupSparseEstimator"]
 
 # What replaces the rules of version 0.2.
 REPLACED = {"min": " Use 'predict' where you had 'min'.", "1se": " Use 'select' where you had '1se'."}
+
+# The most pairs of interchangeable groups that a summary names.
+MOST_PAIRS = 5
 
 
 class GroupSparseEstimator(BaseEstimator):
@@ -55,6 +59,9 @@ class GroupSparseEstimator(BaseEstimator):
     shrunk_: bool
     candidates_: pd.DataFrame
     fold_frequencies_: Any
+    n_deals_: int
+    rivals_: pd.DataFrame | None
+    price_: tuple[float, float] | None
     n_splits_: int
     path_: Path
     n_features_in_: int
@@ -170,7 +177,8 @@ class GroupSparseEstimator(BaseEstimator):
         self.group_strengths_ = found.strengths
         self.recipe_, self.shrunk_ = found.recipe, found.shrunk
         self.candidates_ = found.candidates
-        self.fold_frequencies_, self.n_splits_ = found.frequencies, found.n_splits
+        self.fold_frequencies_, self.n_splits_, self.n_deals_ = found.frequencies, found.n_splits, found.n_deals
+        self.rivals_, self.price_ = found.rivals, found.price
         self.path_ = found.path
         if self.verbose:
             print(f"[covey] {len(self.selected_groups_)} of {groups.n_groups} groups: {self.recipe_}")
@@ -193,6 +201,8 @@ class GroupSparseEstimator(BaseEstimator):
         state = dict(super().__getstate__())
         if "candidates_" in state:
             state["candidates_"] = json.dumps(state["candidates_"].to_dict("list"))
+            if state["rivals_"] is not None:
+                state["rivals_"] = json.dumps(state["rivals_"].to_dict("list"))
         for name in ("feature_names_in_", "classes_"):
             if name in state and state[name].dtype == object:
                 state[name] = json.dumps(state[name].tolist())
@@ -200,8 +210,9 @@ class GroupSparseEstimator(BaseEstimator):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         state = dict(state)
-        if "candidates_" in state:
-            state["candidates_"] = pd.DataFrame(json.loads(state["candidates_"]))
+        for name in ("candidates_", "rivals_"):
+            if isinstance(state.get(name), str):
+                state[name] = pd.DataFrame(json.loads(state[name]))
         for name in ("feature_names_in_", "classes_"):
             if isinstance(state.get(name), str):
                 state[name] = np.array(json.loads(state[name]), dtype=object)
@@ -284,7 +295,10 @@ class GroupSparseEstimator(BaseEstimator):
             shown["folds"] = [f"{count} of {self.n_splits_}" for count in table["folds"]]
         counts = fold_counts(self)
         warning = split_warning(self._found(), counts, self.n_splits_) if counts else ""
-        return Summary(head, shown.reset_index(), (warning,) if warning else (), "group_table()")
+        either = [f"{a} or {b}" for a, b in interchangeable(self)[:MOST_PAIRS]]
+        rivals = f"The held-out rows cannot tell which is needed: {', '.join(either)} (rivals_)." if either else ""
+        notes = tuple(filter(None, (price_of_sparsity(self), rivals, warning)))
+        return Summary(head, shown.reset_index(), notes, "group_table()")
 
     def _repr_html_(self) -> str:
         """The summary of a fitted model, for notebooks; scikit-learn's diagram if it is not fitted."""

@@ -12,7 +12,7 @@ from covey.search.criteria import Discrepancy, InformationCriterion
 from covey.search.select import read_selection
 from covey.validation import FloatArray
 
-__all__ = ["Judged", "how_chosen", "in_words", "judged"]
+__all__ = ["Judged", "how_chosen", "in_words", "interchangeable", "judged", "price_of_sparsity"]
 
 LABELS = {
     "mse": "mean squared error on held-out rows",
@@ -25,8 +25,8 @@ LABELS = {
 }
 
 RULES = {
-    "min": "the simplest model near the mean of the best",
-    "1se": "the simplest within one standard error of the best",
+    "select": "the simplest sparse model that the held-out rows cannot tell from the best",
+    "predict": "the mean of all, each weighted by its error",
 }
 
 
@@ -117,16 +117,34 @@ def how_chosen(model: Any) -> str:
     'the least extended Bayesian information criterion'
     """
     if model.n_splits_:
-        rows = f"{model.n_splits_}-fold cross-validation" if model.n_splits_ > 1 else "held-out rows"
-        if getattr(model, "average", False):
-            return f"{rows}, each weighted by its error"
-        return f"{rows}, rule {model.rule} ({RULES[model.rule]})"
+        rows = f"{model.n_splits_ // model.n_deals_}-fold cross-validation" if model.n_splits_ > 1 else "held-out rows"
+        again = f", dealt {model.n_deals_} times" if model.n_deals_ > 1 else ""
+        return f"{rows}{again}, rule {model.rule} ({RULES[model.rule]})"
     selection = read_selection(model.selection)
     if isinstance(selection, InformationCriterion):
         return f"the least {LABELS[selection.criterion]}"
     if isinstance(selection, Discrepancy):
         return "the discrepancy principle (the residual has fallen to the noise)"
     return "hand"
+
+
+def price_of_sparsity(model: Any) -> str:
+    """What a sparse model costs, in one sentence; empty if it is not known."""
+    if model.price_ is None:
+        return ""
+    gain, standard_error = model.price_
+    every = f"all {model.groups_.n_groups} groups"
+    if gain <= 0:
+        return f"No model of {every} predicts better."
+    return f"The best model of {every} predicts {gain:.1%} ± {standard_error:.1%} better (rule='predict')."
+
+
+def interchangeable(model: Any) -> list[tuple[Any, Any]]:
+    """Pairs of a selected group and one that may replace it: held-out rows cannot tell which of the two is needed."""
+    if model.rivals_ is None:
+        return []
+    pairs = zip(model.rivals_["without"], model.rivals_["instead"], strict=True)
+    return list(dict.fromkeys((gone[0], new[0]) for gone, new in pairs if len(gone) == len(new) == 1))
 
 
 def in_words(model: Any) -> str:

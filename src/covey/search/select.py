@@ -16,6 +16,7 @@ from covey.losses import Loss
 from covey.path import Path
 from covey.progress import tell
 from covey.search.criteria import Criterion, Discrepancy, InformationCriterion, training_table
+from covey.search.judge import Board, Verdict
 from covey.search.limit_path import path_of
 from covey.search.problem import Parts, Posed, Problem, pose
 from covey.search.recipes import Model, Recipe
@@ -93,6 +94,13 @@ class Selected:
         A description of the model.
     shrunk : bool
         Whether coefficients are shrunk: a ridge or a mean of models was chosen.
+    n_deals : int
+        How often the rows were dealt to folds.
+    rivals : DataFrame or None
+        The sets of groups that the held-out rows cannot tell from the best, the chosen one first.
+    price : (float, float) or None
+        By what share the best model on all groups predicts better, and the standard error of that; None if there is no
+        such model or it was chosen.
     """
 
     by_group: FloatArray
@@ -106,6 +114,9 @@ class Selected:
     n_splits: int
     recipe: str
     shrunk: bool
+    n_deals: int = 0
+    rivals: pd.DataFrame | None = None
+    price: tuple[float, float] | None = None
 
 
 def select(problem: Problem, selection: Selection, rule: str = "select", settings: Settings = SETTINGS) -> Selected:
@@ -116,24 +127,18 @@ def select(problem: Problem, selection: Selection, rule: str = "select", setting
         _say_what_is_left_out(problem.design)
         posed = pose(problem, selection.parts(problem.design, problem.y, problem.weight, problem.loss), settings)
         found = search(posed, problem.always, problem.recipes)
+        everything = found.judge.board(found.recipes)
         choice = RULES[rule](found)
-        first = choice
         while found.n_deals < selection.most_deals and not choice.is_settled:
             tell("the verdict is open: folds dealt again", "deal", found.n_deals + 1, selection.most_deals)
             parts = selection.parts(problem.design, problem.y, problem.weight, problem.loss, deal=found.n_deals)
             found.deal_again(parts, choice.in_contention)
             choice = RULES[rule](found)
-        return _selected(problem, choice, first)
+        return _selected(problem, choice, everything)
 
 
-def _selected(problem: Problem, choice: Rule, first: Rule) -> Selected:
-    """The chosen model, and how it was chosen.
-
-    Parameters
-    ----------
-    choice, first : Rule
-        After the last deal, and after the first one, which has more candidates.
-    """
+def _selected(problem: Problem, choice: Rule, everything: Board) -> Selected:
+    """The chosen model, and how it was chosen; `everything` has the scores of all candidates in the first deal."""
     found, verdict, weights, loss = choice.found, choice.verdict, choice.weights, problem.loss
     used = np.flatnonzero(weights)
     models = [found.model(verdict.recipes[i]) for i in used]
@@ -143,32 +148,88 @@ def _selected(problem: Problem, choice: Rule, first: Rule) -> Selected:
     else:
         text, shrunk = _in_words(verdict.recipes[used[0]], models[0], loss), models[0].shrunk
     mean = _mean(found.posed, models, weights[used], path)
-    return _published(
-        problem.groups, found.posed, mean, path, _candidates(problem, choice), choice.frequencies(), len(found.scored),
-        text, shrunk,
+    published = _published(
+        problem.groups, found.posed, mean, path, _candidates(problem, choice, everything.verdict()),
+        choice.frequencies(), len(found.scored), text, shrunk,
     )  # fmt: skip
+    if used.size > 1:
+        return replace(published, n_deals=found.n_deals)
+    recipe = verdict.recipes[used[0]]
+    return replace(
+        published, n_deals=found.n_deals, rivals=_rivals(problem, choice, recipe), price=_price(recipe, everything)
+    )
 
 
-def _candidates(problem: Problem, choice: Rule) -> pd.DataFrame:
-    """All candidates with their scores, the chosen one marked."""
-    verdict, weights, loss, n_groups = choice.verdict, choice.weights, problem.loss, problem.groups.n_groups
-    one_squared = loss.quadratic and not loss.vector
-    unit = float(choice.found.posed.scale[0] ** 2) if one_squared else 1.0
+def _error_name(loss: Loss) -> str:
+    return "mse" if loss.quadratic and not loss.vector else "deviance"
+
+
+def _error_unit(problem: Problem, posed: Posed) -> float:
+    return float(posed.scale[0] ** 2) if _error_name(problem.loss) == "mse" else 1.0
+
+
+def _candidates(problem: Problem, choice: Rule, first: Verdict) -> pd.DataFrame:
+    """All candidates with their scores, the chosen ones marked.
+
+    Those that were left out after the first deal have the distance from the best that they had then.
+    """
+    last, loss, n_groups = choice.verdict, problem.loss, problem.groups.n_groups
+    unit, place = _error_unit(problem, choice.found.posed), {recipe: i for i, recipe in enumerate(first.recipes)}
+    at = [place[recipe] for recipe in last.recipes]
+    errors = first.errors + (last.errors[last.best] - first.errors[at[last.best]])
+    standard_errors, weights = first.standard_errors.copy(), np.zeros(errors.size)
+    errors[at], standard_errors[at], weights[at] = last.errors, last.standard_errors, choice.weights
     return pd.DataFrame(
         {
-            "recipe": [recipe.text(loss.unpenalised) for recipe in verdict.recipes],
+            "recipe": [recipe.text(loss.unpenalised) for recipe in first.recipes],
             "groups": [
                 n_groups if recipe.n_groups is None else recipe.n_groups + len(problem.always)
-                for recipe in verdict.recipes
+                for recipe in first.recipes
             ],
-            "mse" if one_squared else "deviance": verdict.errors * unit,
-            "standard_error": verdict.standard_errors * unit,
-            **{f"fold_{s}": errors for s, errors in enumerate(verdict.by_split.T * unit)},
+            _error_name(loss): errors * unit,
+            "standard_error": standard_errors * unit,
+            **{f"fold_{s}": values for s, values in enumerate(first.by_split.T * unit)},
             "weight": weights,
             "chosen": weights > 0,
         },
         copy=False,
     )
+
+
+def _rivals(problem: Problem, choice: Rule, chosen: Recipe) -> pd.DataFrame:
+    """The sets of groups that the held-out rows cannot tell from the best, each with its best recipe; the chosen first."""
+    found, verdict, unit = choice.found, choice.verdict, _error_unit(problem, choice.found.posed)
+    names, always = problem.groups.names, set(problem.always)
+    near = np.flatnonzero(verdict.near(choice.settings.strictness))
+    sets: dict[frozenset[int], int] = {frozenset(found.groups(chosen, found.final)): verdict.recipes.index(chosen)}
+    (selected,) = sets
+    for i in near[np.argsort(verdict.errors[near], kind="stable")]:
+        if verdict.recipes[i].n_groups is not None:
+            sets.setdefault(frozenset(found.groups(verdict.recipes[i], found.final)), int(i))
+    return pd.DataFrame(
+        {
+            "groups": [[names[l] for l in sorted(one - always)] for one in sets],
+            "without": [[names[l] for l in sorted(selected - one)] for one in sets],
+            "instead": [[names[l] for l in sorted(one - selected)] for one in sets],
+            _error_name(problem.loss): verdict.errors[list(sets.values())] * unit,
+            "standard_error": verdict.standard_errors[list(sets.values())] * unit,
+        }
+    )
+
+
+def _price(chosen: Recipe, everything: Board) -> tuple[float, float] | None:
+    """By what share the best model on all groups predicts better than a sparse one, and the standard error of that."""
+    dense = [i for i, recipe in enumerate(everything.recipes) if recipe.n_groups is None]
+    # survival models are compared by differences of partial likelihoods, and shares of those mean nothing
+    if chosen.n_groups is None or not dense or everything.scores[0].loss.coupled:
+        return None
+    verdict, at = everything.verdict(), everything.recipes.index(chosen)
+    best = min(dense, key=lambda i: verdict.errors[i])
+    error = float(verdict.errors[at])
+    if error == 0:
+        return None
+    standard_error = 2 * np.sqrt(verdict.noise * everything.apart(best)[at] / everything.n_rows)
+    return float((error - verdict.errors[best]) / error), float(standard_error / error)
 
 
 def _say_what_is_left_out(design: Design) -> None:
