@@ -33,7 +33,7 @@ class NetworkRegressor(RegressorMixin, BaseEstimator):
     Minimises :math:`\frac{1}{2n}\|y - Xw\|^2` over :math:`w_l = u_l^N v_l`, with one magnitude :math:`u_l` and one
     direction :math:`v_l` per group, by gradient descent with normalised directions (Algorithms 1 and 2 of "Implicit
     Regularization for Group Sparsity") or by gradient flow. Groups wake up one after another; the time at which
-    training stops is the only regularisation. `covey.GroupSparseRegressor` is the same method in the limit of small
+    training stops is the only regularisation. `covey.GroupSparseRegressor` follows the flow in the limit of small
     starts, without a time to choose.
 
     Parameters
@@ -131,7 +131,9 @@ class NetworkRegressor(RegressorMixin, BaseEstimator):
 
     @classmethod
     def paper(cls, algorithm: int = 1, groups: Any = None, **settings: Any) -> NetworkRegressor:
-        """The paper's Algorithm 1 or 2 to the letter: the printed step on raw columns, without an intercept.
+        """The printed steps of the paper's Algorithm 1 or 2, on raw columns and without an intercept.
+
+        Groups that are asleep at the chosen time are reported as zero, as always.
 
         Parameters
         ----------

@@ -30,8 +30,9 @@ def limit_events(
     The loss is :math:`\frac{1}{2n}\|y - Xw\|^2`. Let :math:`g_l = X_l^\top (y - Xw) / n`, and let :math:`c_l` be the
     weight of group l. A sleeping group accumulates :math:`\|g_l\| / c_l` over time, starting at :math:`s_l = 0`, and
     wakes up when the sum reaches 1; the awake groups are immediately fitted by least squares. The next to wake up is
-    therefore :math:`\arg\min_l (1 - s_l) c_l / \|g_l\|`, for every depth :math:`N \ge 2` (derived in docs/theory.md).
-    For another loss, its residual replaces :math:`y - Xw`, and its minimiser replaces least squares.
+    therefore :math:`\arg\min_l (1 - s_l) c_l / \|g_l\|`, for every depth :math:`N \ge 2`. This is the limit
+    of the gradient flow (docs/limit.md has the proof, and the condition for the printed Algorithm 1); groups of one
+    column take the sign of their gradient. For another loss, its residual replaces :math:`y - Xw`, and its minimiser replaces least squares.
 
     This is a reference implementation in plain numpy, on the columns as given: nothing is centred, scaled or updated.
     `covey.limit_path` computes the same at scale, in working coordinates.
@@ -59,8 +60,8 @@ def limit_events(
 
     References
     ----------
-    Pesme and Flammarion, "Saddle-to-saddle dynamics in diagonal linear networks", 2023 (arXiv 2304.00488), for the
-    ungrouped two-layer network.
+    Berthier, "Incremental learning in diagonal linear networks", 2022 (arXiv 2208.14673), and Pesme and Flammarion,
+    "Saddle-to-saddle dynamics in diagonal linear networks", 2023 (arXiv 2304.00488), for ungrouped networks.
 
     Examples
     --------
