@@ -20,16 +20,9 @@ from covey.paper.theory.fields import Field, Polynomial, bracket, gradient
 from covey.validation import FloatArray, as_numbers, listed, whole
 
 __all__ = [
-    "DiagonalNetwork",
-    "GroupedNetwork",
-    "Parameterization",
-    "Word",
-    "commutes",
-    "lie_bracket",
-    "mirror_pairing",
-    "span_residual",
-    "words",
-]
+    "DiagonalNetwork", "GroupedNetwork", "Parameterization", "Word", "commutes", "lie_bracket", "mirror_pairing",
+    "span_residual", "words",
+]  # fmt: skip
 
 # A bracket expression over columns: 3 is grad G_3, (0, (0, 1)) is [grad G_0, [grad G_0, grad G_1]].
 Word = Any
