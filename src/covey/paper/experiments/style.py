@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -98,9 +98,10 @@ def panel(axes: Axes, name: str, title: str, **properties: Any) -> None:
     axes.set_title(f"({name}) {title}", loc="left")
 
 
-def fill_ticks(axes: Axes, values: Any) -> None:
+def fill_ticks(axes: Axes, values: Iterable[float]) -> None:
     """Ticks at these values of a logarithmic x axis, and nowhere else."""
-    axes.set_xticks(values, [f"{value:.4g}" for value in values])
+    places = list(values)
+    axes.set_xticks(places, [f"{place:.4g}" for place in places])
     axes.set_xticks([], minor=True)
 
 

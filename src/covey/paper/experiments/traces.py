@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from covey.datasets import GroupSparseData
 from covey.paper.dynamics import Trajectory, normalized_descent
@@ -42,7 +42,7 @@ def descend(data: GroupSparseData, mode: str = TEXT, /, **options: Any) -> Traje
     return normalized_descent(data.X, data.y, data.groups, w_star=data.w_star, **changes, **options)
 
 
-def curve(mode: str, quantity: str, index: int, t: Any, value: Any) -> pd.DataFrame:
+def curve(mode: str, quantity: str, index: int, t: ArrayLike, value: ArrayLike | None) -> pd.DataFrame:
     """One curve, or one number, as a tidy table."""
     t, value = np.broadcast_arrays(np.atleast_1d(t), np.atleast_1d(np.asarray(value, dtype=float)))
     return pd.DataFrame({"mode": mode, "quantity": quantity, "index": index, "t": t, "value": value})

@@ -91,7 +91,7 @@ class StudyResults:
         return {model: (float(np.mean(v)), standard_error(v), len(v)) for model, v in found.items()}
 
 
-def standard_error(values: Any) -> float:
+def standard_error(values: object) -> float:
     """The standard error of the mean; NaN for a single value."""
     v = np.asarray(values, dtype=float)
     return float(v.std(ddof=1) / np.sqrt(v.size)) if v.size > 1 else float("nan")

@@ -100,7 +100,7 @@ class Coherence:
         )
 
 
-def coherence(X: Any, groups: Any = None, *, block_columns: int = BLOCK_COLUMNS) -> Coherence:
+def coherence(X: object, groups: object = None, *, block_columns: int = BLOCK_COLUMNS) -> Coherence:
     """Within- and between-group coherence of a design, exact (the paper's Assumption, equations in and out).
 
         delta_in  = max_l      norm(X_l'X_l/n - I)
@@ -144,7 +144,7 @@ def coherence(X: Any, groups: Any = None, *, block_columns: int = BLOCK_COLUMNS)
     return Coherence(float(inner.max()), float(outer.max()), inner, outer, partner, groups, n)
 
 
-def coherence_matrix(X: Any, groups: Any = None, *, block_columns: int = BLOCK_COLUMNS) -> NDArray[np.float64]:
+def coherence_matrix(X: object, groups: object = None, *, block_columns: int = BLOCK_COLUMNS) -> NDArray[np.float64]:
     """Every spectral norm at once: ``norm(X_l'X_m/n)`` off the diagonal, ``norm(X_l'X_l/n - I)`` on it.
 
     For heat maps: shape (n_groups, n_groups), no pruning. Use `coherence` if the largest values are enough.

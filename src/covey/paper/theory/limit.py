@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -18,7 +16,7 @@ __all__ = ["limit_events"]
 def limit_events(
     X: ArrayLike,
     y: ArrayLike,
-    groups: Any,
+    groups: object,
     weights: ArrayLike | None = None,
     *,
     n_events: int | None = None,

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from covey.designs import as_design
 from covey.groups import Groups
@@ -34,7 +32,7 @@ class Pilot:
     sigma: float
 
 
-def pilot_fit(X: Any, y: NDArray[np.float64], groups: Groups, *, max_groups: int = 25) -> Pilot:
+def pilot_fit(X: object, y: FloatArray, groups: Groups, *, max_groups: int = 25) -> Pilot:
     """The model of least EBIC on the limit path, on the columns as given and without an intercept.
 
     EBIC = n log(RSS/n) + df log n + 2 log(L choose s). Models use at most half of the rows.
