@@ -7,8 +7,9 @@ from experiments.toy import failing, verdicts
 
 from covey.paper.baselines import grouped_cost
 from covey.paper.experiments import Claim, Verdict, fig1, fig2, fig4, fig7, fig12, judge, mirror, table1, table3
+from covey.paper.experiments.curves import series
 from covey.paper.experiments.runner import tabulate
-from covey.paper.experiments.traces import CODE, OFF, TEXT, TRUTH, curve, series, stack
+from covey.paper.experiments.traces import CODE, OFF, TEXT, TRUTH, curve, stack
 
 HOLDS, FAILS = Verdict.HOLDS, Verdict.FAILS
 

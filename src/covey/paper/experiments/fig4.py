@@ -17,24 +17,10 @@ import pandas as pd
 from covey.datasets import GroupSparseData, legacy_paper_data
 from covey.paper.dynamics import Trajectory, diagonal_descent
 from covey.paper.experiments.base import Claim, Claims, Scale, judge, scaled, where
+from covey.paper.experiments.curves import best, series, true_value
 from covey.paper.experiments.style import COLOURS, EPOCH, ERROR, GREY, Figure, draw_curves, grid, panel, styled
 from covey.paper.experiments.tasks import each
-from covey.paper.experiments.traces import (
-    CODE,
-    MODES,
-    OFF,
-    TEXT,
-    best,
-    curve,
-    descend,
-    errors,
-    series,
-    stack,
-    thinned,
-    trace,
-    true_value,
-    truth,
-)  # fmt: skip
+from covey.paper.experiments.traces import CODE, MODES, OFF, TEXT, curve, descend, errors, stack, thinned, trace, truth
 
 TITLE = "Group against plain sparsity"
 SIGNED, POSITIVE = "u^2 - v^2", "u^2"

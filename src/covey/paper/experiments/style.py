@@ -15,7 +15,8 @@ import pandas as pd
 
 from covey.optional import optional
 from covey.paper.experiments.base import where
-from covey.paper.experiments.traces import CODE, MODES, OFF, TEXT, TRUTH, best, series
+from covey.paper.experiments.curves import best, series
+from covey.paper.experiments.traces import CODE, MODES, OFF, TEXT, TRUTH
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
