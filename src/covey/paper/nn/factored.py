@@ -74,8 +74,7 @@ class FactoredWeight(nn.Module):
         if start not in ("balanced", "unit"):
             raise ValueError(f"start must be 'balanced' or 'unit', not {start!r}.")
         self.gates, self.power = whole(gates, "gates"), whole(power, "power")
-        rows = weight.shape[0]
-        self.groups = Groups.coerce(1 if channel_groups is None else channel_groups, rows)
+        self.groups = Groups.coerce(1 if channel_groups is None else channel_groups, weight.shape[0])
         labels = torch.from_numpy(np.array(self.groups.labels, dtype=np.int64))
         self.register_buffer("labels", labels.to(weight.device), persistent=False)
         with torch.no_grad():

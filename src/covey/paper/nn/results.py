@@ -97,11 +97,11 @@ def standard_error(values: object) -> float:
     return float(v.std(ddof=1) / np.sqrt(v.size)) if v.size > 1 else float("nan")
 
 
-def _write_csv(file: Path, head: list[str], rows: list[tuple[Any, ...]]) -> None:
+def _write_csv(file: Path, head: list[str], records: list[tuple[Any, ...]]) -> None:
     text = io.StringIO()
     table = csv.writer(text, lineterminator="\n")
     table.writerow(head)
-    table.writerows(rows)
+    table.writerows(records)
     write_atomically(file, text.getvalue().encode())
 
 

@@ -133,10 +133,10 @@ def coherence(X: object, groups: object = None, *, block_columns: int = BLOCK_CO
     X, groups = read_design(X, groups)
     n, L, scale = X.shape[0], groups.n_groups, _scale(X)
     outer2, partner, inner = np.zeros(L), np.full(L, -1, dtype=np.intp), np.empty(L)
-    for rows, cols, C in gram_blocks(X, groups, scale, block_columns):
-        if rows is cols:
-            inner[rows.first : rows.last] = group_deviations(C, rows.starts, scale)
-        _raise_profile(C, rows, cols, outer2, partner)
+    for left, right, C in gram_blocks(X, groups, scale, block_columns):
+        if left is right:
+            inner[left.first : left.last] = group_deviations(C, left.starts, scale)
+        _raise_profile(C, left, right, outer2, partner)
     # if every pair is orthogonal the partner is arbitrary: take the first other group
     if L > 1:
         partner[partner < 0] = np.where(np.flatnonzero(partner < 0) == 0, 1, 0)
@@ -155,16 +155,16 @@ def coherence_matrix(X: object, groups: object = None, *, block_columns: int = B
     X, groups = read_design(X, groups)
     scale = _scale(X)
     norms = np.empty((groups.n_groups, groups.n_groups))
-    for rows, cols, C in gram_blocks(X, groups, scale, block_columns):
-        shape = rows.last - rows.first, cols.last - cols.first
+    for left, right, C in gram_blocks(X, groups, scale, block_columns):
+        shape = left.last - left.first, right.last - right.first
         a, b = (index.ravel() for index in np.indices(shape))
-        values = np.sqrt(_squared_norms(C, rows, cols, a, b, np.full(a.size, -1.0))).reshape(shape)
+        values = np.sqrt(_squared_norms(C, left, right, a, b, np.full(a.size, -1.0))).reshape(shape)
         values = _rescale(values, scale)
-        norms[rows.first : rows.last, cols.first : cols.last] = values
-        norms[cols.first : cols.last, rows.first : rows.last] = values.T
-        if rows is cols:
-            diagonal = np.arange(rows.first, rows.last)
-            norms[diagonal, diagonal] = group_deviations(C, rows.starts, scale)
+        norms[left.first : left.last, right.first : right.last] = values
+        norms[right.first : right.last, left.first : left.last] = values.T
+        if left is right:
+            diagonal = np.arange(left.first, left.last)
+            norms[diagonal, diagonal] = group_deviations(C, left.starts, scale)
     return norms
 
 
@@ -183,23 +183,23 @@ def group_deviations(C: NDArray[np.float64], starts: NDArray[np.intp], scale: fl
 
 
 def _raise_profile(
-    C: NDArray[np.float64], rows: Span, cols: Span, outer2: NDArray[np.float64], partner: NDArray[np.intp]
+    C: NDArray[np.float64], left: Span, right: Span, outer2: NDArray[np.float64], partner: NDArray[np.intp]
 ) -> None:
     """Raise the largest squared cross norm of every group, and its partner, by the pairs of one block."""
-    fro2 = np.add.reduceat(np.add.reduceat(C * C, rows.starts[:-1], axis=0), cols.starts[:-1], axis=1)
-    if rows is cols:
+    fro2 = np.add.reduceat(np.add.reduceat(C * C, left.starts[:-1], axis=0), right.starts[:-1], axis=1)
+    if left is right:
         fro2 = np.triu(fro2, 1)
     # the most promising partner of every group first: it lifts the bar for all others
     a, b = np.arange(fro2.shape[0]), np.arange(fro2.shape[1])
     first = np.zeros(fro2.shape, dtype=bool)
     first[a, fro2.argmax(axis=1)] = first[fro2.argmax(axis=0), b] = True
     for wanted in (first, ~first):
-        floor = np.minimum.outer(outer2[rows.first : rows.last], outer2[cols.first : cols.last])
+        floor = np.minimum.outer(outer2[left.first : left.last], outer2[right.first : right.last])
         a, b = np.nonzero(wanted & (fro2 * SLACK > floor))
-        squared = _squared_norms(C, rows, cols, a, b, floor[a, b])
+        squared = _squared_norms(C, left, right, a, b, floor[a, b])
         # where several partners raise a group, the largest comes last and stays
         order = np.argsort(squared, kind="stable")
-        l, m, squared = rows.first + a[order], cols.first + b[order], squared[order]
+        l, m, squared = left.first + a[order], right.first + b[order], squared[order]
         for one, other in ((l, m), (m, l)):
             higher = squared > outer2[one]
             outer2[one[higher]], partner[one[higher]] = squared[higher], other[higher]
@@ -207,8 +207,8 @@ def _raise_profile(
 
 def _squared_norms(
     C: NDArray[np.float64],
-    rows: Span,
-    cols: Span,
+    left: Span,
+    right: Span,
     a: NDArray[np.intp],
     b: NDArray[np.intp],
     floor: NDArray[np.float64],
@@ -219,10 +219,10 @@ def _squared_norms(
     spectral norm. Pairs of equal shape are handled together.
     """
     out = np.zeros(a.size)
-    heights, widths = np.diff(rows.starts)[a], np.diff(cols.starts)[b]
+    heights, widths = np.diff(left.starts)[a], np.diff(right.starts)[b]
     for height, width in {(int(h), int(w)) for h, w in zip(heights, widths, strict=True)}:
         which = np.flatnonzero((heights == height) & (widths == width))
-        i, j = rows.starts[a[which], None] + np.arange(height), cols.starts[b[which], None] + np.arange(width)
+        i, j = left.starts[a[which], None] + np.arange(height), right.starts[b[which], None] + np.arange(width)
         A = C[i[:, :, None], j[:, None, :]]
         if min(height, width) == 1:
             out[which] = np.einsum("kij,kij->k", A, A)
