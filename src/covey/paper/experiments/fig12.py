@@ -25,7 +25,7 @@ from covey.datasets import GroupSparseData, legacy_paper_data
 from covey.paper.baselines import GroupLasso, PrimalDual
 from covey.paper.dynamics import SwitchAt, SwitchSettled
 from covey.paper.experiments import traces
-from covey.paper.experiments.base import Claim, Claims, Scale, judge, mean_and_error, scaled, where
+from covey.paper.experiments.base import Claim, Claims, Scale, judge, scaled, where
 from covey.paper.experiments.selection import choose, choose_on_path
 from covey.paper.experiments.style import COLOURS, GREY, Figure, grid, panel, styled
 from covey.paper.experiments.tasks import Record, each
@@ -111,40 +111,18 @@ def summary(frame: pd.DataFrame) -> pd.DataFrame:
     return table.join(frame.groupby("level")["snr"].mean()).reset_index()
 
 
-@dataclass(frozen=True)
-class Lead:
-    """How far a method is ahead of a rival in log2 error at one ratio: differences on the same draws."""
+def least_lead(frame: pd.DataFrame, method: str) -> pd.Series:
+    """The least significant lead of a method over a rival, of all ratios: differences in log2 error on the same draws.
 
-    rival: str
-    snr: float
-    mean: float
-    error: float
-    won: int
-    draws: int
-
-    @property
-    def size(self) -> float:
-        """The mean lead in standard errors, relative to what a one-sided t-test at the 5% level asks for."""
-        if self.error == 0:
-            return np.inf if self.mean > 0 else -np.inf
-        return self.mean / self.error / float(student.ppf(0.95, self.draws - 1))
-
-    @property
-    def significant(self) -> bool:
-        """Whether the method is ahead by more than chance allows."""
-        return self.size > 1
-
-
-def least_lead(frame: pd.DataFrame, method: str) -> Lead:
-    """The least significant lead over the three rivals, of all ratios: every one of them has to be significant."""
+    ``size`` is the mean lead over what a one-sided t-test at the 5% level asks for; all are significant if it is above 1.
+    """
     logs = np.log2(frame.pivot(index=["level", "seed"], columns="method", values="error"))
-    snr = frame.groupby("level")["snr"].mean()
-    leads = []
-    for rival in (LASSO, WIDE, DUAL):
-        for level, ahead in (logs[rival] - logs[method]).groupby("level"):
-            mean, error = mean_and_error(ahead)
-            leads.append(Lead(rival, float(snr[level]), mean, error, int((ahead > 0).sum()), len(ahead)))
-    return min(leads, key=lambda lead: lead.size)
+    ahead = pd.concat({rival: logs[rival] - logs[method] for rival in (LASSO, WIDE, DUAL)}, names=["rival"])
+    leads = ahead.groupby(["rival", "level"]).agg(["mean", "sem", "count"]).reset_index()
+    leads["won"] = (ahead > 0).groupby(["rival", "level"]).sum().to_numpy()
+    leads["size"] = leads["mean"] / (leads["sem"] * student.ppf(0.95, leads["count"] - 1)).clip(lower=1e-12)
+    leads = leads.join(frame.groupby("level")["snr"].mean(), on="level")
+    return leads.loc[leads["size"].idxmin()]
 
 
 @styled
@@ -181,16 +159,15 @@ def claims(frame: pd.DataFrame) -> Claims:
     mean = {method: table[method].to_numpy(dtype=float) for method in METHODS}
     behind = {rival: mean[rival] - mean[TEXT] for rival in (LASSO, WIDE, DUAL)}
     margins = [f"{rival} by {d.min():.2f} to {d.max():.2f}" for rival, d in behind.items()]
-    least = {method: least_lead(frame, method) for method in (TEXT, CODE)}
-    lead = least[TEXT]
+    lead, lead_code = (least_lead(frame, method) for method in (TEXT, CODE))
     yield Claim(
         "The network is consistently better than explicit penalties.",
         "a smaller log2 error than the group lasso (either grid) and primal-dual at every ratio, by paired t-tests at "
         "the 5% level",
-        f"ahead of {', '.join(margins)} (text); the least lead is {lead.mean:.2f} ± {lead.error:.2f} (standard error; "
-        f"{lead.won} of {lead.draws} draws), over {lead.rival} at ratio {lead.snr:.1f}; "
-        f"that of the code {least[CODE].mean:.2f} ± {least[CODE].error:.2f}",
-        judge(least[TEXT].significant, least[CODE].significant),
+        f"ahead of {', '.join(margins)} (text); the least lead is {lead['mean']:.2f} ± {lead['sem']:.2f} (standard "
+        f"error; {lead['won']} of {lead['count']} draws), over {lead['rival']} at ratio {lead['snr']:.1f}; "
+        f"that of the code {lead_code['mean']:.2f} ± {lead_code['sem']:.2f}",
+        judge(bool(lead["size"] > 1), bool(lead_code["size"] > 1)),
     )
     snr = frame.groupby("level")["snr"].mean().to_numpy(dtype=float)
     easy, hard = int(snr.argmax()), int(snr.argmin())
