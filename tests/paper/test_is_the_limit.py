@@ -1,4 +1,5 @@
-"""`covey.limit_path` is the limit of the paper's Algorithm 1 as the start goes to zero, and what the statement says.
+"""`covey.limit_path` is the limit of the flow with direction rate as the start goes to zero, and of the printed
+Algorithm 1 where its direction step is stable (docs/limit.md); and it is what the statement says.
 
 Times are compared relative to the first wake-up. For depth 2 the logarithm of a sleeping group grows linearly, so that
 a start at alpha is off by a multiple of ``1 / log(1 / alpha)``; for depth N > 2 it is the power ``u^(2 - N)`` that
@@ -9,6 +10,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from scipy.optimize import nnls
 
 from covey import Groups, limit_path
 from covey.paper.dynamics import normalized_descent
@@ -147,6 +149,80 @@ def test_an_awake_group_may_pass_through_zero(size):
         errors.append(np.abs(at / times - 1).max())
         np.testing.assert_allclose(coef[:size], first[3], atol=0.01)
     np.testing.assert_allclose(errors[0] / errors[1], 2, rtol=0.1)
+
+
+class TestThePrintedUpdate:
+    """Its direction step of length one is stable only if no tangential eigenvalue of the awake groups is above 2.
+
+    Columns ``(a_l, t_l)`` of unit length, orthogonal but for correlations r between the ``t_l``; truth ``(b_l, 0)``.
+    """
+
+    @staticmethod
+    def design(r, n_groups):
+        K = np.eye(2 * n_groups)
+        K[1::2, 1::2] += r * (1 - np.eye(n_groups))
+        return np.sqrt(2 * n_groups) * np.linalg.cholesky(K).T
+
+    @pytest.mark.parametrize("step_size", [1e-3, 0.05])
+    @pytest.mark.parametrize("r", [0.6, 0.8])
+    def test_the_two_cycle_of_three_groups(self, r, step_size):
+        X, eigenvalue = self.design(r, 3), 1 + 2 * r
+        cosine = np.sqrt(eigenvalue / (2 * (eigenvalue - 1)))
+        u = np.sqrt(1 / ((eigenvalue - 1) * cosine))
+        v = np.tile([cosine, np.sqrt(1 - cosine**2)], 3)
+        path = normalized_descent(
+            X, X @ np.tile([1.0, 0.0], 3), 2, init_scale=u, start=v, step_size=step_size, n_steps=4
+        )
+        np.testing.assert_allclose(path.u, u, rtol=1e-12)
+        turned = v * np.tile([1.0, -1.0], 3)
+        np.testing.assert_allclose(path.v, [v, turned, v, turned, v], atol=1e-12)
+
+    @pytest.mark.parametrize("init_scale", [1e-6, 1e-24])
+    def test_from_a_small_start_it_ends_there_and_never_wakes_the_fourth_group(self, init_scale):
+        X = self.design(0.8, 4)
+        y = X @ [1.02, 0.01, 1.0, 0.0, 0.98, 0.0, 0.4, 0.0]
+        assert [l for l, _, _ in limit_events(X, y, 2)] == [0, 1, 2, 3]
+
+        def run(shrink):
+            found = normalized_descent(X / shrink, y, 2, init_scale=init_scale, step_size=0.01, n_steps=20_000)
+            return found, found.group_norms[-1] / shrink
+
+        printed, norms = run(1.0)
+        assert printed.u[-1, 3] < init_scale  # further asleep than at the start
+        assert norms[:3].max() < 0.75
+        assert printed.loss[-1] > 0.3 * printed.loss[0]
+        assert np.all(printed.v[-1, 1::2] * printed.v[-2, 1::2] < -0.15)  # directions swing at every step
+        # the same problem with columns divided by 2: eigenvalues below 1, and the last model of the limit path
+        np.testing.assert_allclose(run(2.0)[1], [1.02, 1.0, 0.98, 0.4], atol=1e-3)
+
+    def test_it_is_stable_up_to_an_eigenvalue_of_two(self):
+        for r, stable in ((0.45, True), (0.55, False)):
+            X = self.design(r, 3)
+            y = X @ [1.02, 0.01, 1.0, 0.0, 0.98, 0.0]
+            path = normalized_descent(X, y, 2, step_size=0.01, n_steps=20_000)
+            assert (path.loss[-1] < 1e-12 * path.loss[0]) == stable
+
+
+class TestGroupsOfOneColumn:
+    """The flow keeps their signs; the printed update flips a sign where the gradient exceeds the coefficient."""
+
+    @pytest.mark.parametrize("pull", [0.5, 2.0])
+    def test_the_jump_rule(self, pull):
+        # w = -1 in the first column; the gradient of its positive truth exceeds it, or does not
+        path = normalized_descent(np.eye(1), [pull - 1.0], 1, init_scale=1.0, start=[-1.0], step_size=1e-3, n_steps=1)
+        assert path.v[-1, 0] == (1.0 if pull > 1 else -1.0)
+
+    def test_without_jumps_a_driven_group_falls_asleep(self):
+        rng = np.random.default_rng(0)
+        A, B, E = rng.standard_normal((3, 200, 1))
+        X = np.hstack([(A + B) / np.sqrt(2) + 0.3 * E, A, B]) / 2
+        y = X @ [-0.8, 2.0, 2.0]
+
+        def last(**options):
+            return normalized_descent(X, y, 1, init_scale=1e-8, step_size=0.05, n_steps=20_000, **options).w[-1]
+
+        np.testing.assert_allclose(last(), [-0.8, 2.0, 2.0], atol=1e-6)
+        np.testing.assert_allclose(last(direction_step=1e-3), nnls(X, y)[0], atol=1e-6)
 
 
 class TestTheStatement:

@@ -17,6 +17,7 @@ from covey.groups import Groups
 from covey.paper.dynamics import Status
 from covey.paper.running import Coordinates, Descent, Run
 from covey.paper.stopping import Akaike, AtTime, Choice, TheoryWindow, by_criterion, by_discrepancy, by_rows
+from covey.preprocess.factoring import Standardize
 from covey.search.select import read_selection
 from covey.selection import Discrepancy, Folds, HoldOut, InformationCriterion
 from covey.validation import FloatArray, boolean, one_of, positive, whole
@@ -33,7 +34,7 @@ class NetworkRegressor(RegressorMixin, BaseEstimator):
     Minimises :math:`\frac{1}{2n}\|y - Xw\|^2` over :math:`w_l = u_l^N v_l`, with one magnitude :math:`u_l` and one
     direction :math:`v_l` per group, by gradient descent with normalised directions (Algorithms 1 and 2 of "Implicit
     Regularization for Group Sparsity") or by gradient flow. Groups wake up one after another; the time at which
-    training stops is the only regularisation. `covey.GroupSparseRegressor` is the same method in the limit of small
+    training stops is the only regularisation. `covey.GroupSparseRegressor` follows the flow in the limit of small
     starts, without a time to choose.
 
     Parameters
@@ -100,20 +101,20 @@ class NetworkRegressor(RegressorMixin, BaseEstimator):
 
     def __init__(
         self,
-        groups: Any = None,
+        groups: object = None,
         *,
         algorithm: Any = 1,
         stopping: Any = "holdout",
         rule: str = "min",
         depth: int = 2,
-        init_scale: Any = "auto",
-        step_size: Any = "auto",
-        direction_step: Any = "auto",
+        init_scale: object = "auto",
+        step_size: object = "auto",
+        direction_step: object = "auto",
         switch_tol: float = 0.01,
-        standardize: Any = "group",
+        standardize: Standardize = "group",
         fit_intercept: bool = True,
         max_iter: int = 20_000,
-        random_state: Any = None,
+        random_state: object = None,
     ) -> None:
         self.groups = groups
         self.algorithm = algorithm
@@ -130,8 +131,10 @@ class NetworkRegressor(RegressorMixin, BaseEstimator):
         self.random_state = random_state
 
     @classmethod
-    def paper(cls, algorithm: int = 1, groups: Any = None, **settings: Any) -> NetworkRegressor:
-        """The paper's Algorithm 1 or 2 to the letter: the printed step on raw columns, without an intercept.
+    def paper(cls, algorithm: int = 1, groups: object = None, **settings: Any) -> NetworkRegressor:
+        """The printed steps of the paper's Algorithm 1 or 2, on raw columns and without an intercept.
+
+        Groups that are asleep at the chosen time are reported as zero, as always.
 
         Parameters
         ----------
@@ -146,7 +149,7 @@ class NetworkRegressor(RegressorMixin, BaseEstimator):
         letter = {"standardize": False, "fit_intercept": False, "step_size": 1e-3, "init_scale": 1e-6}
         return cls(groups, algorithm=algorithm, **letter | settings)
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> NetworkRegressor:
+    def fit(self, X: object, y: object, sample_weight: object = None) -> NetworkRegressor:
         """Train the network and choose when to stop.
 
         Parameters
@@ -155,14 +158,14 @@ class NetworkRegressor(RegressorMixin, BaseEstimator):
         y : array-like of shape (n_rows,)
         sample_weight : array-like of shape (n_rows,), optional
         """
-        X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2, y_numeric=True)
-        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        groups = Groups.coerce(self.groups, X.shape[1], getattr(self, "feature_names_in_", None))
+        Z, response = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2, y_numeric=True)
+        weight = _check_sample_weight(sample_weight, Z, dtype=np.float64, ensure_non_negative=True)
+        groups = Groups.coerce(self.groups, Z.shape[1], getattr(self, "feature_names_in_", None))
         if groups.overlapping:
             raise ValueError("The network's groups must not overlap; covey.GroupSparseRegressor takes such groups.")
-        coordinates = self._pose(X, y, groups, weight)
+        coordinates = self._pose(Z, response, groups, weight)
         descent = self._descent(coordinates)
-        choice = self._choose(descent, coordinates, X, y, groups, weight)
+        choice = self._choose(descent, coordinates, Z, response, groups, weight)
         run = descent.run(coordinates, until=max(choice.time, 0.0))
         self._publish(run, choice, groups, descent)
         return self
@@ -191,7 +194,13 @@ class NetworkRegressor(RegressorMixin, BaseEstimator):
         )  # fmt: skip
 
     def _choose(
-        self, descent: Descent, coordinates: Coordinates, X: FloatArray, y: FloatArray, groups: Groups, weight: Any
+        self,
+        descent: Descent,
+        coordinates: Coordinates,
+        X: FloatArray,
+        y: FloatArray,
+        groups: Groups,
+        weight: FloatArray,
     ) -> Choice:
         rule = self.stopping
         if isinstance(rule, AtTime):
@@ -239,7 +248,7 @@ class NetworkRegressor(RegressorMixin, BaseEstimator):
         if run.trajectory.status is Status.DIVERGED:
             warnings.warn(run.trajectory.message, ConvergenceWarning, stacklevel=3)
 
-    def predict(self, X: Any) -> FloatArray:
+    def predict(self, X: object) -> FloatArray:
         """Predict the response.
 
         Parameters
@@ -247,5 +256,4 @@ class NetworkRegressor(RegressorMixin, BaseEstimator):
         X : array-like of shape (n_rows, n_features)
         """
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
-        return X @ self.coef_ + self.intercept_
+        return validate_data(self, X, dtype=np.float64, reset=False) @ self.coef_ + self.intercept_

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from covey.groups import Groups
 from covey.paper.dynamics import Trajectory, gradient_flow, normalized_descent
 from covey.preprocess import prepare
+from covey.preprocess.factoring import Standardize
 from covey.validation import FloatArray
 
 __all__ = ["Coordinates", "Descent", "Run"]
@@ -60,7 +61,13 @@ class Coordinates:
 
     @classmethod
     def of(
-        cls, X: FloatArray, y: FloatArray, groups: Groups, weight: FloatArray, standardize: Any, fit_intercept: bool
+        cls,
+        X: FloatArray,
+        y: FloatArray,
+        groups: Groups,
+        weight: FloatArray,
+        standardize: Standardize,
+        fit_intercept: bool,
     ) -> Coordinates:
         """Pose a problem; ``standardize=False`` leaves the columns and the response as they are, as in the paper."""
         n, p = X.shape
@@ -144,7 +151,7 @@ class Descent:
     algorithm: int | str
     init_scale: float
     step_size: float
-    direction_step: Any
+    direction_step: object
     switch_tol: float
     depth: int
     max_iter: int

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -88,11 +89,7 @@ def by_rows(
     """
     runs = []
     for coordinates, X, y, weight in folds:
-        q = weight / weight.sum()
-
-        def errors(W: FloatArray, posed: Coordinates = coordinates, X: Any = X, y: Any = y, q: Any = q) -> FloatArray:
-            return np.array([q @ (y - X @ w - b) ** 2 for w, b in zip(*posed.to_user(W), strict=True)])
-
+        errors = partial(_held_out_errors, coordinates, X, y, weight / weight.sum())
         run = descent.run(coordinates, stop=Monitor(errors, coordinates))
         runs.append((run.times, errors(run.W)))
     times = min((times for times, _ in runs), key=len)
@@ -104,6 +101,13 @@ def by_rows(
     table = {"time": times, "mse": mean, "standard_error": spread}
     table |= {f"fold_{k}": mse[:, k] for k in range(mse.shape[1]) if len(runs) > 1}
     return Choice(float(times[int(np.argmax(mean <= mean[least] + slack))]), pd.DataFrame(table))
+
+
+def _held_out_errors(
+    coordinates: Coordinates, X: FloatArray, y: FloatArray, q: FloatArray, W: FloatArray
+) -> FloatArray:
+    """The mean squared error on other rows of every model in working coordinates; q are the weights of the rows."""
+    return np.array([q @ (y - X @ w - b) ** 2 for w, b in zip(*coordinates.to_user(W), strict=True)])
 
 
 def _sums(W: FloatArray, coordinates: Coordinates) -> FloatArray:

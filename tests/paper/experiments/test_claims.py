@@ -7,8 +7,9 @@ from experiments.toy import failing, verdicts
 
 from covey.paper.baselines import grouped_cost
 from covey.paper.experiments import Claim, Verdict, fig1, fig2, fig4, fig7, fig12, judge, mirror, table1, table3
+from covey.paper.experiments.curves import series
 from covey.paper.experiments.runner import tabulate
-from covey.paper.experiments.traces import CODE, OFF, TEXT, TRUTH, curve, series, stack
+from covey.paper.experiments.traces import CODE, OFF, TEXT, TRUTH, curve, stack
 
 HOLDS, FAILS = Verdict.HOLDS, Verdict.FAILS
 
@@ -85,11 +86,15 @@ def test_the_stages_of_figure_7(layers, first, accurate):
     assert judge(bool((1 - late <= 0.9 * (1 - early)).all())) is accurate
 
 
-def figure_4(few, many, in_time):
-    """A table with these shares of the signal left, on two draws, with the fewest and the most rows."""
+def figure_4(few, many, in_time, grouped=(0.2, 0.003)):
+    """A table with these shares of the signal left, on two draws, with the fewest and the most rows.
+
+    `grouped` are those of the grouped network with 50 and with 100 rows.
+    """
     t, parts = [0, 500, 5000], [curve(TRUTH, "signal", 0, 0, 16.0), curve("published", "epochs", 0, 0, 500)]
     for mode in (TEXT, CODE):
         parts += [curve(mode, "error", 0, t, [16.0, 0.05, 0.05])]
+    parts += [curve(TEXT, fig4.AT_BEST, s, n, g) for n, g in zip((50, 100), grouped, strict=True) for s in (0, 1)]
     for mode in (fig4.SIGNED, fig4.POSITIVE):
         parts += [curve(mode, "error", 0, t, [16.0, 8.0, 16.0 * few[0]])]
         for seed in range(2):
@@ -109,6 +114,24 @@ def figure_4(few, many, in_time):
 )
 def test_the_cause_in_figure_4(few, many, in_time, rows_are_the_cause, long_enough):
     assert verdicts(fig4, figure_4(few, many, in_time))[2:4] == [rows_are_the_cause, long_enough]
+
+
+@pytest.mark.parametrize(
+    ("grouped", "many", "verdict"),
+    [
+        ((0.2, 0.003), (0.003, 0.004), HOLDS),
+        ((0.2, 0.02), (0.003, 0.004), FAILS),  # 100 rows are not enough for groups either
+        ((0.2, 0.003), (0.003, 0.04), HOLDS),  # without groups no number that was tried is enough
+    ],
+)
+def test_figure_4_compares_numbers_of_rows(grouped, many, verdict):
+    assert verdicts(fig4, figure_4((0.05, 0.04), many, 0.1, grouped))[4] is verdict
+
+
+def test_rows_needed_are_those_from_which_on_every_draw_is_recovered():
+    shares = pd.DataFrame({60: [0.001, 0.001], 80: [0.001, 0.02], 100: [0.001, 0.001], 120: [0.001, 0.001]})
+    assert fig4.rows_needed(shares) == 100
+    assert fig4.rows_needed(shares[[80]]) == np.inf
 
 
 def test_table_1_fails_where_training_misses_the_optimum():
@@ -189,6 +212,17 @@ def test_figure_12_needs_a_lead_at_every_ratio():
     gaps |= {fig12.CODE: (0.1, 0.1), fig12.TEXT: (0.1, 0.2)}
     assert verdicts(fig12, figure_12(gaps)) == [HOLDS] * 4
     assert verdicts(fig12, figure_12(gaps | {fig12.TEXT: (0.4, 0.2)}))[0] is Verdict.CODE_ONLY
+
+
+@pytest.mark.parametrize(("spread", "verdict"), [(0.01, HOLDS), (1.0, FAILS)])
+def test_figure_12_needs_a_lead_beyond_chance(spread, verdict):
+    """A mean lead of 0.2 counts only if it is large beside its spread over the draws, which the methods share."""
+    gaps = {fig12.ORACLE: (0, 0), fig12.LASSO: (2, 2), fig12.WIDE: (2, 2), fig12.DUAL: (0.4, 1.5)}
+    frame = figure_12(gaps | {fig12.CODE: (0.2, 0.2), fig12.TEXT: (0.2, 0.2)})
+    sign = np.where(frame["seed"] == 0, 1, -1)
+    frame["error"] *= 2.0 ** (3 * sign)  # the same for all methods: no matter
+    frame.loc[frame["method"] == fig12.DUAL, "error"] *= 2.0 ** (spread * sign[frame["method"] == fig12.DUAL])
+    assert verdicts(fig12, frame)[0] is verdict
 
 
 def test_table_3_asks_for_two_standard_errors():

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from covey.paper.experiments import fig2, fig3, fig4, fig5, fig12
-from covey.paper.experiments.traces import CODE, TEXT, best, last
+from covey.paper.experiments.curves import best, last
+from covey.paper.experiments.traces import CODE, TEXT
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from scipy.special import comb
 from covey import Groups
 from covey.datasets import make_group_sparse
 from covey.designs import as_design
-from covey.paper.theory import bounds, check_assumptions, coherence, pilot_fit
+from covey.paper.theory import bounds, check_assumptions, coherence, limit_events, pilot_fit
 
 
 @pytest.fixture(scope="module")
@@ -201,32 +201,22 @@ def test_noise_counts_by_its_norm_in_a_group():
     assert f"zeta={zeta:.4g}" in str(report)
 
 
-def test_the_pilot_is_the_least_extended_bic_over_forward_selection():
-    """Recomputed from the text of its docstring, choice term and all; without that term it would take more groups."""
-    rng = np.random.default_rng(3)
-    n, L, size = 60, 100, 2
-    X = rng.standard_normal((n, L * size))
-    y = X[:, :2] @ [1.0, 1.0] + X[:, 2:4] @ [0.35, 0.35] + rng.standard_normal(n)
-    groups = Groups.from_size(size, L * size)
+def test_the_pilot_is_the_least_extended_bic_on_the_limit_path():
+    """With its choice term: without it, more groups would be taken."""
+    rng = np.random.default_rng(1)
+    n, L = 60, 100
+    X = rng.standard_normal((n, 2 * L))
+    y = X[:, :2] @ [1.0, 1.0] + X[:, 2:4] @ [0.5, 0.5] + rng.standard_normal(n)
+    rss = [np.sum((y - X @ w) ** 2) for _, _, w in limit_events(X, y, 2, n_events=15)]
 
-    def forward(choice_term):
-        chosen, residual = [], y
-        best, best_score = [], n * np.log(y @ y / n)
-        while 2 * (len(chosen) + 1) <= n / 2 and len(chosen) <= len(best) + 3:
-            scores = groups.norms(X.T @ residual / n)
-            scores[chosen] = -1
-            chosen = [*chosen, int(np.argmax(scores))]
-            columns = np.concatenate([groups.lists()[l] for l in chosen])
-            residual = y - X[:, columns] @ np.linalg.lstsq(X[:, columns], y, rcond=None)[0]
-            s = len(chosen)
-            score = n * np.log(residual @ residual / n) + size * s * np.log(n) + choice_term * 2 * np.log(comb(L, s))
-            if score < best_score:
-                best, best_score = chosen, score
-        return best
+    def best(choice_term):
+        criterion = [n * np.log(y @ y / n)]
+        criterion += [
+            n * np.log(r / n) + 2 * s * np.log(n) + 2 * choice_term * np.log(comb(L, s)) for s, r in enumerate(rss, 1)
+        ]
+        return int(np.argmin(criterion))
 
-    found = pilot_fit(X, y, groups)
-    assert list(found.selected) == forward(1.0)
-    assert len(forward(0.0)) > len(found.selected)
-    columns = np.concatenate([groups.lists()[l] for l in found.selected])
-    residual = y - X[:, columns] @ np.linalg.lstsq(X[:, columns], y, rcond=None)[0]
-    assert found.sigma == pytest.approx(np.sqrt(residual @ residual / (n - columns.size)))
+    found = pilot_fit(X, y, Groups.from_size(2, 2 * L))
+    assert len(found.selected) == best(1.0) < best(0.0)
+    s = len(found.selected)
+    assert found.sigma == pytest.approx(np.sqrt(rss[s - 1] / (n - 2 * s)))

@@ -11,7 +11,6 @@ from covey import Groups
 from covey.designs import as_design
 from covey.paper.theory import coherence, coherence_matrix
 from covey.paper.theory.blocks import column_norms
-from covey.paper.theory.kernels import DIRECT_SIZE, largest_eigenvalue
 from storage_kinds import KINDS
 
 
@@ -188,16 +187,6 @@ def test_rademacher_scaling():
     assert max(ratios) / min(ratios) < 1.5
     assert min(ratios) > 1.0
     assert max(ratios) < 2.5
-
-
-@pytest.mark.parametrize("m", range(1, DIRECT_SIZE + 1))
-@pytest.mark.parametrize("scale", [1e-60, 1.0, 1e60])
-def test_largest_eigenvalue(m, scale):
-    rng = np.random.default_rng(m)
-    A = rng.standard_normal((m, m + 2)) * scale
-    graded = A * np.logspace(0, -12, m)[:, None]
-    for M in (A @ A.T, graded @ graded.T, np.zeros((m, m)), np.ones((m, m)), np.eye(m) * scale):
-        assert largest_eigenvalue(M.copy(), m) == pytest.approx(np.linalg.eigvalsh(M)[-1], rel=1e-13, abs=1e-200)
 
 
 @pytest.mark.parametrize("wrap", [np.asarray, sp.csr_array, lambda X: pd.DataFrame(X, columns=list("abcd"))])

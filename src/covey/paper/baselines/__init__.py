@@ -14,15 +14,6 @@ from covey.paper.baselines.weight_decay import (
 )
 
 __all__ = [
-    "Certificate",
-    "ConvolutionalNetwork",
-    "GroupLasso",
-    "PrimalDual",
-    "certify",
-    "convolve_kernels",
-    "diagonal_cost",
-    "group_quasi_norm",
-    "grouped_cost",
-    "least_nuclear_norm",
-    "nuclear_regression",
-]
+    "Certificate", "ConvolutionalNetwork", "GroupLasso", "PrimalDual", "certify", "convolve_kernels", "diagonal_cost",
+    "group_quasi_norm", "grouped_cost", "least_nuclear_norm", "nuclear_regression",
+]  # fmt: skip

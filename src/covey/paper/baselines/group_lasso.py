@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -75,10 +75,10 @@ class GroupLasso(PenalisedRegressor):
 
     def __init__(
         self,
-        groups: Any = None,
+        groups: object = None,
         *,
         penalty: float = 0.1,
-        group_weights: Any = "sqrt",
+        group_weights: object = "sqrt",
         fit_intercept: bool = True,
         standardize: bool = False,
         tol: float = 1e-8,
@@ -92,7 +92,7 @@ class GroupLasso(PenalisedRegressor):
         self.tol = tol
         self.max_iter = max_iter
 
-    def fit(self, X: Any, y: Any) -> GroupLasso:
+    def fit(self, X: object, y: object) -> GroupLasso:
         """Solve at `penalty`."""
         penalty = positive(self.penalty, "penalty")
         units, problem = self._pose(X, y)
@@ -106,7 +106,13 @@ class GroupLasso(PenalisedRegressor):
         return self
 
     def path(
-        self, X: Any, y: Any, penalties: Any = None, *, n_penalties: int = 100, least: float | Literal["auto"] = "auto"
+        self,
+        X: object,
+        y: object,
+        penalties: object = None,
+        *,
+        n_penalties: int = 100,
+        least: float | Literal["auto"] = "auto",
     ) -> Path:
         """Solve along decreasing penalties, each with a warm start from the previous solution.
 
@@ -135,7 +141,7 @@ class GroupLasso(PenalisedRegressor):
             message=f"Largest duality gap {worst:.1e}, goal {self._goal(problem):.1e}.",
         )
 
-    def _pose(self, X: Any, y: Any) -> tuple[Units, PenalisedProblem]:
+    def _pose(self, X: object, y: object) -> tuple[Units, PenalisedProblem]:
         units, weights = self._read(X, y)
         return units, PenalisedProblem(units.X, units.y, units.groups.starts, weights)
 
@@ -159,7 +165,7 @@ class GroupLasso(PenalisedRegressor):
 
 
 def penalty_grid(
-    top: float, shape: tuple[int, ...], penalties: Any = None, n_penalties: int = 100, least: Any = "auto"
+    top: float, shape: tuple[int, ...], penalties: object = None, n_penalties: int = 100, least: object = "auto"
 ) -> FloatArray:
     """Decreasing penalties: those given, or a logarithmic grid down from `top` (see `GroupLasso.path`)."""
     if penalties is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -69,12 +69,12 @@ class PrimalDual(PenalisedRegressor):
 
     def __init__(
         self,
-        groups: Any = None,
+        groups: object = None,
         *,
         n_steps: int = 1000,
         ratio: float | Literal["data"] = "data",
         ratio_scale: float = 1.0,
-        group_weights: Any = "unit",
+        group_weights: object = "unit",
         fit_intercept: bool = True,
         standardize: bool = False,
         record_every: int = 1,
@@ -88,7 +88,7 @@ class PrimalDual(PenalisedRegressor):
         self.standardize = standardize
         self.record_every = record_every
 
-    def fit(self, X: Any, y: Any) -> PrimalDual:
+    def fit(self, X: object, y: object) -> PrimalDual:
         """Run to the last step."""
         self.path_ = self.path(X, y)
         self.coef_ = self.path_.coefs[[-1]].toarray()[0]
@@ -97,7 +97,7 @@ class PrimalDual(PenalisedRegressor):
         self.groups_ = self.path_.groups
         return self
 
-    def path(self, X: Any, y: Any) -> Path:
+    def path(self, X: object, y: object) -> Path:
         """The iterates as a path; times are iterations, from 0."""
         units, weights = self._read(X, y)
         n_steps, every = whole(self.n_steps, "n_steps"), whole(self.record_every, "record_every")

@@ -13,7 +13,6 @@ Therefore ``P(w) - D`` bounds the suboptimality, whatever method found ``w``.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -175,7 +174,9 @@ class Certificate:
         return max(self.primal - self.dual, 0.0)
 
 
-def certify(X: Any, y: Any, groups: Any, w: Any, penalty: float, group_weights: Any = "sqrt") -> Certificate:
+def certify(
+    X: object, y: object, groups: object, w: object, penalty: float, group_weights: object = "sqrt"
+) -> Certificate:
     """Certify ``w`` for ``norm(y - X w)^2/(2n) + penalty sum_l omega_l norm(w_l)``.
 
     There is no intercept: centre X and y first if the model has one.

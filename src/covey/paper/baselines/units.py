@@ -66,34 +66,34 @@ class Units:
 class PenalisedRegressor(RegressorMixin, BaseEstimator):
     """What the estimators of this room share: reading a problem, and predictions."""
 
-    groups: Any
-    group_weights: Any
+    groups: object
+    group_weights: object
     fit_intercept: bool
     standardize: bool
     coef_: FloatArray
     intercept_: float
 
-    def predict(self, X: Any) -> FloatArray:
+    def predict(self, X: object) -> FloatArray:
         """``X w + b``."""
         check_is_fitted(self)
         return validate_data(self, X, reset=False) @ self.coef_ + self.intercept_
 
-    def _read(self, X: Any, y: Any) -> tuple[Units, FloatArray]:
+    def _read(self, X: object, y: object) -> tuple[Units, FloatArray]:
         """The problem in units, and the weights of its groups."""
         names = column_names(X)
-        X, y = read_table(self, X, y)
-        groups = Groups.coerce(self.groups, X.shape[1], names)
+        Z, response = read_table(self, X, y)
+        groups = Groups.coerce(self.groups, Z.shape[1], names)
         weights = read_group_weights(self.group_weights, groups)
         intercept, scaled = boolean(self.fit_intercept, "fit_intercept"), boolean(self.standardize, "standardize")
-        return Units.of(X, np.asarray(y, dtype=float), groups, fit_intercept=intercept, standardize=scaled), weights
+        return Units.of(Z, response, groups, fit_intercept=intercept, standardize=scaled), weights
 
 
-def read_table(estimator: BaseEstimator, X: Any, y: Any) -> tuple[FloatArray, FloatArray]:
+def read_table(estimator: BaseEstimator, X: object, y: object) -> tuple[FloatArray, FloatArray]:
     """X and y by scikit-learn's rules, as float64; sets ``n_features_in_`` and ``feature_names_in_``."""
     refuse_odd(X, "X")
     refuse_odd(y, "y")
     try:
-        X, y = validate_data(estimator, X, y, dtype=np.float64, y_numeric=True)
+        checked: tuple[FloatArray, FloatArray] = validate_data(estimator, X, y, dtype=np.float64, y_numeric=True)
     except (TypeError, ValueError) as error:
         text = str(error)
         if isinstance(error, TypeError):
@@ -101,10 +101,10 @@ def read_table(estimator: BaseEstimator, X: Any, y: Any) -> tuple[FloatArray, Fl
         if any(words in text for words in ("could not convert", "inhomogeneous", "array element", "float() argument")):
             raise ValueError("X must be a table of numbers, and y must hold one number per row.") from None
         raise
-    return X, y
+    return checked
 
 
-def read_group_weights(group_weights: Any, groups: Groups) -> FloatArray:
+def read_group_weights(group_weights: object, groups: Groups) -> FloatArray:
     """``"sqrt"`` (of the sizes), ``"unit"``, or one positive number per group."""
     if isinstance(group_weights, str):
         if group_weights == "sqrt":

@@ -20,7 +20,6 @@ K = 1 gives the l2 norm, K = D the l1 norm of the discrete Fourier transform ove
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -35,7 +34,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def group_quasi_norm(w: Any, groups: Any, power: float) -> float:
+def group_quasi_norm(w: object, groups: object, power: float) -> float:
     """``sum_l norm(w_l)^power``: the group norm for power 1; for smaller powers a quasi-norm that favours few groups.
 
     >>> group_quasi_norm([3.0, 4.0, 1.0], [0, 0, 1], 1.0)
@@ -49,7 +48,7 @@ def group_quasi_norm(w: Any, groups: Any, power: float) -> float:
     return total
 
 
-def grouped_cost(w: Any, groups: Any, depth: int = 2) -> float:
+def grouped_cost(w: object, groups: object, depth: int = 2) -> float:
     r"""The least ``norm(u)^2 + norm(v)^2`` with ``w_l = u_l^N v_l``.
 
     For one group of norm s, :math:`a + s^2 a^{-N}` with :math:`a = u^2` is least at :math:`a^{N+1} = N s^2`, so
@@ -62,7 +61,7 @@ def grouped_cost(w: Any, groups: Any, depth: int = 2) -> float:
     return (1 + 1 / N) * N ** (1 / (N + 1)) * group_quasi_norm(w, groups, 2 / (N + 1))
 
 
-def diagonal_cost(w: Any, depth: int = 2) -> float:
+def diagonal_cost(w: object, depth: int = 2) -> float:
     r"""The least ``norm(u)^2 + norm(v)^2`` with ``w = u^N - v^N`` by entry: :math:`\sum_i |w_i|^{2/N}`, l1 for N = 2.
 
     >>> diagonal_cost([3.0, -4.0])
@@ -100,7 +99,7 @@ class NuclearNorm:
         return max(self.value - self.dual, 0.0)
 
 
-def least_nuclear_norm(w: Any, kernel_size: int, *, tol: float = 1e-9, max_iter: int = 20_000) -> NuclearNorm:
+def least_nuclear_norm(w: object, kernel_size: int, *, tol: float = 1e-9, max_iter: int = 20_000) -> NuclearNorm:
     """Minimise ``norm_*(Z)`` over K x D matrices with ``convolve_kernels(Z) = w``, by Douglas-Rachford splitting.
 
     The dual is ``max q'w`` over ``q`` whose spread has spectral norm at most 1.
@@ -135,7 +134,7 @@ def least_nuclear_norm(w: Any, kernel_size: int, *, tol: float = 1e-9, max_iter:
 
 
 def nuclear_regression(
-    X: Any, y: Any, kernel_size: int, penalty: float, *, tol: float = 1e-9, max_iter: int = 20_000
+    X: object, y: object, kernel_size: int, penalty: float, *, tol: float = 1e-9, max_iter: int = 20_000
 ) -> NuclearNorm:
     r"""Minimise ``norm(y - X w)^2/(2n) + penalty norm_*(Z)`` with ``w`` the convolution sums of Z.
 
@@ -150,7 +149,7 @@ def nuclear_regression(
     if not X.any():
         raise ValueError("X contains only zeros.")
     step = n / (K * float(np.linalg.norm(X, 2)) ** 2)
-    Z = np.zeros((K, D))
+    Z: FloatArray = np.zeros((K, D))
     ahead, t = Z, 1.0
     value, dual = np.inf, 0.0
     for _ in range(whole(max_iter, "max_iter")):
@@ -199,7 +198,7 @@ class ConvolutionalNetwork:
     weight_decay: float = 0.1
     tol: float = 1e-9
 
-    def fit(self, X: Any, y: Any, random_state: int | None = None) -> TrainedNetwork:
+    def fit(self, X: object, y: object, random_state: int | None = None) -> TrainedNetwork:
         """Train from small random weights by L-BFGS on the gradients of both layers."""
         X = as_matrix(X)
         n, D = X.shape
@@ -254,7 +253,7 @@ def _nuclear(A: FloatArray) -> float:
     return float(scipy.linalg.svdvals(A).sum())
 
 
-def _kernel_size(kernel_size: Any, D: int) -> int:
+def _kernel_size(kernel_size: object, D: int) -> int:
     K = whole(kernel_size, "kernel_size")
     if K > D:
         raise ValueError(f"kernel_size must be at most the {D} columns, not {K}.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,6 +12,7 @@ from covey.cli.console import check_out, complaints
 
 if TYPE_CHECKING:
     from covey.datasets import DigitImages
+    from covey.paper.nn.results import StudyResults
 
 __all__ = ["autoencoder"]
 
@@ -129,7 +130,7 @@ def report(
         _print(results)
 
 
-def _print(results: Any) -> None:
+def _print(results: StudyResults) -> None:
     """One row per measure, one column per model: means and standard errors over seeds."""
     from rich.console import Console
     from rich.table import Table

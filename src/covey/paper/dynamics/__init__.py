@@ -8,13 +8,6 @@ from covey.paper.dynamics.switching import SwitchAt, SwitchOracle, SwitchSettled
 from covey.paper.dynamics.trajectory import Status, Trajectory
 
 __all__ = [
-    "Status",
-    "SwitchAt",
-    "SwitchOracle",
-    "SwitchSettled",
-    "Trajectory",
-    "diagonal_descent",
-    "gradient_flow",
-    "normalized_descent",
-    "plain_descent",
-]
+    "Status", "SwitchAt", "SwitchOracle", "SwitchSettled", "Trajectory", "diagonal_descent", "gradient_flow",
+    "normalized_descent", "plain_descent",
+]  # fmt: skip

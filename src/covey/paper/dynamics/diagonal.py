@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -18,8 +17,8 @@ __all__ = ["diagonal_descent"]
 
 
 def diagonal_descent(
-    X: Any,
-    y: Any,
+    X: object,
+    y: object,
     *,
     init_scale: float | FloatArray = 1e-6,
     step_size: float = 1e-2,
@@ -28,7 +27,7 @@ def diagonal_descent(
     n_steps: int = 2000,
     record_every: int = 1,
     depth: int = 2,
-    w_star: Any = None,
+    w_star: object = None,
     stop: Callable[[int, FloatArray], bool] | None = None,
     gradient_scale: float = 1.0,
     reference: bool = False,

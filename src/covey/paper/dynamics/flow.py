@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from scipy.integrate import solve_ivp
@@ -20,16 +20,16 @@ METHODS = ("LSODA", "DOP853", "RK45", "Radau", "BDF")
 
 
 def gradient_flow(
-    X: Any,
-    y: Any,
-    groups: Any,
+    X: object,
+    y: object,
+    groups: object,
     *,
     init_scale: float | FloatArray = 1e-3,
     t_end: float | None = None,
-    times: Any = None,
-    start: Any = "aligned",
+    times: object = None,
+    start: object = "aligned",
     depth: int = 2,
-    w_star: Any = None,
+    w_star: object = None,
     log_magnitudes: bool = True,
     method: Literal["LSODA", "DOP853", "RK45", "Radau", "BDF"] = "LSODA",
     rtol: float = 1e-9,

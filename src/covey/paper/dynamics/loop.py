@@ -6,7 +6,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -211,7 +210,7 @@ def _message(status: Status, state: State) -> str:
     return f"Ran {state.t} steps."
 
 
-def check_directions(v: Any, groups: Groups, *, unit: bool) -> FloatArray:
+def check_directions(v: object, groups: Groups, *, unit: bool) -> FloatArray:
     """Check a start for the directions: one finite number per column and, if `unit`, unit norm in each group."""
     directions = as_numbers(v, "start").copy()
     if directions.shape != (groups.n_columns,):
@@ -230,7 +229,7 @@ def check_directions(v: Any, groups: Groups, *, unit: bool) -> FloatArray:
     return directions
 
 
-def check_scale(init_scale: Any, n: int, name: str = "init_scale") -> FloatArray:
+def check_scale(init_scale: object, n: int, name: str = "init_scale") -> FloatArray:
     """Check the start of the magnitudes: one positive number for all, or one per magnitude."""
     scale = as_numbers(init_scale, name, finite=False)
     if scale.ndim > 1 or (scale.ndim == 1 and scale.size != n):
@@ -242,7 +241,7 @@ def check_scale(init_scale: Any, n: int, name: str = "init_scale") -> FloatArray
     return np.full(n, 1.0) * scale
 
 
-def read_clock(clock: Any, loss: Loss, order: int) -> LossClock | None:
+def read_clock(clock: object, loss: Loss, order: int) -> LossClock | None:
     """Read ``clock=``: "steps", which gives None, or "loss"."""
     if one_of(clock, ("steps", "loss"), "clock") == "steps":
         return None

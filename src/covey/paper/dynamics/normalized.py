@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -22,24 +22,24 @@ LARGE = -1.0  # tells the kernel to use eta = 1/u^(2N)
 
 
 def normalized_descent(
-    X: Any,
-    y: Any,
-    groups: Any,
+    X: object,
+    y: object,
+    groups: object,
     *,
     init_scale: float | FloatArray = 1e-6,
     step_size: float = 1e-3,
     direction_step: float | Literal["large", "auto"] = "large",
     switch: SwitchRule | int | float | Literal["oracle"] | None = None,
     n_steps: int = 2000,
-    start: Any = None,
+    start: object = None,
     record_every: int = 1,
     depth: int = 2,
-    w_star: Any = None,
+    w_star: object = None,
     stop: Callable[[int, FloatArray], bool] | None = None,
     gradient_scale: float = 1.0,
     magnitude_at: Literal["new", "old"] = "new",
     loss: str | Loss = "squared",
-    offset: Any = None,
+    offset: object = None,
     clock: Literal["steps", "loss"] = "steps",
     reference: bool = False,
 ) -> Trajectory:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -19,22 +19,22 @@ __all__ = ["plain_descent", "read_plain_start"]
 
 
 def plain_descent(
-    X: Any,
-    y: Any,
-    groups: Any,
+    X: object,
+    y: object,
+    groups: object,
     *,
     init_scale: float | FloatArray = 1e-3,
     step_size: float = 0.05,
-    start: Any = "zero",
+    start: object = "zero",
     weight_decay: float = 0.0,
     n_steps: int = 8000,
     record_every: int = 1,
     depth: int = 2,
-    w_star: Any = None,
+    w_star: object = None,
     stop: Callable[[int, FloatArray], bool] | None = None,
     gradient_scale: float = 1.0,
     loss: str | Loss = "squared",
-    offset: Any = None,
+    offset: object = None,
     clock: Literal["steps", "loss"] = "steps",
     reference: bool = False,
 ) -> Trajectory:
@@ -81,7 +81,7 @@ def plain_descent(
     return run(method, n_steps, record_every, stop=stop, reference=reference)
 
 
-def read_plain_start(start: Any, problem: Problem, alpha: FloatArray, depth: int) -> FloatArray:
+def read_plain_start(start: object, problem: Problem, alpha: FloatArray, depth: int) -> FloatArray:
     """Directions at t = 0, from a name or an array."""
     groups = problem.groups
     if not isinstance(start, str):

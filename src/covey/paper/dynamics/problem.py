@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -32,7 +31,13 @@ class Problem:
 
     @classmethod
     def pose(
-        cls, X: Any, y: Any, groups: Any, w_star: Any = None, loss: str | Loss = "squared", offset: Any = None
+        cls,
+        X: object,
+        y: object,
+        groups: object,
+        w_star: object = None,
+        loss: str | Loss = "squared",
+        offset: object = None,
     ) -> Problem:
         """Validate the arguments of a dynamics."""
         matrix = as_matrix(X)

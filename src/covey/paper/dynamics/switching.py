@@ -6,7 +6,6 @@ A rule is evaluated after each step, with the magnitudes before and after it, an
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -75,7 +74,7 @@ class CompiledRule:
         return False
 
 
-def read_switch(switch: Any, problem: Problem, depth: int) -> CompiledRule:
+def read_switch(switch: object, problem: Problem, depth: int) -> CompiledRule:
     """Read ``switch=``: None, an iteration, a tolerance, ``"oracle"`` or a rule, with its thresholds for a problem."""
     nothing = np.zeros(problem.groups.n_groups)
     if switch is None:

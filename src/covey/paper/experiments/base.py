@@ -10,9 +10,10 @@ from typing import Any, Self, TypeVar
 import numpy as np
 import pandas as pd
 
-__all__ = ["Claim", "Claims", "Scale", "Verdict", "judge", "mean_and_error", "scaled", "where"]
+__all__ = ["Claim", "Claims", "Record", "Scale", "Verdict", "judge", "mean_and_error", "scaled", "where"]
 
 Value = TypeVar("Value")
+Record = dict[str, Any]
 
 
 class Verdict(StrEnum):
@@ -81,12 +82,12 @@ def scaled(full: Value, *, quick: Value) -> Value:
     return found
 
 
-def where(frame: pd.DataFrame, **values: Any) -> pd.DataFrame:
+def where(frame: pd.DataFrame, **values: object) -> pd.DataFrame:
     """The part of a table in which every named column has the given value."""
     return frame[np.logical_and.reduce([frame[column] == value for column, value in values.items()])]
 
 
-def mean_and_error(values: Any) -> tuple[float, float]:
+def mean_and_error(values: object) -> tuple[float, float]:
     """The mean of repeats and its standard error; zero for a single repeat."""
     v = np.asarray(values, dtype=float)
     return float(v.mean()), float(v.std(ddof=1) / np.sqrt(v.size)) if v.size > 1 else 0.0

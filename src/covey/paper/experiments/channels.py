@@ -16,7 +16,7 @@ needs a GPU, and without one the saved results of such a run are shown.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -25,7 +25,10 @@ from covey.datasets import load_mnist
 from covey.paper.experiments.autoencoders import has_gpu, needs_torch, saved_file
 from covey.paper.experiments.base import Claim, Claims, Scale, judge, mean_and_error, scaled, where
 from covey.paper.experiments.style import COLOURS, GREY, Figure, grid, panel, styled
-from covey.paper.experiments.tasks import each
+from covey.paper.experiments.tasks import Record, each
+
+if TYPE_CHECKING:
+    from covey.paper.nn.channel_study import ChannelRun, Digits
 
 TITLE = "Grouping as architecture: channels kept at equal accuracy"
 
@@ -78,7 +81,7 @@ def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
     return pd.DataFrame([record for part in parts for record in part], columns=list(COLUMNS))
 
 
-def _one(settings: Settings, data: Any, item: Any) -> list[dict[str, Any]]:
+def _one(settings: Settings, data: Digits, item: ChannelRun) -> list[Record]:
     """One network, trained and measured."""
     import torch
 
@@ -106,9 +109,9 @@ def best_settings(frame: pd.DataFrame) -> Any:
     good = rungs[rungs["validation"] >= target_accuracy(frame)].sort_values("channels")
     fewest = good.groupby([*SETTING, "seed"], as_index=False).first()
     seeds = frame["seed"].nunique()
-    best: list[dict[str, Any]] = []
+    best: list[Record] = []
     for method in METHODS:
-        options: list[dict[str, Any]] = []
+        options: list[Record] = []
         setting: Any
         for setting, part in where(fewest, method=method).groupby(SETTING):
             if len(part) == seeds:

@@ -13,7 +13,6 @@ and to a value far below it, at which directions keep their angle.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -64,7 +63,7 @@ def delta_task(variant: str, epsilon: float, draw: int, seed: list[int], factors
     norms[:ACTIVE] = 1.0 + np.random.default_rng(seed).uniform(0, 0.5, size=ACTIVE)
     b = power_bounds(norms, L=len(SIZES), epsilon=epsilon, group_noise=epsilon)
     n_steps = int(np.ceil(b.T_ub))
-    options: dict[str, Any] = {"init_scale": b.init_scale, "step_size": b.step_size, "n_steps": n_steps}
+    options: Record = {"init_scale": b.init_scale, "step_size": b.step_size, "n_steps": n_steps}
     if variant != FIRST:
         steps = {LARGE: b.direction_step_max, LEAST: b.direction_step_min, FROZEN: 1e-6 * b.direction_step_min}
         options |= {"direction_step": steps[variant], "switch": "oracle"}

@@ -11,6 +11,7 @@ from typing import Any
 
 import pandas as pd
 
+from covey.paper.experiments.base import Record
 from covey.paper.experiments.style import COLOURS, GREY, Axes
 
 __all__ = ["draw", "item", "number", "numbers", "table"]
@@ -24,17 +25,17 @@ COLUMNS = ["kind", "panel", "x", "y", "x2", "y2", "text", "role"]
 
 def item(
     kind: str, panel: int, x: float, y: float, x2: float = 0.0, y2: float = 0.0, text: str = "", role: str = ""
-) -> dict[str, Any]:
+) -> Record:
     """One row."""
     return dict(zip(COLUMNS, (kind, panel, x, y, x2, y2, text, role), strict=True))
 
 
-def number(name: str, value: float) -> dict[str, Any]:
+def number(name: str, value: float) -> Record:
     """A measured value."""
     return item("number", -1, value, 0.0, text=name)
 
 
-def table(items: list[dict[str, Any]]) -> pd.DataFrame:
+def table(items: list[Record]) -> pd.DataFrame:
     """The rows as a table."""
     return pd.DataFrame(items, columns=COLUMNS)
 

@@ -11,12 +11,11 @@ the two is ``u v``; for ``u^2 v`` the signal must pass through ``W_2`` twice, an
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from covey.paper.experiments.base import Claim, Claims, Scale, judge
+from covey.paper.experiments.base import Claim, Claims, Record, Scale, judge
 from covey.paper.experiments.drawing import draw, item, number, numbers, table
 from covey.paper.experiments.style import Figure, grid, panel, styled
 
@@ -37,7 +36,7 @@ class Settings(Scale):
 def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
     """The two drawings, and how far the drawn networks are from their formulas."""
     p, size = settings.n_inputs, settings.group_size
-    items: list[dict[str, Any]] = []
+    items: list[Record] = []
     heights = [_height(i, p) for i in range(p)]
     for k, edges in enumerate((diagonal(p), grouped(p, size))):
         for source, target, weight in edges:

@@ -35,7 +35,7 @@ from covey.paper.experiments.autoencoders import (
     values,
 )  # fmt: skip
 from covey.paper.experiments.base import Claim, Claims, Scale, judge, scaled, where
-from covey.paper.experiments.style import COLOURS, GREY, Figure, panel, styled
+from covey.paper.experiments.style import COLOURS, GREY, Axes, Figure, panel, styled
 from covey.paper.experiments.tasks import each
 
 TITLE = "Interpolation in the latent space of autoencoders"
@@ -147,7 +147,7 @@ def _mosaic(images: NDArray[np.uint8], columns: int = 2, gap: int = 14) -> NDArr
     return np.concatenate(blocks[:-1], axis=1)
 
 
-def _draw_spectra(axes: Any, frame: pd.DataFrame) -> None:
+def _draw_spectra(axes: Axes, frame: pd.DataFrame) -> None:
     for model in MODELS:
         chosen = where(frame, model=model, quantity="singular_value").sort_values("index")
         for k, (_, column) in enumerate(chosen.groupby("seed")):
@@ -158,7 +158,7 @@ def _draw_spectra(axes: Any, frame: pd.DataFrame) -> None:
     axes.legend(handlelength=1, labelspacing=0.2)
 
 
-def _draw_confidence(axes: Any, frame: pd.DataFrame) -> None:
+def _draw_confidence(axes: Axes, frame: pd.DataFrame) -> None:
     steps = sum(f"confidence_{k}" in set(frame["quantity"]) for k in range(100))
     t = np.linspace(0, 1, steps)
     for model in MODELS:
@@ -168,7 +168,7 @@ def _draw_confidence(axes: Any, frame: pd.DataFrame) -> None:
     panel(axes, "c", "confidence", xlabel="along the line", xlim=(0, 1))
 
 
-def _draw_bars(axes: Any, frame: pd.DataFrame, quantity: str) -> None:
+def _draw_bars(axes: Axes, frame: pd.DataFrame, quantity: str) -> None:
     """Seeds as dots, their mean as a line with its standard error."""
     for i, model in enumerate(MODELS):
         v = values(frame, model, quantity)

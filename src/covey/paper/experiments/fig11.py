@@ -13,8 +13,9 @@ import pandas as pd
 from covey.datasets import legacy_paper_data
 from covey.paper.experiments import fig3
 from covey.paper.experiments.base import Claim, Claims, judge
+from covey.paper.experiments.curves import best, last
 from covey.paper.experiments.tasks import each
-from covey.paper.experiments.traces import MODES, best, curve, descend, last, stack, truth
+from covey.paper.experiments.traces import MODES, curve, descend, stack, truth
 
 TITLE = "Gaussian measurements"
 ALGORITHM_1 = "algorithm 1"

@@ -14,24 +14,10 @@ import pandas as pd
 
 from covey.datasets import legacy_paper_data
 from covey.paper.experiments.base import Claim, Claims, Scale, judge, scaled
+from covey.paper.experiments.curves import best, last, series, support_groups, true_value
 from covey.paper.experiments.style import Figure, draw_curves, draw_errors, grid, panel, styled
 from covey.paper.experiments.tasks import each
-from covey.paper.experiments.traces import (
-    CODE,
-    MODES,
-    TEXT,
-    TRUTH,
-    best,
-    curve,
-    descend,
-    last,
-    series,
-    stack,
-    support_groups,
-    trace,
-    true_value,
-    truth,
-)  # fmt: skip
+from covey.paper.experiments.traces import CODE, MODES, TEXT, TRUTH, curve, descend, stack, trace, truth
 
 TITLE = "Convergence of Algorithm 1"
 LONG = "text, long"

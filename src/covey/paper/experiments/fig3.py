@@ -16,22 +16,10 @@ import pandas as pd
 from covey.datasets import GroupSparseData, legacy_paper_data
 from covey.paper.dynamics import SwitchAt, SwitchSettled, Trajectory
 from covey.paper.experiments.base import Claim, Claims, Scale, judge
+from covey.paper.experiments.curves import best, last, series, support_groups, true_value
 from covey.paper.experiments.style import Figure, draw_curves, grid, mark_switch, panel, styled
 from covey.paper.experiments.tasks import each
-from covey.paper.experiments.traces import (
-    CODE,
-    MODES,
-    TEXT,
-    best,
-    descend,
-    last,
-    series,
-    stack,
-    support_groups,
-    trace,
-    true_value,
-    truth,
-)  # fmt: skip
+from covey.paper.experiments.traces import CODE, MODES, TEXT, descend, stack, trace, truth
 
 TITLE = "Convergence of Algorithm 2"
 

@@ -3,7 +3,8 @@
 100 Rademacher rows, 500 columns, 16 entries of 1 in 4 groups of 4, noise 0.5. Left, Algorithm 2 with groups. Right,
 the diagonal network ``w = u^2 - v^2``, which does not use the groups, and its positive-only version ``w = u^2``, which
 the authors' code runs and the published figure shows; both for the published 500 epochs and for ten times as long. To
-see whether too few rows are the cause, it is also run with more rows, on several draws.
+see whether too few rows are the cause, they are also run with more rows, and the grouped network with fewer, on several
+draws.
 """
 
 from __future__ import annotations
@@ -16,23 +17,10 @@ import pandas as pd
 from covey.datasets import GroupSparseData, legacy_paper_data
 from covey.paper.dynamics import Trajectory, diagonal_descent
 from covey.paper.experiments.base import Claim, Claims, Scale, judge, scaled, where
+from covey.paper.experiments.curves import best, series, true_value
 from covey.paper.experiments.style import COLOURS, EPOCH, ERROR, GREY, Figure, draw_curves, grid, panel, styled
 from covey.paper.experiments.tasks import each
-from covey.paper.experiments.traces import (
-    CODE,
-    MODES,
-    OFF,
-    best,
-    curve,
-    descend,
-    errors,
-    series,
-    stack,
-    thinned,
-    trace,
-    true_value,
-    truth,
-)  # fmt: skip
+from covey.paper.experiments.traces import CODE, MODES, OFF, TEXT, curve, descend, errors, stack, thinned, trace, truth
 
 TITLE = "Group against plain sparsity"
 SIGNED, POSITIVE = "u^2 - v^2", "u^2"
@@ -52,6 +40,7 @@ class Settings(Scale):
     epochs: int = 500
     longer: int = 10
     row_counts: tuple[int, ...] = scaled((100, 125, 150), quick=(100, 150))
+    grouped_row_counts: tuple[int, ...] = scaled((40, 60, 80, 100), quick=(50, 100))
     draws: int = scaled(20, quick=2)
 
 
@@ -66,9 +55,7 @@ def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
 
     def one(mode: str) -> pd.DataFrame:
         if mode in MODES:
-            options = {"step_size": settings.step_size, "direction_step": settings.step_size}
-            n_steps = settings.epochs if mode == CODE else 2 * settings.epochs
-            return trace(descend(data, mode, switch=settings.tol, n_steps=n_steps, **options), data, mode, ("entry",))
+            return trace(_with_groups(settings, data, mode), data, mode, ("entry",))
         path = _without_groups(settings, data, mode)
         thin = thinned(path, 200)
         t, w = path.t[thin], path.w[thin]
@@ -76,18 +63,25 @@ def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
         off = curve(mode, "entry", OFF, t, np.abs(w[:, 16:]).max(axis=1))
         return stack(curve(mode, "error", 0, path.t, path.error), *entries, off)
 
-    def more_rows(task: tuple[str, int, int]) -> pd.DataFrame:
+    def other_rows(task: tuple[str, int, int]) -> pd.DataFrame:
         mode, n_rows, seed = task
         drawn = draw(n_rows, seed)
-        path = _without_groups(settings, drawn, mode, record_every=10)
+        path = _with_groups(settings, drawn, mode) if mode in MODES else _without_groups(settings, drawn, mode, 10)
         share = errors(path) / np.sum(drawn.w_star**2)
         in_time = share[path.t <= settings.epochs].min()
         return stack(curve(mode, AT_BEST, seed, n_rows, share.min()), curve(mode, IN_TIME, seed, n_rows, in_time))
 
     seeds = [SEED, *range(settings.draws)]
-    tasks = [(mode, n, seed) for mode in (SIGNED, POSITIVE) for n in settings.row_counts for seed in seeds]
-    curves, least = each(one, (*MODES, SIGNED, POSITIVE)), each(more_rows, tasks, jobs)
+    counts = {**dict.fromkeys((SIGNED, POSITIVE), settings.row_counts), TEXT: settings.grouped_row_counts}
+    tasks = [(mode, n, seed) for mode, some in counts.items() for n in some for seed in seeds]
+    curves, least = each(one, (*MODES, SIGNED, POSITIVE)), each(other_rows, tasks, jobs)
     return stack(*curves, *least, truth(data), curve("published", "epochs", 0, 0, settings.epochs))
+
+
+def _with_groups(settings: Settings, data: GroupSparseData, mode: str) -> Trajectory:
+    options = {"step_size": settings.step_size, "direction_step": settings.step_size}
+    n_steps = settings.epochs if mode == CODE else 2 * settings.epochs
+    return descend(data, mode, switch=settings.tol, n_steps=n_steps, **options)
 
 
 def _without_groups(settings: Settings, data: GroupSparseData, mode: str, record_every: int = 1) -> Trajectory:
@@ -123,17 +117,17 @@ def plot(frame: pd.DataFrame) -> Figure:
         panel(axes, name, f"entries, {title}", ylim=(-0.15, 1.35), xlabel=EPOCH)
     grouped.legend(loc="upper center", bbox_to_anchor=(0.5, -0.22), ncols=2)
     plain.axvline(epochs, color=GREY, ls=":", lw=0.9)
-    for (mode, label, colour), shift in zip(curves[1:], (-2.0, 2.0), strict=True):
-        table = least_by_rows(frame, mode)
+    for (mode, label, colour), shift in zip(curves, (0.0, -2.0, 2.0), strict=True):
+        table = least_by_rows(frame, TEXT if mode == CODE else mode)
         at = table.columns.to_numpy(dtype=float) + shift
         for x, n in zip(at, table, strict=True):
             counts.plot(np.full(len(table), x), table[n], "o", color=colour, ms=3, alpha=0.7, mew=0)
         counts.plot(at, table.median(), color=colour, label=label)
     counts.axhline(RECOVERED, color=GREY, ls="--", lw=0.9)
-    panel(counts, "d", "no groups, by rows", yscale="log", xlabel="rows", ylabel="least error, share of signal")
+    panel(counts, "d", "by rows", yscale="log", xlabel="rows", ylabel="least error, share of signal")
     counts.set_yticks([0.002, 0.005, 0.01, 0.02, 0.05], ["0.2%", "0.5%", "1%", "2%", "5%"])
     counts.set_yticks([], minor=True)
-    counts.set_xticks(table.columns)
+    counts.set_xticks(sorted({n for mode in (TEXT, SIGNED) for n in least_by_rows(frame, mode).columns}))
     return figure
 
 
@@ -176,12 +170,22 @@ def claims(frame: pd.DataFrame) -> Claims:
         judge(bool((early < RECOVERED).all())),
     )
     ratios = sorted(float(error.min()) / group for _, error in curves)
+    enough = [rows_needed(least_by_rows(frame, mode)) for mode in (TEXT, SIGNED, POSITIVE)]
+    grouped, signed, positive = (f"{n:.0f}" if np.isfinite(n) else "more than were tried" for n in enough)
     yield Claim(
         "Groups need fewer rows than plain sparsity does.",
-        "error at least 5 times smaller, both stopped at their best",
-        f"{ratios[0]:.0f} to {ratios[1]:.0f} times smaller",
-        judge(ratios[0] >= 5),
+        f"of the numbers tried, the least with which the error falls below {RECOVERED:.0%} of norm(w*)^2 on every "
+        "draw, each method at its best time, is smaller",
+        f"rows needed: {grouped} (groups), {signed} (u^2 - v^2), {positive} (u^2); "
+        f"with 100 rows the published draw's error is {ratios[0]:.0f} to {ratios[1]:.0f} times smaller",
+        judge(enough[0] < min(enough[1:])),
     )
+
+
+def rows_needed(shares: pd.DataFrame) -> float:
+    """The least number of rows from which on every draw is recovered; infinite if there is none."""
+    recovered = (shares < RECOVERED).all().sort_index(ascending=False).cummin()
+    return float(recovered.index[recovered].min()) if recovered.any() else np.inf
 
 
 def least_by_rows(frame: pd.DataFrame, mode: str, quantity: str = AT_BEST) -> pd.DataFrame:

@@ -15,9 +15,10 @@ import pandas as pd
 
 from covey.datasets import legacy_paper_data
 from covey.paper.experiments.base import Claim, Claims, Scale, judge, scaled, where
+from covey.paper.experiments.curves import best, last
 from covey.paper.experiments.style import COLOURS, MODE_COLOURS, MODE_NAMES, Figure, draw_curves, grid, panel, styled
 from covey.paper.experiments.tasks import each
-from covey.paper.experiments.traces import CODE, MODES, TEXT, best, curve, descend, errors, last, stack, trace, truth
+from covey.paper.experiments.traces import CODE, MODES, TEXT, curve, descend, errors, stack, trace, truth
 
 TITLE = "Groups of one"
 SUPPORT = {TEXT: (1.0, -1.0, 1.0, -1.0, 1.0), CODE: (1.0, -1.0, -1.0, 1.0, 1.0)}

@@ -15,22 +15,10 @@ import pandas as pd
 from covey.datasets import legacy_paper_data, make_group_sparse
 from covey.paper.dynamics import Trajectory
 from covey.paper.experiments.base import Claim, Claims, Scale, judge, scaled, where
+from covey.paper.experiments.curves import last, series, true_value
 from covey.paper.experiments.style import COLOURS, ERROR, GREY, Figure, draw_curves, grid, panel, styled
 from covey.paper.experiments.tasks import each
-from covey.paper.experiments.traces import (
-    CODE,
-    MODES,
-    TEXT,
-    curve,
-    descend,
-    errors,
-    last,
-    series,
-    stack,
-    trace,
-    true_value,
-    truth,
-)  # fmt: skip
+from covey.paper.experiments.traces import CODE, MODES, TEXT, curve, descend, errors, stack, trace, truth
 
 TITLE = "Instability of Algorithm 1"
 

@@ -18,9 +18,10 @@ from covey.datasets import GroupSparseData
 from covey.paper.dynamics import Trajectory, plain_descent
 from covey.paper.experiments import fig4
 from covey.paper.experiments.base import Claim, Claims, Scale, judge, scaled, where
+from covey.paper.experiments.curves import best, last, series, true_value
 from covey.paper.experiments.style import COLOURS, EPOCH, ERROR, GREY, Figure, draw_curves, grid, panel, styled
 from covey.paper.experiments.tasks import each
-from covey.paper.experiments.traces import best, curve, errors, last, series, stack, thinned, trace, true_value, truth
+from covey.paper.experiments.traces import curve, errors, stack, thinned, trace, truth
 
 TITLE = "No weight normalisation"
 ZERO, NEGATIVE, POSITIVE, RANDOM = "zero start", "negative start", "positive start", "random start"

@@ -7,11 +7,10 @@ Drawn from a list of boxes. The weights of the linear layers are counted from th
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import pandas as pd
 
-from covey.paper.experiments.base import Claim, Claims, Scale, judge
+from covey.paper.experiments.base import Claim, Claims, Record, Scale, judge
 from covey.paper.experiments.drawing import draw, item, number, numbers, table
 from covey.paper.experiments.style import Figure, grid, styled
 
@@ -31,7 +30,7 @@ def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
     return table(boxes(settings.latent, settings.layers, groups=1))
 
 
-def boxes(latent: int, layers: int, groups: int) -> list[dict[str, Any]]:
+def boxes(latent: int, layers: int, groups: int) -> list[Record]:
     """Encoder, convolution, linear layers in parallel groups, decoder."""
     width, step, left = latent // groups, 1.25, 3.0
     gap, height = 0.14, max(0.5, 1.9 / groups - 0.14)

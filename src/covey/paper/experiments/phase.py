@@ -8,7 +8,6 @@ grouped network, for the same network with groups of one, and for the diagonal n
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,6 +19,7 @@ from covey.paper.experiments.base import Claim, Claims, Scale, judge, scaled, wh
 from covey.paper.experiments.style import COLOURS, Figure, grid, panel, styled
 from covey.paper.experiments.tasks import Record, run_tasks
 from covey.paper.experiments.traces import errors
+from covey.validation import FloatArray
 
 TITLE = "Sample complexity: probability of recovery over rows and non-zero groups"
 
@@ -40,7 +40,7 @@ class Settings(Scale):
     n_steps: int = 2000
     noise: Noise = "gaussian"
 
-    def tasks(self) -> list[dict[str, Any]]:
+    def tasks(self) -> list[Record]:
         """One task per cell and repeat; all methods share the data."""
         names = ("p", "group_size", "sigma", "n_steps", "noise")
         problem = {name: getattr(self, name) for name in names}
@@ -68,10 +68,10 @@ def phase_task(
     target = TOLERANCE * signal
     correlation = data.X.T @ data.y / n
 
-    def recovered(_: int, w: Any) -> bool:
+    def recovered(_: int, w: FloatArray) -> bool:
         return bool(np.sum((w - data.w_star) ** 2) <= target)
 
-    def options(largest: float) -> dict[str, Any]:
+    def options(largest: float) -> Record:
         # the theorem's step, with the first estimate of the largest magnitude
         effort = {"init_scale": 1e-6, "step_size": 1 / (20 * largest), "n_steps": n_steps, "record_every": 10}
         return {**effort, "w_star": data.w_star, "stop": recovered}
@@ -147,7 +147,7 @@ def plot(frame: pd.DataFrame) -> Figure:
     return figure
 
 
-def _edges(centres: Any) -> np.ndarray:
+def _edges(centres: pd.Index) -> np.ndarray:
     """Cell borders halfway between grid points."""
     n = np.asarray(centres, dtype=float)
     if n.size == 1:

@@ -18,7 +18,7 @@ from covey.paper.experiments import rates
 from covey.paper.experiments.base import Claim, Claims, Scale, judge, scaled, where
 from covey.paper.experiments.prescribed import prescribed_problem
 from covey.paper.experiments.slopes import LEVEL, by_axis, fit
-from covey.paper.experiments.style import COLOURS, GREY, Figure, fill_ticks, grid, panel, styled
+from covey.paper.experiments.style import COLOURS, GREY, Axes, Figure, fill_ticks, grid, panel, styled
 from covey.paper.experiments.tasks import Record, run_tasks
 from covey.paper.experiments.traces import descend
 from covey.paper.theory import power_bounds
@@ -53,7 +53,7 @@ def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
     grids = {name: getattr(settings, name) for name in ("grid_n", "grid_s", "grid_sigma", "grid_group_size")}
     parts = []
     for depth in DEPTHS:
-        effort: dict[str, Any] = {"depth": depth, "init_scale": STARTS[depth], "n_steps": N_STEPS[depth]}
+        effort: Record = {"depth": depth, "init_scale": STARTS[depth], "n_steps": N_STEPS[depth]}
         base = rates.Settings(**grids, grid_p=(), repeats=settings.repeats, **effort)
         parts.append(rates.run(base, jobs).assign(depth=depth, part="rates"))
     draws = range(settings.windows)
@@ -160,7 +160,7 @@ def plot(frame: pd.DataFrame) -> Figure:
     return figure
 
 
-def _draw_windows(axes: Any, table: pd.DataFrame) -> None:
+def _draw_windows(axes: Axes, table: pd.DataFrame) -> None:
     height, middles = 0, []
     for depth, colour in zip(DEPTHS, COLOURS, strict=False):
         row: Any

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
 from covey.datasets import make_group_sparse
 from covey.datasets.simulate import Noise
@@ -21,6 +21,7 @@ from covey.paper.experiments.slopes import Slope, bootstrap
 from covey.paper.experiments.style import COLOURS, GREY, Figure, fill_ticks, grid, panel, styled
 from covey.paper.experiments.tasks import Record, run_tasks
 from covey.paper.experiments.traces import descend, errors
+from covey.validation import FloatArray
 
 TITLE = "Rates: squared error against n, s, sigma, log p and the group size"
 
@@ -55,7 +56,7 @@ class Settings(Scale):
     noise: Noise = "gaussian"
     depth: int = 2
 
-    def tasks(self) -> list[dict[str, Any]]:
+    def tasks(self) -> list[Record]:
         """One task per axis, value and repeat."""
         names = (*AXES, "n_steps", "init_scale", "noise", "depth")
         tasks = []
@@ -106,7 +107,7 @@ def slopes(frame: pd.DataFrame) -> dict[tuple[str, str], Slope]:
     return found
 
 
-def _scale(axis: str, values: Any) -> Any:
+def _scale(axis: str, values: ArrayLike) -> FloatArray:
     return np.log(values) if axis == "p" else np.asarray(values, dtype=float)
 
 

@@ -11,11 +11,12 @@ import difflib
 import importlib
 from dataclasses import dataclass, replace
 from types import ModuleType
-from typing import Any, Literal
+from typing import Literal
 
 import pandas as pd
 
-from covey.paper.experiments.base import Claim
+from covey.paper.experiments.base import Claim, Scale
+from covey.paper.experiments.style import Figure
 
 __all__ = ["MODULES", "Experiment", "Mode", "UnknownExperimentError", "available", "find"]
 
@@ -55,15 +56,15 @@ class Experiment:
         """The description in the module's docstring."""
         return (self.module.__doc__ or "").strip()
 
-    def settings(self, mode: Mode) -> Any:
+    def settings(self, mode: Mode) -> Scale:
         """The quick or the full settings."""
         return getattr(self.module.Settings, mode)()
 
-    def run(self, settings: Any, jobs: int = 1) -> pd.DataFrame:
+    def run(self, settings: Scale, jobs: int = 1) -> pd.DataFrame:
         """Compute the tidy table behind the figure."""
         return self.module.run(settings, jobs)
 
-    def plot(self, frame: pd.DataFrame) -> Any:
+    def plot(self, frame: pd.DataFrame) -> Figure:
         """Draw the figure from its table."""
         return self.module.plot(frame)
 

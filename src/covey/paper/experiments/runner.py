@@ -19,7 +19,6 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
@@ -27,7 +26,7 @@ import covey
 from covey.datasets import DataNotFoundError
 from covey.files import write_atomically
 from covey.paper.experiments import style
-from covey.paper.experiments.base import Claim
+from covey.paper.experiments.base import Claim, Record, Scale
 from covey.paper.experiments.registry import Experiment, Mode, find
 from covey.paper.experiments.tasks import resumable, watched
 from covey.paper.experiments.versions import code_version, look_version
@@ -41,7 +40,7 @@ class Outcome:
 
     experiment: Experiment
     mode: Mode
-    settings: Any
+    settings: Scale
     frame: pd.DataFrame | None = None  # the table as saved
     figure: dict[str, bytes] = field(default_factory=dict)  # by format
     claims: list[Claim] = field(default_factory=list)
@@ -58,7 +57,7 @@ class Outcome:
 
 
 def reproduce(
-    ids: Iterable[str], mode: Mode, folder: Path, jobs: int = 1, watch: Callable[[str, int, int], Any] | None = None
+    ids: Iterable[str], mode: Mode, folder: Path, jobs: int = 1, watch: Callable[[str, int, int], object] | None = None
 ) -> Iterator[Outcome]:
     """Run the experiments, yielding each outcome when it is ready; ``watch(id, done, total)`` is called per repeat."""
     for experiment in [find(id) for id in ids]:
@@ -117,7 +116,7 @@ def _reproduce_one(experiment: Experiment, mode: Mode, folder: Path, jobs: int) 
     return Outcome(experiment, mode, settings, frame, figure, claims, record["seconds"], reused, notices=notices)
 
 
-def _load(folder: Path, key: str, notices: list[str]) -> tuple[bytes, dict[str, Any]] | None:
+def _load(folder: Path, key: str, notices: list[str]) -> tuple[bytes, Record] | None:
     """The saved table and its record, if it is intact and belongs to these settings and this code."""
     if not (folder / "run.json").exists():
         return None

@@ -41,7 +41,7 @@ class Slope:
         return f"{self.value:.2f} ± {self.error:.2f}"
 
 
-def fit(x: Any, values: Any) -> Slope:
+def fit(x: object, values: object) -> Slope:
     """The slope of log(mean value) on log(x), least squares over the distinct x.
 
     The mean is taken first: the mean of a logarithm would bias the slope, because errors with few degrees of freedom
@@ -59,7 +59,7 @@ def fit(x: Any, values: Any) -> Slope:
     return Slope(slope, math.sqrt(variance))
 
 
-def bootstrap(x: Any, values: Any, n_boot: int = 1000) -> Slope:
+def bootstrap(x: object, values: object, n_boot: int = 1000) -> Slope:
     """The same slope, with a standard error by a bootstrap over the repeats.
 
     If the rate holds only for large n, the slope is off by more than this standard error.
@@ -79,7 +79,7 @@ def by_axis(frame: pd.DataFrame, axes: Iterable[str]) -> dict[str, Slope]:
     return {axis: fit(part["value"], part["error"]) for axis, part in parts.items()}
 
 
-def _weighted(x: Any, values: Any) -> Iterator[tuple[float, Any]]:
+def _weighted(x: object, values: object) -> Iterator[tuple[float, Any]]:
     """For each distinct x, its weight in the least-squares slope on log(x) and the values there."""
     x, values = np.asarray(x, dtype=float), np.asarray(values, dtype=float)
     places = np.unique(x)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +15,8 @@ import pandas as pd
 
 from covey.optional import optional
 from covey.paper.experiments.base import where
-from covey.paper.experiments.traces import CODE, MODES, OFF, TEXT, TRUTH, best, series
+from covey.paper.experiments.curves import best, series
+from covey.paper.experiments.traces import CODE, MODES, OFF, TEXT, TRUTH
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -98,9 +99,10 @@ def panel(axes: Axes, name: str, title: str, **properties: Any) -> None:
     axes.set_title(f"({name}) {title}", loc="left")
 
 
-def fill_ticks(axes: Axes, values: Any) -> None:
+def fill_ticks(axes: Axes, values: Iterable[float]) -> None:
     """Ticks at these values of a logarithmic x axis, and nowhere else."""
-    axes.set_xticks(values, [f"{value:.4g}" for value in values])
+    places = list(values)
+    axes.set_xticks(places, [f"{place:.4g}" for place in places])
     axes.set_xticks([], minor=True)
 
 

@@ -28,7 +28,7 @@ from covey.paper.dynamics import normalized_descent
 from covey.paper.experiments.base import Claim, Claims, Scale, judge, mean_and_error, scaled, where
 from covey.paper.experiments.selection import Chosen, choose, choose_on_path
 from covey.paper.experiments.style import COLOURS, GREY, Figure, grid, panel, styled
-from covey.paper.experiments.tasks import each
+from covey.paper.experiments.tasks import Record, each
 from covey.validation import FloatArray
 
 TITLE = "Gene expression"
@@ -98,7 +98,7 @@ def _choose(
         return choose_on_path(PrimalDual(groups=groups, n_steps=settings.dual_steps).path(X, y), X_val, y_val)
     # the paper's bound on the magnitudes' step, with the first estimate of the largest group
     step = 1 / (20 * groups.norms(X.T @ (y - mean) / len(y)).max())
-    kind: dict[str, Any] = {"direction_step": "large"} if method == ONE else {"direction_step": "auto", "switch": 0.01}
+    kind: Record = {"direction_step": "large"} if method == ONE else {"direction_step": "auto", "switch": 0.01}
     options = {"step_size": step, "n_steps": settings.network_steps, "record_every": 5, **kind}
     return choose(normalized_descent(X, y - mean, groups, **options), X_val, y_val, mean)
 

@@ -19,14 +19,14 @@ from joblib import Parallel, delayed, wrap_non_picklable_objects
 from threadpoolctl import threadpool_limits
 
 from covey.files import write_atomically
+from covey.paper.experiments.base import Record
 
 __all__ = ["Record", "each", "resumable", "run_tasks", "watched", "write_piece"]
 
 Task = Mapping[str, Any]
-Record = dict[str, Any]
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-Watcher = Callable[[int, int], Any]
+Watcher = Callable[[int, int], object]
 
 FORMAT = "covey piece 1"
 
@@ -108,7 +108,7 @@ def _one(function: Callable[..., list[Record]], folder: Path | None, task: Task)
     return records
 
 
-def write_piece(file: Path, title: str, value: Any) -> None:
+def write_piece(file: Path, title: str, value: object) -> None:
     """Write a value that JSON can hold, with its title and a checksum."""
     text = json.dumps(value)
     content = {"format": FORMAT, "title": title, "sha256": _checksum(title, text), "value": text}

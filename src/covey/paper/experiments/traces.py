@@ -19,15 +19,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from covey.datasets import GroupSparseData
 from covey.paper.dynamics import Trajectory, normalized_descent
-from covey.paper.experiments.base import where
 
 __all__ = [
-    "CODE", "IN_CODE", "MODES", "OFF", "TEXT", "TRUTH", "best", "curve", "descend", "errors", "last", "series", "stack",
-    "support_groups", "thinned", "trace", "true_value", "truth",
+    "CODE", "IN_CODE", "MODES", "OFF", "TEXT", "TRUTH", "curve", "descend", "errors", "stack", "thinned", "trace",
+    "truth",
 ]  # fmt: skip
 
 TEXT, CODE, TRUTH = "text", "code", "truth"
@@ -42,7 +41,7 @@ def descend(data: GroupSparseData, mode: str = TEXT, /, **options: Any) -> Traje
     return normalized_descent(data.X, data.y, data.groups, w_star=data.w_star, **changes, **options)
 
 
-def curve(mode: str, quantity: str, index: int, t: Any, value: Any) -> pd.DataFrame:
+def curve(mode: str, quantity: str, index: int, t: ArrayLike, value: ArrayLike | None) -> pd.DataFrame:
     """One curve, or one number, as a tidy table."""
     t, value = np.broadcast_arrays(np.atleast_1d(t), np.atleast_1d(np.asarray(value, dtype=float)))
     return pd.DataFrame({"mode": mode, "quantity": quantity, "index": index, "t": t, "value": value})
@@ -109,35 +108,3 @@ def truth(data: GroupSparseData) -> pd.DataFrame:
         "signal": {0: np.sum(data.w_star**2)},
     }
     return stack(*(curve(TRUTH, name, int(i), 0, value) for name, one in true.items() for i, value in one.items()))
-
-
-def series(
-    frame: pd.DataFrame, mode: str, quantity: str, index: int = 0
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Times and values of one curve."""
-    chosen = where(frame, mode=mode, quantity=quantity, index=index)
-    if chosen.empty:
-        raise ValueError(f"The table has no {quantity!r} {index} in mode {mode!r}.")
-    return chosen["t"].to_numpy(dtype=float), chosen["value"].to_numpy(dtype=float)
-
-
-def best(frame: pd.DataFrame, mode: str) -> tuple[float, int]:
-    """The least error and its step."""
-    t, error = series(frame, mode, "error")
-    i = int(np.argmin(error))
-    return float(error[i]), int(t[i])
-
-
-def last(frame: pd.DataFrame, mode: str, quantity: str = "error", index: int = 0) -> float:
-    """The last value of a curve."""
-    return float(series(frame, mode, quantity, index)[1][-1])
-
-
-def true_value(frame: pd.DataFrame, quantity: str, index: int = 0) -> float:
-    """A true value, or the squared norm of the truth ("signal")."""
-    return last(frame, TRUTH, quantity, index)
-
-
-def support_groups(frame: pd.DataFrame) -> list[int]:
-    """The groups of the support."""
-    return sorted(int(l) for l in where(frame, mode=TRUTH, quantity="magnitude")["index"])

@@ -24,24 +24,7 @@ with optional("covey.paper.nn"):
     from covey.paper.nn.training import TrainingResult, train
 
 __all__ = [
-    "AE",
-    "GAE",
-    "IRMAE",
-    "VAE",
-    "DGatedConv2d",
-    "DGatedLinear",
-    "FactoredWeight",
-    "GroupPower",
-    "GroupedDiagonalLinear",
-    "GroupedLinearStack",
-    "GroupedPowerConv2d",
-    "GroupedPowerLinear",
-    "NormalizedDescent",
-    "TrainingResult",
-    "build",
-    "factor_penalty",
-    "interpolate",
-    "load_model",
-    "measure",
-    "train",
-]
+    "AE", "GAE", "IRMAE", "VAE", "DGatedConv2d", "DGatedLinear", "FactoredWeight", "GroupPower",
+    "GroupedDiagonalLinear", "GroupedLinearStack", "GroupedPowerConv2d", "GroupedPowerLinear", "NormalizedDescent",
+    "TrainingResult", "build", "factor_penalty", "interpolate", "load_model", "measure", "train",
+]  # fmt: skip

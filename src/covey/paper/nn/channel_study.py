@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 from torch.nn import functional as F
@@ -45,6 +45,7 @@ COLUMNS = (
     "method", "strength", "learning_rate", "seed", "rule", "channels", "first", "second", "hidden", "weights",
     "validation", "test",
 )  # fmt: skip
+Row = dict[str, str | int | float]
 MOMENTUM = 0.9
 DECAY = 5e-4  # weight decay of the output layer and of the plain network
 WARM_UP = 0.1  # the share of steps in which the learning rate rises, before its cosine decay
@@ -80,13 +81,13 @@ class Digits:
     test: tuple[torch.Tensor, torch.Tensor]
 
     @classmethod
-    def of(cls, data: DigitImages, validation: int, device: Any = "auto") -> Digits:
+    def of(cls, data: DigitImages, validation: int, device: torch.device | str = "auto") -> Digits:
         """Split off the last `validation` training images."""
         place = choose_device(device)
         if not 0 < validation < len(data.train_images):
             raise ValueError(f"validation must leave images to train on: {validation} of {len(data.train_images)}.")
 
-        def tensors(images: Any, labels: Any) -> tuple[torch.Tensor, torch.Tensor]:
+        def tensors(images: object, labels: object) -> tuple[torch.Tensor, torch.Tensor]:
             x = torch.tensor(images, device=place).float().div_(255).unsqueeze(1)
             return x, torch.tensor(labels, device=place)
 
@@ -147,14 +148,14 @@ def ladder(total: int, rungs: int = 24, least: int = 6) -> list[int]:
     return sorted({round(total * ratio**k) for k in range(rungs)}, reverse=True)
 
 
-def measure_channels(run: ChannelRun, net: ChannelNet, data: Digits, rungs: int = 24) -> list[dict[str, Any]]:
+def measure_channels(run: ChannelRun, net: ChannelNet, data: Digits, rungs: int = 24) -> list[Row]:
     """Accuracy as channels are deleted: one row per rung, and one for the awake channels.
 
     A diverged network has one row with its accuracy.
     """
     scores = channel_scores(net)
 
-    def row(rule: str, small: ChannelNet) -> dict[str, Any]:
+    def row(rule: str, small: ChannelNet) -> Row:
         a, b, c = small.widths
         return {
             **asdict(run), "rule": rule, "channels": a + b + c, "first": a, "second": b, "hidden": c,

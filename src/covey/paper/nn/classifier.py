@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch import nn
 from torch.nn import functional as F
@@ -49,7 +47,13 @@ class Classifier(nn.Module):
 
 
 def train_classifier(
-    images: Any, labels: Any, *, epochs: int = 2, batch_size: int = 128, seed: int = 0, device: Any = "auto"
+    images: object,
+    labels: object,
+    *,
+    epochs: int = 2,
+    batch_size: int = 128,
+    seed: int = 0,
+    device: torch.device | str = "auto",
 ) -> Classifier:
     """Train the classifier with Adam; the same seed gives the same classifier on the CPU."""
     place = choose_device(device)

@@ -180,7 +180,7 @@ class NormalizedDescent:
         ]  # fmt: skip
 
 
-def _read_switch(switch: Any) -> tuple[int | None, float | None]:
+def _read_switch(switch: object) -> tuple[int | None, float | None]:
     if switch is None:
         return None, None
     if isinstance(switch, float):

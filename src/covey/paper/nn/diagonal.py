@@ -10,6 +10,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from covey.groups import Groups
+from covey.paper.nn.stack import Device, Dtype
 from covey.validation import positive, whole
 
 __all__ = ["GroupPower", "GroupedDiagonalLinear"]
@@ -97,14 +98,14 @@ class GroupedDiagonalLinear(nn.Module):
 
     def __init__(
         self,
-        groups: Any,
+        groups: object,
         depth: int = 2,
         *,
         out_features: int = 1,
         in_features: int | None = None,
         init_scale: float = 1e-6,
-        device: Any = None,
-        dtype: Any = None,
+        device: Device = None,
+        dtype: Dtype = None,
     ) -> None:
         super().__init__()
         if in_features is None:

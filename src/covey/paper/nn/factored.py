@@ -14,16 +14,12 @@ from torch import nn
 from torch.nn import functional as F
 
 from covey.groups import Groups
+from covey.paper.nn.stack import Device, Dtype
 from covey.validation import positive, whole
 
 __all__ = [
-    "DGatedConv2d",
-    "DGatedLinear",
-    "FactoredWeight",
-    "GroupedPowerConv2d",
-    "GroupedPowerLinear",
-    "factor_penalty",
-]
+    "DGatedConv2d", "DGatedLinear", "FactoredWeight", "GroupedPowerConv2d", "GroupedPowerLinear", "factor_penalty",
+]  # fmt: skip
 
 
 class FactoredWeight(nn.Module):
@@ -68,7 +64,7 @@ class FactoredWeight(nn.Module):
     def __init__(
         self,
         weight: torch.Tensor,
-        channel_groups: Any = None,
+        channel_groups: object = None,
         *,
         gates: int = 1,
         power: int = 1,
@@ -78,8 +74,7 @@ class FactoredWeight(nn.Module):
         if start not in ("balanced", "unit"):
             raise ValueError(f"start must be 'balanced' or 'unit', not {start!r}.")
         self.gates, self.power = whole(gates, "gates"), whole(power, "power")
-        rows = weight.shape[0]
-        self.groups = Groups.coerce(1 if channel_groups is None else channel_groups, rows)
+        self.groups = Groups.coerce(1 if channel_groups is None else channel_groups, weight.shape[0])
         labels = torch.from_numpy(np.array(self.groups.labels, dtype=np.int64))
         self.register_buffer("labels", labels.to(weight.device), persistent=False)
         with torch.no_grad():
@@ -122,7 +117,13 @@ class _FactoredLayer(nn.Module):
     bias: nn.Parameter | None
 
     def _start(
-        self, plain: nn.Module, *, gates: int = 1, power: int = 1, channel_groups: Any = None, init_scale: float = 1.0
+        self,
+        plain: nn.Module,
+        *,
+        gates: int = 1,
+        power: int = 1,
+        channel_groups: object = None,
+        init_scale: float = 1.0,
     ) -> None:
         first = plain.weight.detach() * positive(init_scale, "init_scale")
         # a power starts as in the group-sparsity paper, gates as in the D-gating paper
@@ -156,7 +157,7 @@ class _FactoredLayer(nn.Module):
 
 class _FactoredLinear(_FactoredLayer):
     def __init__(
-        self, sizes: tuple[int, int], bias: bool = True, device: Any = None, dtype: Any = None, **options: Any
+        self, sizes: tuple[int, int], bias: bool = True, device: Device = None, dtype: Dtype = None, **options: Any
     ) -> None:
         super().__init__()
         self._start(nn.Linear(*sizes, bias, device, dtype), **options)
@@ -168,8 +169,8 @@ class _FactoredLinear(_FactoredLayer):
 
 class _FactoredConv2d(_FactoredLayer):
     def __init__(
-        self, sizes: Any, stride: Any = 1, padding: Any = 0, bias: bool = True, device: Any = None, dtype: Any = None,
-        **options: Any,
+        self, sizes: Any, stride: Any = 1, padding: Any = 0, bias: bool = True, device: Device = None,
+        dtype: Dtype = None, **options: Any,
     ) -> None:  # fmt: skip
         super().__init__()
         plain = nn.Conv2d(*sizes, stride, padding, bias=bias, device=device, dtype=dtype)
@@ -253,7 +254,9 @@ class GroupedPowerConv2d(_FactoredConv2d):
     (torch.Size([2, 8, 24, 24]), torch.Size([8]))
     """
 
-    def __init__(self, in_channels: int, out_channels: int, kernel_size: Any, depth: int = 2, **options: Any) -> None:
+    def __init__(
+        self, in_channels: int, out_channels: int, kernel_size: object, depth: int = 2, **options: Any
+    ) -> None:
         super().__init__((in_channels, out_channels, kernel_size), power=whole(depth, "depth", least=2), **options)
 
 
@@ -272,7 +275,9 @@ class DGatedConv2d(_FactoredConv2d):
         As in `GroupedPowerConv2d`.
     """
 
-    def __init__(self, in_channels: int, out_channels: int, kernel_size: Any, factors: int = 2, **options: Any) -> None:
+    def __init__(
+        self, in_channels: int, out_channels: int, kernel_size: object, factors: int = 2, **options: Any
+    ) -> None:
         super().__init__(
             (in_channels, out_channels, kernel_size), gates=whole(factors, "factors", least=2) - 1, **options
         )

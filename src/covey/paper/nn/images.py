@@ -14,7 +14,7 @@ IMAGE_SIZE, MODEL_SIZE = 28, 32
 MARGIN = (MODEL_SIZE - IMAGE_SIZE) // 2
 
 
-def as_images(images: Any, device: Any = None) -> torch.Tensor:
+def as_images(images: Any, device: torch.device | str | None = None) -> torch.Tensor:
     """Images as a tensor (n, 1, 28, 28) on the device: bytes stay bytes, numbers from 0 to 1 become float32.
 
     Images of 32 x 32 are cropped to the inner 28 x 28.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 
 from covey.paper.nn.images import as_images, crop, prepare
@@ -27,7 +25,7 @@ def decode_all(model: Autoencoder, codes: torch.Tensor) -> torch.Tensor:
     return torch.cat([crop(model.decode(part)).clamp(0, 1) for part in codes.split(BATCH)])
 
 
-def interpolate(model: Autoencoder, first: Any, second: Any, steps: int = 9) -> torch.Tensor:
+def interpolate(model: Autoencoder, first: object, second: object, steps: int = 9) -> torch.Tensor:
     """Decode ``steps`` points, evenly spaced, on the lines between the codes of images.
 
     Parameters

@@ -103,9 +103,11 @@ def _logistic(x: torch.Tensor, labels: torch.Tensor, classes: int, decay: float)
     return W.detach(), bias.detach()
 
 
-def _moments(rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Mean and covariance in float64, computed on the rows' device and returned on the CPU."""
-    x = (rows.detach().cpu() if rows.device.type == "mps" else rows.detach()).double()  # Apple's device has no float64
+def _moments(codes: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Mean and covariance in float64, computed on the codes' device and returned on the CPU."""
+    x = (
+        codes.detach().cpu() if codes.device.type == "mps" else codes.detach()
+    ).double()  # Apple's device has no float64
     mean = x.mean(0)
     centred = x - mean
     return mean.cpu(), (centred.T @ centred / max(1, len(x) - 1)).cpu()

@@ -18,14 +18,8 @@ from covey.paper.nn.factored import DGatedConv2d, DGatedLinear, GroupedPowerConv
 from covey.validation import whole
 
 __all__ = [
-    "ChannelNet",
-    "accuracy",
-    "channel_scores",
-    "largest_channels",
-    "parameter_count",
-    "shrink_groups",
-    "take_out",
-]
+    "ChannelNet", "accuracy", "channel_scores", "largest_channels", "parameter_count", "shrink_groups", "take_out",
+]  # fmt: skip
 
 KERNEL = 5
 MAP = 16  # 28 x 28 after two convolutions of kernel 5 and two poolings is 4 x 4

@@ -91,17 +91,17 @@ class StudyResults:
         return {model: (float(np.mean(v)), standard_error(v), len(v)) for model, v in found.items()}
 
 
-def standard_error(values: Any) -> float:
+def standard_error(values: object) -> float:
     """The standard error of the mean; NaN for a single value."""
     v = np.asarray(values, dtype=float)
     return float(v.std(ddof=1) / np.sqrt(v.size)) if v.size > 1 else float("nan")
 
 
-def _write_csv(file: Path, head: list[str], rows: list[tuple[Any, ...]]) -> None:
+def _write_csv(file: Path, head: list[str], records: list[tuple[Any, ...]]) -> None:
     text = io.StringIO()
     table = csv.writer(text, lineterminator="\n")
     table.writerow(head)
-    table.writerows(rows)
+    table.writerows(records)
     write_atomically(file, text.getvalue().encode())
 
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TypeAlias
 
 import torch
 from torch import nn
 
 from covey.validation import whole
 
-__all__ = ["GroupedLinearStack"]
+__all__ = ["Device", "Dtype", "GroupedLinearStack"]
+
+# Arguments of layers, as in `torch.nn.Linear`.
+Device: TypeAlias = torch.device | str | None
+Dtype: TypeAlias = torch.dtype | None
 
 
 class GroupedLinearStack(nn.Module):
@@ -53,7 +57,9 @@ class GroupedLinearStack(nn.Module):
 
     weight: nn.Parameter
 
-    def __init__(self, dim: int, groups: int = 1, layers: int = 3, *, device: Any = None, dtype: Any = None) -> None:
+    def __init__(
+        self, dim: int, groups: int = 1, layers: int = 3, *, device: Device = None, dtype: Dtype = None
+    ) -> None:
         super().__init__()
         self.dim, self.groups, self.layers = whole(dim, "dim"), whole(groups, "groups"), whole(layers, "layers")
         if self.dim % self.groups:

@@ -42,7 +42,7 @@ class Judge:
 
     @classmethod
     def of(
-        cls, data: DigitImages, *, device: Any = "auto", pairs: int = 1000, epochs: int = 2,
+        cls, data: DigitImages, *, device: torch.device | str = "auto", pairs: int = 1000, epochs: int = 2,
         classifier: Classifier | None = None,
     ) -> Judge:  # fmt: skip
         """Copy the data to the device and, unless one is given, train a classifier for this many epochs."""
@@ -124,7 +124,7 @@ def run_study(
     *,
     models: Iterable[str] = ("AE", "VAE", "GAE8", "GAE4", "IRMAE"),
     seeds: Iterable[int] = (0, 1, 2),
-    device: Any = "auto",
+    device: torch.device | str = "auto",
     judge: Judge | None = None,
     folder: Path | None = None,
     options: dict[str, Any] | None = None,

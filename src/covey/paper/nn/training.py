@@ -54,9 +54,9 @@ class TrainingResult:
 
 def train(
     model: Autoencoder,
-    images: Any,
+    images: object,
     *,
-    validation: Any = None,
+    validation: object = None,
     epochs: int = 10,
     batch_size: int = 128,
     learning_rate: float = 1e-3,

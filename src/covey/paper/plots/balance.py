@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -42,12 +41,12 @@ class BalanceDisplay:
 
     @classmethod
     def from_drifts(
-        cls, drifts: Mapping[str, BalanceDrift], table: pd.DataFrame | None = None, *, ax: Any = None
+        cls, drifts: Mapping[str, BalanceDrift], table: pd.DataFrame | None = None, *, ax: object = None
     ) -> BalanceDisplay:
         """Draw at once."""
         return cls(drifts, table).plot(ax=ax)
 
-    def plot(self, *, ax: Any = None) -> BalanceDisplay:
+    def plot(self, *, ax: object = None) -> BalanceDisplay:
         """Draw the drift against time and, with a table, against the step."""
         self.figure_, self.axes_ = make_axes(ax, 1 if self.table is None else 2, width=4.4, height=3.4)
         first = self.axes_[0]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -57,7 +55,7 @@ class CoherenceDisplay:
 
     @classmethod
     def from_design(
-        cls, X: Any, groups: Any = None, *, kind: str = "auto", bounds: Bounds | None = None, ax: Any = None
+        cls, X: object, groups: object = None, *, kind: str = "auto", bounds: Bounds | None = None, ax: object = None
     ) -> CoherenceDisplay:
         """Compute and draw at once; `kind` is "heat map", "profile" or "auto" (a heat map up to 150 groups)."""
         if kind not in ("auto", "heat map", "profile"):
@@ -71,7 +69,7 @@ class CoherenceDisplay:
         """What `plot` draws next to the list of worst pairs."""
         return "profile" if self.matrix is None else "heat map"
 
-    def plot(self, *, ax: Any = None) -> CoherenceDisplay:
+    def plot(self, *, ax: object = None) -> CoherenceDisplay:
         """Draw two panels: the heat map or the profile, and the worst pairs by name."""
         self.figure_, self.axes_ = make_axes(ax, 2, width=5.0, height=3.9)
         if self.matrix is None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -49,7 +48,7 @@ class TrajectoryDisplay:
     figure_: Figure
     axes_: list[Axes]
 
-    def __init__(self, trajectory: Trajectory, w_star: Any = None) -> None:
+    def __init__(self, trajectory: Trajectory, w_star: object = None) -> None:
         self.trajectory = trajectory
         self.w_star: FloatArray | None = None if w_star is None else np.asarray(w_star, dtype=float)
         if self.w_star is not None and self.w_star.shape != (trajectory.groups.n_columns,):
@@ -60,12 +59,12 @@ class TrajectoryDisplay:
 
     @classmethod
     def from_path(
-        cls, trajectory: Trajectory, *, w_star: Any = None, panels: Sequence[str] | None = None, ax: Any = None
+        cls, trajectory: Trajectory, *, w_star: object = None, panels: Sequence[str] | None = None, ax: object = None
     ) -> TrajectoryDisplay:
         """Draw a trajectory at once."""
         return cls(trajectory, w_star).plot(panels=panels, ax=ax)
 
-    def plot(self, *, panels: Sequence[str] | None = None, ax: Any = None) -> TrajectoryDisplay:
+    def plot(self, *, panels: Sequence[str] | None = None, ax: object = None) -> TrajectoryDisplay:
         """Draw.
 
         Parameters

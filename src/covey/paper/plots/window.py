@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -35,11 +33,11 @@ class TimeWindowDisplay:
         self.window = window
 
     @classmethod
-    def from_window(cls, window: TimeWindow, *, ax: Any = None) -> TimeWindowDisplay:
+    def from_window(cls, window: TimeWindow, *, ax: object = None) -> TimeWindowDisplay:
         """Draw at once."""
         return cls(window).plot(ax=ax)
 
-    def plot(self, *, ax: Any = None) -> TimeWindowDisplay:
+    def plot(self, *, ax: object = None) -> TimeWindowDisplay:
         """Draw."""
         self.figure_, self.axes_ = make_axes(ax, 1, width=6.4, height=4.0)
         axes, w = self.axes_[0], self.window

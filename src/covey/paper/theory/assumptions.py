@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import textwrap
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from covey.designs import Design
 from covey.groups import Groups
 from covey.paper.theory.blocks import column_norms, correlate, fitted, read_design
 from covey.paper.theory.bounds import Bounds, bounds
 from covey.paper.theory.coherence import Coherence, coherence
 from covey.paper.theory.pilot import pilot_fit
-from covey.validation import as_numbers, as_response, check_scale, name_columns, one_of
+from covey.validation import FloatArray, as_numbers, as_response, check_scale, name_columns, one_of
 
 __all__ = ["AssumptionReport", "Condition", "check_assumptions"]
 
@@ -101,9 +101,9 @@ class AssumptionReport:
 
 
 def check_assumptions(
-    X: Any,
+    X: object,
     y: ArrayLike,
-    groups: Any = None,
+    groups: object = None,
     *,
     coef: ArrayLike | None = None,
     sigma: float | None = None,
@@ -172,7 +172,7 @@ def check_assumptions(
     return AssumptionReport(tuple(conditions), found, limits, estimated)
 
 
-def _truth(X: Any, y: Any, groups: Groups, coef: ArrayLike | None) -> tuple[Any, float, bool]:
+def _truth(X: Design, y: FloatArray, groups: Groups, coef: ArrayLike | None) -> tuple[FloatArray, float, bool]:
     """Coefficients, noise level, and whether both come from a pilot fit."""
     if coef is None:
         fit = pilot_fit(X, y, groups)
@@ -190,7 +190,7 @@ def _times(measured: float, required: float) -> str:
     return f"{ratio:,.0f} times" if ratio >= 100 else f"{ratio:.3g} times"
 
 
-def _design_conditions(X: Any, groups: Groups, found: Coherence, b: Bounds, algorithm: int) -> list[Condition]:
+def _design_conditions(X: Design, groups: Groups, found: Coherence, b: Bounds, algorithm: int) -> list[Condition]:
     theorem, largest = f"convergence-alg-{algorithm}", int(groups.sizes.max())
     zero = np.flatnonzero(column_norms(X) == 0)
     pair = found.worst_pair

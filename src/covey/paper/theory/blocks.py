@@ -31,7 +31,7 @@ class Span:
     starts: NDArray[np.intp]
 
 
-def read_design(X: Any, groups: Any) -> tuple[Design, Groups]:
+def read_design(X: object, groups: object) -> tuple[Design, Groups]:
     """Read a design and its groups."""
     design = as_design(X)
     return design, Groups.coerce(groups, design.shape[1], design.columns)
@@ -92,7 +92,7 @@ def column_norms(X: Design) -> NDArray[np.float64]:
     return np.sqrt(_moments(X, np.full(n, 1 / n), scale).variance) / scale
 
 
-def _moments(X: Design, r: Any, scale: FloatArray) -> Moments:
+def _moments(X: Design, r: FloatArray, scale: FloatArray) -> Moments:
     """Sums over rows, column by column."""
     (n, p), single = X.shape, np.arange(X.shape[1] + 1)
     return X.moments(r, np.full(n, 1 / n), np.arange(p), single, centre=False, scale=scale)

@@ -165,7 +165,7 @@ def _magnitudes(u_star: ArrayLike, s: int | None, L: int) -> tuple[float, ...]:
     return active
 
 
-def _read_sizes(values: FloatArray, name: str, given: Any, L: int) -> tuple[float, ...]:
+def _read_sizes(values: FloatArray, name: str, given: object, L: int) -> tuple[float, ...]:
     """The positive entries of magnitudes or norms, of which there is one per group or per non-zero group."""
     if not np.all(np.isfinite(values)) or np.any(values < 0):
         raise ValueError(f"{name} must be finite and not negative; got {given!r}.")

@@ -13,12 +13,14 @@ from numpy.typing import NDArray
 from covey.designs import Design
 from covey.groups import Groups
 from covey.paper.theory.blocks import Span, column_norms, gram_blocks, read_design
-from covey.paper.theory.kernels import pair_norms, update_profile
 
 __all__ = ["Coherence", "coherence", "coherence_matrix", "group_deviations"]
 
 # A 1024 x 1024 block of the Gram is 8 MiB: large enough for full BLAS speed, small enough to stay in cache.
 BLOCK_COLUMNS = 1024
+
+# Bounds are compared with this relative slack, so that rounding in a bound never prunes a true maximum.
+SLACK = 1 + 1e-12
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,7 @@ class Coherence:
         )
 
 
-def coherence(X: Any, groups: Any = None, *, block_columns: int = BLOCK_COLUMNS) -> Coherence:
+def coherence(X: object, groups: object = None, *, block_columns: int = BLOCK_COLUMNS) -> Coherence:
     """Within- and between-group coherence of a design, exact (the paper's Assumption, equations in and out).
 
         delta_in  = max_l      norm(X_l'X_l/n - I)
@@ -131,10 +133,10 @@ def coherence(X: Any, groups: Any = None, *, block_columns: int = BLOCK_COLUMNS)
     X, groups = read_design(X, groups)
     n, L, scale = X.shape[0], groups.n_groups, _scale(X)
     outer2, partner, inner = np.zeros(L), np.full(L, -1, dtype=np.intp), np.empty(L)
-    for rows, cols, C in gram_blocks(X, groups, scale, block_columns):
-        if rows is cols:
-            inner[rows.first : rows.last] = group_deviations(C, rows.starts, scale)
-        _raise_profile(C, rows, cols, outer2, partner)
+    for left, right, C in gram_blocks(X, groups, scale, block_columns):
+        if left is right:
+            inner[left.first : left.last] = group_deviations(C, left.starts, scale)
+        _raise_profile(C, left, right, outer2, partner)
     # if every pair is orthogonal the partner is arbitrary: take the first other group
     if L > 1:
         partner[partner < 0] = np.where(np.flatnonzero(partner < 0) == 0, 1, 0)
@@ -142,7 +144,7 @@ def coherence(X: Any, groups: Any = None, *, block_columns: int = BLOCK_COLUMNS)
     return Coherence(float(inner.max()), float(outer.max()), inner, outer, partner, groups, n)
 
 
-def coherence_matrix(X: Any, groups: Any = None, *, block_columns: int = BLOCK_COLUMNS) -> NDArray[np.float64]:
+def coherence_matrix(X: object, groups: object = None, *, block_columns: int = BLOCK_COLUMNS) -> NDArray[np.float64]:
     """Every spectral norm at once: ``norm(X_l'X_m/n)`` off the diagonal, ``norm(X_l'X_l/n - I)`` on it.
 
     For heat maps: shape (n_groups, n_groups), no pruning. Use `coherence` if the largest values are enough.
@@ -153,17 +155,16 @@ def coherence_matrix(X: Any, groups: Any = None, *, block_columns: int = BLOCK_C
     X, groups = read_design(X, groups)
     scale = _scale(X)
     norms = np.empty((groups.n_groups, groups.n_groups))
-    for rows, cols, C in gram_blocks(X, groups, scale, block_columns):
-        values = np.empty((rows.last - rows.first, cols.last - cols.first))
-        pair_norms(C, rows.starts, cols.starts, values)
-        for a, b in np.argwhere(values < 0):
-            values[a, b] = np.sqrt(max(np.linalg.eigvalsh(_gram_of_pair(C, rows, cols, a, b))[-1], 0.0))
+    for left, right, C in gram_blocks(X, groups, scale, block_columns):
+        shape = left.last - left.first, right.last - right.first
+        a, b = (index.ravel() for index in np.indices(shape))
+        values = np.sqrt(_squared_norms(C, left, right, a, b, np.full(a.size, -1.0))).reshape(shape)
         values = _rescale(values, scale)
-        norms[rows.first : rows.last, cols.first : cols.last] = values
-        norms[cols.first : cols.last, rows.first : rows.last] = values.T
-        if rows is cols:
-            diagonal = np.arange(rows.first, rows.last)
-            norms[diagonal, diagonal] = group_deviations(C, rows.starts, scale)
+        norms[left.first : left.last, right.first : right.last] = values
+        norms[right.first : right.last, left.first : left.last] = values.T
+        if left is right:
+            diagonal = np.arange(left.first, left.last)
+            norms[diagonal, diagonal] = group_deviations(C, left.starts, scale)
     return norms
 
 
@@ -182,34 +183,56 @@ def group_deviations(C: NDArray[np.float64], starts: NDArray[np.intp], scale: fl
 
 
 def _raise_profile(
-    C: NDArray[np.float64], rows: Span, cols: Span, outer2: NDArray[np.float64], partner: NDArray[np.intp]
+    C: NDArray[np.float64], left: Span, right: Span, outer2: NDArray[np.float64], partner: NDArray[np.intp]
 ) -> None:
     """Raise the largest squared cross norm of every group, and its partner, by the pairs of one block."""
-    deferred = np.zeros((rows.last - rows.first, cols.last - cols.first))
-    if update_profile(C, rows.starts, cols.starts, rows.first, cols.first, outer2, partner, deferred):
-        # large pairs, most promising first: this raises the maximum fastest and rules out most of the rest
-        for flat in np.argsort(-deferred, axis=None, kind="stable"):
-            a, b = divmod(int(flat), deferred.shape[1])
-            if deferred[a, b] == 0.0:
-                break
-            l, m = rows.first + a, cols.first + b
-            floor = min(outer2[l], outer2[m])
-            if deferred[a, b] <= floor:
-                continue
-            gram = _gram_of_pair(C, rows, cols, a, b)
-            # Schatten 8 bounds the spectral norm within a few per cent: two products instead of an eigenvalue problem
-            if np.sqrt(np.linalg.norm(gram @ gram)) * (1 + 1e-12) <= floor:
-                continue
-            value = np.linalg.eigvalsh(gram)[-1]
-            for one, other in ((l, m), (m, l)):
-                if value > outer2[one]:
-                    outer2[one], partner[one] = value, other
+    fro2 = np.add.reduceat(np.add.reduceat(C * C, left.starts[:-1], axis=0), right.starts[:-1], axis=1)
+    if left is right:
+        fro2 = np.triu(fro2, 1)
+    # the most promising partner of every group first: it lifts the bar for all others
+    a, b = np.arange(fro2.shape[0]), np.arange(fro2.shape[1])
+    first = np.zeros(fro2.shape, dtype=bool)
+    first[a, fro2.argmax(axis=1)] = first[fro2.argmax(axis=0), b] = True
+    for wanted in (first, ~first):
+        floor = np.minimum.outer(outer2[left.first : left.last], outer2[right.first : right.last])
+        a, b = np.nonzero(wanted & (fro2 * SLACK > floor))
+        squared = _squared_norms(C, left, right, a, b, floor[a, b])
+        # where several partners raise a group, the largest comes last and stays
+        order = np.argsort(squared, kind="stable")
+        l, m, squared = left.first + a[order], right.first + b[order], squared[order]
+        for one, other in ((l, m), (m, l)):
+            higher = squared > outer2[one]
+            outer2[one[higher]], partner[one[higher]] = squared[higher], other[higher]
 
 
-def _gram_of_pair(C: NDArray[np.float64], rows: Span, cols: Span, a: int, b: int) -> NDArray[np.float64]:
-    """The Gram of one pair's cross matrix on its smaller side: its eigenvalues are squared singular values."""
-    pair = C[rows.starts[a] : rows.starts[a + 1], cols.starts[b] : cols.starts[b + 1]]
-    return pair @ pair.T if pair.shape[0] <= pair.shape[1] else pair.T @ pair
+def _squared_norms(
+    C: NDArray[np.float64],
+    left: Span,
+    right: Span,
+    a: NDArray[np.intp],
+    b: NDArray[np.intp],
+    floor: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Squared spectral norms of the pairs (a, b) of a block; zero where a Schatten norm shows it to be below `floor`.
+
+    The Frobenius norms of ``M = A A'`` and of M^2, the Schatten 4 and 8 norms of the pair's A, are never below its
+    spectral norm. Pairs of equal shape are handled together.
+    """
+    out = np.zeros(a.size)
+    heights, widths = np.diff(left.starts)[a], np.diff(right.starts)[b]
+    for height, width in {(int(h), int(w)) for h, w in zip(heights, widths, strict=True)}:
+        which = np.flatnonzero((heights == height) & (widths == width))
+        i, j = left.starts[a[which], None] + np.arange(height), right.starts[b[which], None] + np.arange(width)
+        A = C[i[:, :, None], j[:, None, :]]
+        if min(height, width) == 1:
+            out[which] = np.einsum("kij,kij->k", A, A)
+            continue
+        M = A @ A.swapaxes(1, 2) if height <= width else A.swapaxes(1, 2) @ A
+        near = np.sqrt(np.einsum("kij,kij->k", M, M)) * SLACK > floor[which]
+        which, M = which[near], M[near]
+        near = np.sqrt(np.linalg.norm(M @ M, axis=(1, 2))) * SLACK > floor[which]
+        out[which[near]] = np.maximum(np.linalg.eigvalsh(M[near])[:, -1], 0.0)
+    return out
 
 
 def _scale(X: Design) -> float:

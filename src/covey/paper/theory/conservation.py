@@ -46,7 +46,7 @@ def balance_increment(u: ArrayLike, v: ArrayLike, g: ArrayLike, groups: Groups, 
     return step**2 * (2 * u**2 * inner**2 - u**4 * groups.norms(g) ** 2)
 
 
-def _read(values: Any, name: str, groups: Any, *, by_group: bool) -> FloatArray:
+def _read(values: object, name: str, groups: object, *, by_group: bool) -> FloatArray:
     """One number per group, or per column, along the last axis."""
     if not isinstance(groups, Groups):
         raise ValueError(f"groups must be a covey.Groups, not a {type(groups).__name__}.")
@@ -94,14 +94,14 @@ def balance_drift(trajectory: Trajectory) -> BalanceDrift:
 
 
 def drift_against_step(
-    X: Any,
-    y: Any,
-    groups: Any,
+    X: object,
+    y: object,
+    groups: object,
     *,
     steps: Sequence[float] = (0.04, 0.02, 0.01, 0.005, 0.0025),
     total_time: float = 20.0,
     init_scale: float = 0.1,
-    start: Any = "aligned",
+    start: object = "aligned",
 ) -> pd.DataFrame:
     """The drift of the balance along plain descent with several step sizes, and along the flow, over the same time.
 

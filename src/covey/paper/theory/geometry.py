@@ -20,16 +20,9 @@ from covey.paper.theory.fields import Field, Polynomial, bracket, gradient
 from covey.validation import FloatArray, as_numbers, listed, whole
 
 __all__ = [
-    "DiagonalNetwork",
-    "GroupedNetwork",
-    "Parameterization",
-    "Word",
-    "commutes",
-    "lie_bracket",
-    "mirror_pairing",
-    "span_residual",
-    "words",
-]
+    "DiagonalNetwork", "GroupedNetwork", "Parameterization", "Word", "commutes", "lie_bracket", "mirror_pairing",
+    "span_residual", "words",
+]  # fmt: skip
 
 # A bracket expression over columns: 3 is grad G_3, (0, (0, 1)) is [grad G_0, [grad G_0, grad G_1]].
 Word = Any
@@ -105,7 +98,7 @@ class Parameterization(ABC):
             raise ValueError(f"Parameters must have shape ({self.n_parameters},), not {values.shape}.")
         return values
 
-    def _column(self, i: Any) -> int:
+    def _column(self, i: object) -> int:
         if isinstance(i, bool | np.bool_) or not isinstance(i, int | np.integer) or not 0 <= i < self.n_columns:
             raise ValueError(f"{i!r} is not a column; there are {self.n_columns}, numbered from 0.")
         return int(i)
@@ -165,7 +158,7 @@ class DiagonalNetwork(Parameterization):
         return Polynomial({((i, self.depth),): 1, ((self.size + i, self.depth),): -1})
 
 
-def lie_bracket(word: Word, u: ArrayLike, v: ArrayLike, groups: Any = None, *, depth: int = 2) -> FloatArray:
+def lie_bracket(word: Word, u: ArrayLike, v: ArrayLike, groups: object = None, *, depth: int = 2) -> FloatArray:
     """A Lie bracket of the grouped network's gradients, of any order, at ``(u, v)``.
 
         [X, Y] = (dY) X - (dX) Y,      X, Y among grad G_i and their brackets (the paper's Definition).

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -18,7 +16,7 @@ __all__ = ["limit_events"]
 def limit_events(
     X: ArrayLike,
     y: ArrayLike,
-    groups: Any,
+    groups: object,
     weights: ArrayLike | None = None,
     *,
     n_events: int | None = None,
@@ -30,8 +28,9 @@ def limit_events(
     The loss is :math:`\frac{1}{2n}\|y - Xw\|^2`. Let :math:`g_l = X_l^\top (y - Xw) / n`, and let :math:`c_l` be the
     weight of group l. A sleeping group accumulates :math:`\|g_l\| / c_l` over time, starting at :math:`s_l = 0`, and
     wakes up when the sum reaches 1; the awake groups are immediately fitted by least squares. The next to wake up is
-    therefore :math:`\arg\min_l (1 - s_l) c_l / \|g_l\|`, for every depth :math:`N \ge 2` (derived in docs/theory.md).
-    For another loss, its residual replaces :math:`y - Xw`, and its minimiser replaces least squares.
+    therefore :math:`\arg\min_l (1 - s_l) c_l / \|g_l\|`, for every depth :math:`N \ge 2`. For another loss, its
+    residual replaces :math:`y - Xw`, and its minimiser replaces least squares. docs/limit.md has the proof for gradient
+    flow, the condition under which it holds for the printed Algorithm 1, and the rule for groups of one column.
 
     This is a reference implementation in plain numpy, on the columns as given: nothing is centred, scaled or updated.
     `covey.limit_path` computes the same at scale, in working coordinates.
@@ -59,8 +58,8 @@ def limit_events(
 
     References
     ----------
-    Pesme and Flammarion, "Saddle-to-saddle dynamics in diagonal linear networks", 2023 (arXiv 2304.00488), for the
-    ungrouped two-layer network.
+    Berthier, "Incremental learning in diagonal linear networks", 2022 (arXiv 2208.14673), and Pesme and Flammarion,
+    "Saddle-to-saddle dynamics in diagonal linear networks", 2023 (arXiv 2304.00488), for ungrouped networks.
 
     Examples
     --------

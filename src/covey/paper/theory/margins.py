@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.special import logsumexp
@@ -42,7 +41,7 @@ class Margins:
     bound: FloatArray | None
 
 
-def margins(X: Any, y: Any, groups: Any, coef: Any, *, power: float = 1.0) -> Margins:
+def margins(X: object, y: object, groups: object, coef: object, *, power: float = 1.0) -> Margins:
     r"""Margins of the classifiers ``sign(<x, w>)`` in the norm :math:`(\sum_l \|w_l\|^q)^{1/q}`.
 
     With :math:`s_i = \pm 1` the class of row i, the margin is :math:`\min_i s_i x_i^\top w` over the norm of w. At

@@ -9,7 +9,6 @@ not-mf.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -123,7 +122,7 @@ def mirror_limit(X: ArrayLike, y: ArrayLike, scale: float) -> FloatArray:
     return 2 * s**2 * np.sinh(4 * matrix.T @ m)
 
 
-def _scale(scale: Any) -> float:
+def _scale(scale: object) -> float:
     """Check that the fourth power of the start neither overflows nor underflows."""
     s = positive(scale, "scale")
     if not 1e-70 < s < 1e70:

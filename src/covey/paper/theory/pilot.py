@@ -1,24 +1,26 @@
 """A pilot fit that estimates which groups carry signal, and the noise level.
 
-Forward selection of groups with least-squares refits, stopped by the extended BIC. It only supplies the theorems'
-quantities (u*, s, sigma) from data; it is not an estimator to report.
+The model of least extended BIC on the limit path. It only supplies the theorems' quantities (u*, s, sigma) from data;
+it is not an estimator to report.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from covey.designs import Design, SparseDesign, as_design
+from covey.designs import as_design
 from covey.groups import Groups
-from covey.paper.theory.blocks import correlate
+from covey.paper.theory.blocks import fitted
+from covey.search.limit_path import limit_path
 from covey.validation import FloatArray, as_response, check_scale, whole
 
 __all__ = ["Pilot", "pilot_fit"]
+
+# A residual sum of squares below this share of that of the response is round-off error.
+EXACT = 1e-18
 
 
 @dataclass(frozen=True)
@@ -30,8 +32,8 @@ class Pilot:
     sigma: float
 
 
-def pilot_fit(X: Any, y: NDArray[np.float64], groups: Groups, *, max_groups: int = 25) -> Pilot:
-    """Add the group with the largest ``norm(X_l'r/n)/sqrt(p_l)``, refit, and keep the model with the least EBIC.
+def pilot_fit(X: object, y: FloatArray, groups: Groups, *, max_groups: int = 25) -> Pilot:
+    """The model of least EBIC on the limit path, on the columns as given and without an intercept.
 
     EBIC = n log(RSS/n) + df log n + 2 log(L choose s). Models use at most half of the rows.
 
@@ -47,79 +49,24 @@ def pilot_fit(X: Any, y: NDArray[np.float64], groups: Groups, *, max_groups: int
     n, p = X.shape
     if groups.n_columns != p:
         raise ValueError(f"groups are for {groups.n_columns} columns, but X has {p}.")
-    max_groups = whole(max_groups, "max_groups")
+    most = min(whole(max_groups, "max_groups"), groups.n_groups)
     y = np.asarray(as_response(y, n), dtype=np.float64)
     check_scale(y, "y")
-    root_size = np.sqrt(groups.sizes)
-    lists = groups.lists()
     total = float(y @ y)
-    best = Pilot(np.zeros(p), (), math.sqrt(total / n))
-    if total == 0.0:
-        return best
-    best_score = n * math.log(total / n)
-    chosen: list[int] = []
-    refit = _Refit(X, y) if X.reads_columns or isinstance(X, SparseDesign) else _GramRefit(X, y)
-    for _ in range(min(max_groups, groups.n_groups)):
-        scores = groups.norms(refit.correlation / n) / root_size
-        scores[chosen] = -1.0
-        chosen.append(int(np.argmax(scores)))
-        columns = np.concatenate([lists[l] for l in chosen])
-        if columns.size > n / 2:
-            break
-        weights, rank, rss = refit.on(columns)
-        coef = np.zeros(p)
-        coef[columns] = weights
-        fit = Pilot(coef, tuple(chosen), math.sqrt(rss / max(n - rank, 1)))
-        # an exact fit: the log of its round-off error would be meaningless
-        if rss <= refit.rounding * total:
-            return Pilot(coef, tuple(chosen), 0.0)
-        score = n * math.log(rss / n) + rank * math.log(n) + 2 * _log_choose(groups.n_groups, len(chosen))
-        if score < best_score:
-            best, best_score = fit, score
-        elif len(chosen) > len(best.selected) + 3:
-            break
+    best, least = Pilot(np.zeros(p), (), math.sqrt(total / n)), n * math.log(total / n) if total else math.inf
+    path = limit_path(
+        X, y, groups, max_groups=most, group_weights=np.sqrt(groups.sizes), standardize=False, fit_intercept=False
+    )
+    woken = [l for l, _ in path.entered]
+    for s, coef in enumerate(path.coefs.toarray()):
+        df = min(int(groups.sizes[woken[:s]].sum()), n)
+        if s == 0 or df > n / 2:
+            continue
+        residual = y - fitted(X, coef)
+        rss = float(residual @ residual)
+        if rss <= EXACT * total:
+            return Pilot(coef, tuple(woken[:s]), 0.0)
+        score = n * math.log(rss / n) + df * math.log(n) + 2 * math.log(math.comb(groups.n_groups, s))
+        if score < least:
+            best, least = Pilot(coef, tuple(woken[:s]), math.sqrt(rss / max(n - df, 1))), score
     return best
-
-
-class _Refit:
-    """Least squares on selected columns; `correlation` is then ``X'`` times the residual."""
-
-    rounding = 1e-24
-
-    def __init__(self, X: Design, y: FloatArray) -> None:
-        self.X, self.y = X, y
-        self.correlation = correlate(X, y)
-
-    def on(self, columns: NDArray[np.intp]) -> tuple[FloatArray, int, float]:
-        """Weights, rank and residual sum of squares."""
-        part = self.X.take(columns)
-        weights, _, rank, _ = np.linalg.lstsq(part, self.y, rcond=None)
-        residual = self.y - part @ weights
-        self.correlation = correlate(self.X, residual)
-        return weights, int(rank), float(residual @ residual)
-
-
-class _GramRefit:
-    """The same from Gram rows, for designs whose columns do not fit in memory; columns are only ever appended."""
-
-    # squared residuals lose twice as many digits here
-    rounding = 1e-12
-
-    def __init__(self, X: Design, y: Any) -> None:
-        self.X, self.n = X, X.shape[0]
-        self.total = float(y @ y)
-        self.first = self.correlation = correlate(X, y)
-        self.rows = np.empty((0, X.shape[1]))
-
-    def on(self, columns: NDArray[np.intp]) -> tuple[FloatArray, int, float]:
-        """Weights, rank and residual sum of squares."""
-        new = columns[self.rows.shape[0] :]
-        self.rows = np.concatenate([self.rows, self.X.correlate(self.X.take(new).T)])
-        G, c = self.rows[:, columns], self.first[columns]
-        weights, _, rank, _ = np.linalg.lstsq(G, c, rcond=None)
-        self.correlation = self.first - weights @ self.rows
-        return weights, int(rank), max(self.total - 2 * float(weights @ c) + float(weights @ G @ weights), 0.0)
-
-
-def _log_choose(L: int, s: int) -> float:
-    return math.lgamma(L + 1) - math.lgamma(s + 1) - math.lgamma(L - s + 1)

@@ -127,7 +127,7 @@ def identities() -> list[Identity]:
     ]
 
 
-def _row(value: Any) -> str:
+def _row(value: object) -> str:
     sympy = _sympy()
     if isinstance(value, sympy.MatrixBase):
         rows = value.T.tolist() if value.shape[1] == 1 else value.tolist()
