@@ -1,4 +1,4 @@
-"""Group MCP and SCAD by their stationarity, the certificate of every solution, and beside adelie."""
+"""Group MCP and SCAD by their stationarity, closed forms, limits and reductions, and beside adelie."""
 
 import sys
 from pathlib import Path
@@ -8,7 +8,9 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import check_estimator
 
+from covey import Groups
 from covey.datasets import load_diabetes_splines, make_group_sparse
+from covey.paper.baselines import GroupLasso
 
 sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
 
@@ -86,6 +88,29 @@ def test_the_local_linear_approximation_by_adelie_stays_at_every_solution(model)
     assert signs == {0.0, 1.0}  # some groups are shrunk, others are not
 
 
+def test_scad_in_closed_form_on_an_orthogonal_design():
+    groups = Groups.from_sizes([1, 3, 2, 2])
+    data = make_group_sparse(60, 8, groups, design="orthogonal", values="normal", random_state=3)
+    c = data.X.T @ data.y / 60
+    # a group each that is dropped, shrunk as by the group lasso, shrunk less, and not shrunk
+    limits = groups.norms(c) / np.array([0.9, 1.5, 3.0, 4.5])
+    factor = np.array([0.0, 1 - 1 / 1.5, (3 - 4 / 3) / 2, 1.0])
+    model = GroupSCAD(groups=groups, penalty=1.0, group_weights=limits, fit_intercept=False, tol=1e-12)
+    np.testing.assert_allclose(model.fit(data.X, data.y).coef_, factor[groups.labels] * c, atol=1e-9)
+
+
+@pytest.mark.parametrize("weights", ["unit", "sqrt", [0.5, 2.0, 1.0]])
+def test_closed_form_on_an_orthogonal_design(weights):
+    groups = Groups.from_sizes([1, 3, 2])
+    data = make_group_sparse(40, 6, groups, design="orthogonal", values="normal", random_state=3)
+    omega = {"unit": np.ones(3), "sqrt": np.sqrt([1, 3, 2])}.get(weights) if isinstance(weights, str) else weights
+    c = data.X.T @ data.y / 40
+    norms, limits = groups.norms(c), 0.3 * np.asarray(omega)
+    firm = np.where(norms > 3 * limits, 1.0, np.maximum(1 - limits / norms, 0) * 1.5)
+    model = GroupMCP(groups=groups, penalty=0.3, group_weights=weights, fit_intercept=False, tol=1e-12)
+    np.testing.assert_allclose(model.fit(data.X, data.y).coef_, firm[groups.labels] * c, atol=1e-9)
+
+
 def test_first_penalty_is_the_least_that_zeroes_everything():
     data = make_group_sparse(40, 60, 3, random_state=5)
     path = GroupMCP(groups=data.groups).path(data.X, data.y, n_penalties=10)
@@ -94,6 +119,35 @@ def test_first_penalty_is_the_least_that_zeroes_everything():
     assert path.times.tolist() == list(range(10))
     assert (np.diff(path.penalties) < 0).all()
     assert not GroupMCP(groups=data.groups, penalty=1.0001 * path.penalties[0]).fit(data.X, data.y).coef_.any()
+
+
+def test_infinite_gamma_is_the_group_lasso():
+    data = make_group_sparse(80, 60, 3, design="ar", values="normal", random_state=2)
+    # orthonormal in each group, as the group MCP makes them, and correlated between groups
+    X = np.sqrt(80) * np.hstack([np.linalg.qr(data.X[:, a : a + 3])[0] for a in range(0, 60, 3)])
+    penalties = [0.4, 0.2, 0.1]
+    lasso = GroupLasso(groups=3, fit_intercept=False, tol=1e-14).path(X, data.y, penalties)
+    mcp = GroupMCP(groups=3, gamma=np.inf, fit_intercept=False, tol=1e-12).path(X, data.y, penalties)
+    near = GroupMCP(groups=3, gamma=1e8, fit_intercept=False, tol=1e-12).path(X, data.y, penalties)
+    np.testing.assert_allclose(mcp.coefs.toarray(), lasso.coefs.toarray(), atol=1e-6)
+    np.testing.assert_allclose(near.coefs.toarray(), mcp.coefs.toarray(), atol=1e-6)
+
+
+def test_infinite_gamma_and_groups_of_one_are_the_standardised_lasso():
+    data = make_group_sparse(60, 90, 1, design="ar", values="normal", random_state=2)
+    lasso = GroupLasso(standardize=True, tol=1e-14).path(data.X, data.y, [0.5, 0.2])
+    mcp = GroupMCP(gamma=np.inf, tol=1e-12).path(data.X, data.y, [0.5, 0.2])
+    np.testing.assert_allclose(mcp.coefs.toarray(), lasso.coefs.toarray(), atol=1e-5)
+
+
+@BOTH
+def test_strong_groups_are_least_squares(model):
+    data = make_group_sparse(200, 30, 3, active=2, random_state=4)
+    model = model(groups=data.groups, penalty=0.1).fit(data.X, data.y)
+    on = data.w_star != 0
+    X = np.column_stack([data.X[:, on], np.ones(200)])
+    np.testing.assert_allclose(model.coef_[on], np.linalg.lstsq(X, data.y, rcond=None)[0][:-1], atol=1e-5)
+    assert not model.coef_[~on].any()
 
 
 def test_equivariance():
@@ -130,19 +184,24 @@ def test_no_convergence_is_said_aloud():
 
 
 @pytest.mark.parametrize(
-    ("model", "change", "message"),
+    ("change", "message"),
     [
-        (GroupMCP, {"penalty": 0.0}, "penalty must be above 0"),
-        (GroupMCP, {"gamma": 1.0}, "gamma must be above 1"),
-        (GroupSCAD, {"gamma": 2.0}, "gamma must be above 2"),
-        (GroupMCP, {"group_weights": "size"}, "'sqrt', 'unit' or an array"),
-        (GroupMCP, {"tol": -1.0}, "tol must be above 0"),
+        ({"penalty": 0.0}, "penalty must be above 0"),
+        ({"gamma": 1.0}, "gamma must be above 1"),
+        ({"group_weights": "size"}, "'sqrt', 'unit' or an array"),
+        ({"tol": -1.0}, "tol must be above 0"),
     ],
 )
-def test_bad_parameters(model, change, message):
+def test_bad_parameters(change, message):
     data = make_group_sparse(40, 60, 3, random_state=0)
     with pytest.raises(ValueError, match=message):
-        model(**{"groups": 3, **change}).fit(data.X, data.y)
+        GroupMCP(**{"groups": 3, **change}).fit(data.X, data.y)
+
+
+def test_gamma_of_scad_is_above_two():
+    data = make_group_sparse(40, 60, 3, random_state=0)
+    with pytest.raises(ValueError, match="gamma must be above 2"):
+        GroupSCAD(groups=3, gamma=2.0).fit(data.X, data.y)
 
 
 @BOTH

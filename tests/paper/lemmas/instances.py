@@ -11,7 +11,6 @@ import numpy as np
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-from covey.datasets import GroupSparseData
 from covey.groups import Groups
 from covey.paper.dynamics import gradient_flow, normalized_descent
 
@@ -91,12 +90,23 @@ class OneGroup:
         return np.array(U), np.array(V)
 
 
-class Model(GroupSparseData):
+@dataclass
+class Model:
     """``y = X w_star + noise`` on a design with prescribed coherence and prescribed ``X'noise/n``."""
 
+    X: np.ndarray
+    y: np.ndarray
+    w_star: np.ndarray
+    noise_correlation: np.ndarray
+    groups: Groups
+
     @property
-    def noise_correlation(self):
-        return self.X.T @ self.noise / len(self.y)
+    def u_star(self):
+        return np.sqrt(self.groups.norms(self.w_star))
+
+    @property
+    def S(self):
+        return np.flatnonzero(self.u_star > 0)
 
     @property
     def off(self):
@@ -109,6 +119,11 @@ class Model(GroupSparseData):
     @property
     def u_min(self):
         return self.u_star[self.S].min()
+
+    @property
+    def v_star(self):
+        scale = np.where(self.u_star > 0, self.u_star, 1.0) ** 2
+        return self.w_star / scale[self.groups.labels]
 
     def descend(self, **settings):
         """Algorithm 1 or 2 on this model."""
@@ -170,7 +185,7 @@ def model_with_gram(rng, groups, G, w_star, noise_correlation=None):
     c = np.zeros(p) if noise_correlation is None else np.asarray(noise_correlation, dtype=float)
     noise = X @ np.linalg.solve(G, c)
     w_star = np.asarray(w_star, dtype=float)
-    return Model(X, X @ w_star + noise, w_star, groups, noise, float(noise.std()))
+    return Model(X, X @ w_star + noise, w_star, c, groups)
 
 
 def random_truth(rng, sizes, n_active, low=1.0, high=1.3):

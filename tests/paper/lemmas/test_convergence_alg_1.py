@@ -37,8 +37,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lemmas.instances import coherence, lemma, make_model, noise_with_group_norms, seeds
-from lemmas.windows import assert_recovers, assert_settled, bounds_of, draw
+from lemmas.instances import ROUNDING, coherence, lemma, make_model, noise_with_group_norms, seeds
+from lemmas.windows import Window, assert_recovers, draw, largest_scale
 
 from covey.paper.theory import bounds
 
@@ -48,9 +48,8 @@ from covey.paper.theory import bounds
 def test_corrected(seed, log_epsilon):
     rng, epsilon = np.random.default_rng(seed), 10**log_epsilon
     model, _ = draw(rng, epsilon)
-    b = bounds_of(model, epsilon).corrected
-    assert 2 * b.zeta < model.u_min**2, "the bound must say more than w = 0 does"
-    assert_settled(model, assert_recovers(rng, model, b), b)
+    window, _ = assert_recovers(rng, model, epsilon)
+    assert 2 * window.zeta < model.u_min**2, "the bound must say more than w = 0 does"
 
 
 @settings(lemma, max_examples=10)
@@ -59,8 +58,7 @@ def test_corrected_with_noise_near_the_signal(seed):
     # zeta close to u_min^2: groups outside the support grow as fast as the theorem lets them
     rng = np.random.default_rng(seed)
     model, _ = draw(rng, 0.99 / 80)
-    b = bounds_of(model, 1e-3).corrected
-    assert_settled(model, assert_recovers(rng, model, b), b)
+    assert_recovers(rng, model, 1e-3)
 
 
 @settings(lemma, max_examples=10)
@@ -73,35 +71,60 @@ def test_corrected_with_a_group_too_weak_to_be_found(seed):
     noise = noise_with_group_norms(rng, sizes, [epsilon, epsilon, epsilon])
     truth = [1.0, 0, 40 * epsilon, 0, 0]
     model = make_model(rng, sizes, truth, delta_in=limit, delta_out=limit / 2, noise_correlation=noise)
-    b = bounds_of(model, epsilon).corrected
-    assert model.u_min**2 < b.zeta < model.u_max**2
-    assert_recovers(rng, model, b)
+    window, _ = assert_recovers(rng, model, epsilon, settled=False, record_every=50)
+    assert model.u_min**2 < window.zeta < model.u_max**2
+
+
+parameters = (st.floats(-2, 3), st.floats(0.05, 1), st.integers(2, 1000), st.floats(-6, 0), st.floats(0, 1))
+
+
+@settings(lemma, max_examples=300)
+@given(*parameters, st.floats(0.001, 1.0), st.floats(-60, -0.01))
+def test_corrected_window_is_open(log_u, ratio, L, log_zeta, share, step, log_shrink):
+    u_max = 10**log_u
+    noise_or_epsilon = 10**log_zeta * u_max**2 / 80
+    epsilon, noise = noise_or_epsilon, share * noise_or_epsilon
+    alpha = 10**log_shrink * largest_scale(u_max, ratio * u_max, L, epsilon)
+    window = Window(u_max, ratio * u_max, L, noise, epsilon, step / (20 * u_max**2), alpha)
+    assert window.zeta <= u_max**2 * (1 + ROUNDING)
+    assert window.lower <= window.corrected_upper(noise)
+
+
+@lemma
+@given(seeds, st.floats(-5.0, -3.0))
+def test_bounds_of_the_theory_room_are_these(seed, log_epsilon):
+    epsilon = 10**log_epsilon
+    model, sizes = draw(np.random.default_rng(seed), epsilon)
+    window, printed = (Window.of(model, noise, epsilon) for noise in (model.group_noise.max(), model.entry_noise))
+    b = bounds(
+        model.u_star, n=len(model.y), p=len(model.w_star), L=len(sizes), epsilon=epsilon, noise=model.entry_noise,
+        group_noise=model.group_noise.max(), init_scale=window.alpha,
+    )  # fmt: skip
+    np.testing.assert_allclose([b.T_lb, b.T_ub, b.zeta], [printed.lower, printed.printed_upper, printed.zeta])
+    np.testing.assert_allclose([b.T_lb_corrected, b.zeta_corrected], [window.lower, window.zeta])
+    # it keeps log(1 + 2 gamma B) where the window here has 2 gamma B: a little longer, by the same lemma
+    upper = window.corrected_upper(model.group_noise.max())
+    assert upper <= b.T_ub_corrected <= upper * (1 + 2 * window.gamma * model.u_min**2)
 
 
 @settings(lemma, max_examples=100)
-@given(
-    st.floats(-2, 3), st.floats(0.05, 1), st.integers(2, 1000), st.floats(-6, 0), st.floats(0, 1),
-    st.floats(0.001, 1.0), st.floats(-60, -0.01),
-)  # fmt: skip
+@given(*parameters, st.floats(0.001, 1.0), st.floats(-60, -0.01))
 def test_as_printed_the_window_is_empty(log_u, ratio, L, log_zeta, share, step, log_shrink):
-    """With the corrected end it is open: `test_any_power.py` has that for every power."""
     u_max = max(10**log_u, np.sqrt(2))
     epsilon = 10**log_zeta * u_max**2 / 80
-    given = {"n": 10, "p": L, "L": L, "epsilon": epsilon, "noise": share * epsilon, "step_size": step / (20 * u_max**2)}
-    largest = bounds([u_max, ratio * u_max], **given, init_scale=1e-300).init_scale_max
-    b = bounds([u_max, ratio * u_max], **given, init_scale=10**log_shrink * largest)
-    assert b.T_ub < 0.63 * b.T_lb or b.T_lb == 0
+    alpha = 10**log_shrink * largest_scale(u_max, ratio * u_max, L, epsilon)
+    window = Window(u_max, ratio * u_max, L, share * epsilon, epsilon, step / (20 * u_max**2), alpha)
+    assert window.printed_upper < 0.63 * window.lower
 
 
 def test_an_empty_window_in_numbers():
     """The instance of the errata: alpha is 0.9 times its limit, and noise as large as epsilon."""
-    b = bounds(
-        [np.sqrt(2)], n=20, p=10, L=10, epsilon=1e-3, noise=1e-3, group_noise=1e-3, step_size=1 / 40, init_scale=5.6e-14
-    )
-    assert b.init_scale_max == pytest.approx(6.25e-14)
-    assert (round(b.T_lb), round(b.T_ub)) == (1436, 763)
-    upper = -np.log(b.init_scale) / (4 * b.step_size * b.corrected.leakage)
-    assert round(upper) == 3021 < b.T_ub_corrected
+    limit = largest_scale(np.sqrt(2), np.sqrt(2), 10, 1e-3)
+    assert limit == pytest.approx(6.25e-14)
+    window = Window(np.sqrt(2), np.sqrt(2), 10, 1e-3, 1e-3, 1 / 40, 5.6e-14)
+    assert round(window.lower) == 1436
+    assert round(window.printed_upper) == 763
+    assert round(window.corrected_upper(1e-3)) == 3021
 
 
 @pytest.mark.parametrize(("alpha", "least"), [(0.9e-8, 300), (1e-14, 1e5)])
@@ -109,11 +132,14 @@ def test_as_printed_fails_outside_the_support_in_a_large_group(alpha, least):
     # 225 columns of noise, 1/81 each: norm(X'xi/n)_inf = 1/81 but 15/81 in the group, which grows past alpha by T_lb
     m = 225
     model = make_model(np.random.default_rng(0), [1, m], [1.0] + [0.0] * m, noise_correlation=[0.0] + [1 / 81] * m)
-    b = bounds_of(model, 0.01, init_scale=alpha)
-    assert alpha < b.init_scale_max
-    assert b.zeta <= model.u_min**2
+    epsilon = 0.01
+    window = Window.of(model, model.entry_noise, epsilon)
+    window.alpha = alpha
+    assert alpha < largest_scale(1.0, 1.0, 2, epsilon)
+    assert window.zeta <= model.u_min**2
     assert max(coherence(model.X, model.groups)) < 1e-12
-    n_steps = int(b.T_lb) + 1
-    path = model.descend(init_scale=alpha, step_size=b.step_size, n_steps=n_steps, record_every=n_steps)
+    path = model.descend(
+        init_scale=alpha, step_size=window.gamma, n_steps=int(window.lower) + 1, record_every=int(window.lower) + 1
+    )
     # the ratio grows like a power of 1/alpha: no constant will do
     assert np.abs(path.w[-1, 1:]).max() > least * alpha

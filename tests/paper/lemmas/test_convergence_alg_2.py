@@ -25,7 +25,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lemmas.instances import ROUNDING, coherence, lemma, model_with_gram, seeds
-from lemmas.windows import assert_recovers, assert_settled, bounds_of, draw
+from lemmas.windows import Window, assert_recovers, draw
 
 from covey.groups import Groups
 from covey.paper.theory import bounds
@@ -40,12 +40,13 @@ def test_corrected(seed, log_epsilon, portion, high):
     gamma = min(1 / (20 * model.u_max**2), 4 * model.u_min**2 / (9 * model.u_max**4))
     least, most = gamma / model.u_min**2, 4 / (9 * model.u_max**4)
     assert least <= most * (1 + ROUNDING)
-    b = bounds_of(model, epsilon, step_size=gamma).corrected
-    eta = least * (most / least) ** portion
-    path = assert_recovers(rng, model, b, direction_step=eta, switch="oracle", w_star=model.w_star)
-    assert_settled(model, path, b)
+    window = Window.of(model, model.group_noise.max(), epsilon, gamma)
+    _, path = assert_recovers(
+        rng, model, epsilon, gamma, direction_step=least * (most / least) ** portion, switch="oracle",
+        w_star=model.w_star, record_every=max(7, int(window.lower) // 200),
+    )  # fmt: skip
     assert path.switch is not None
-    assert path.switch <= b.T_lb
+    assert path.switch <= window.lower
 
 
 @pytest.mark.parametrize("ratio", [1.0, 8.8, 8.9, 20.0])
@@ -70,21 +71,21 @@ def leaning(u_star, epsilon):
 
 
 def run(model, epsilon, eta):
-    b = bounds_of(model, epsilon)
+    window = Window.of(model, model.entry_noise, epsilon)
     path = model.descend(
-        init_scale=b.init_scale, step_size=b.step_size, direction_step=eta,
-        switch="oracle", w_star=model.w_star, n_steps=int(b.T_ub_corrected), record_every=7,
+        init_scale=window.alpha, step_size=window.gamma, direction_step=eta,
+        switch="oracle", w_star=model.w_star, n_steps=int(window.corrected_upper(0.0)), record_every=7,
     )  # fmt: skip
-    return b, np.abs(path.w - model.w_star).max(axis=1)[path.t >= b.T_lb]
+    return window, np.abs(path.w - model.w_star).max(axis=1)[path.t >= window.lower]
 
 
 def test_as_printed_the_largest_direction_step_fails():
     model, epsilon = leaning(4.0, 1e-3), 1e-3
     printed, lemmas = 4 / (9 * model.u_max**2), 4 / (9 * model.u_max**4)
-    b, error = run(model, epsilon, printed)
-    assert error.max() > 5 > 60 * b.zeta
-    b, error = run(model, epsilon, lemmas)
-    assert error.max() < 2 * b.zeta
+    window, error = run(model, epsilon, printed)
+    assert error.max() > 5 > 60 * window.zeta
+    window, error = run(model, epsilon, lemmas)
+    assert error.max() < 2 * window.zeta
 
 
 @pytest.mark.parametrize("eta", [1e-8, 1e-6])
@@ -92,11 +93,11 @@ def test_as_printed_a_tiny_direction_step_fails(eta):
     # the error is about delta_in/2 at every time of the window, and sqrt(zeta) is not below a multiple of zeta
     ratios = []
     for epsilon in (1e-6, 1e-8, 1e-10):
-        b, error = run(leaning(1.0, epsilon), epsilon, eta)
+        window, error = run(leaning(1.0, epsilon), epsilon, eta)
         assert eta <= 4 / 9
-        ratios.append(error.min() / (2 * b.zeta))
+        ratios.append(error.min() / (2 * window.zeta))
     assert ratios[1] > 2
     np.testing.assert_allclose(np.array(ratios[1:]) / ratios[:-1], 10, rtol=0.2)
     # the corrected lower limit mends it
-    b, error = run(leaning(1.0, 1e-8), 1e-8, 1 / 20)
-    assert error.max() < 1e-3 * b.zeta
+    window, error = run(leaning(1.0, 1e-8), 1e-8, 1 / 20)
+    assert error.max() < 1e-3 * window.zeta

@@ -30,13 +30,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lemmas.instances import lemma, make_model, seeds, unit
 
-from covey.paper.theory import FlowTimes
-
 ROOT2 = np.sqrt(2)
 
 
 def printed_time(u_star, theta, B, tau):
-    return FlowTimes(u_star, u_star, tau * u_star**2, B * u_star**2, theta=theta).T_l
+    first = 2 ** (1 / 3) * u_star ** (4 / 3) / theta**2 / ((1 - 6 * B) * ROOT2 * u_star**2 * theta)
+    base = (ROOT2 * (0.5 - 3 * B) * u_star**2) ** (1 / 3)
+    return first + 2 * np.log2(1 / (2 * tau)) / (3 * u_star**2 * (0.5 - 3 * B) * base)
 
 
 def short_time(u_star, theta, B, tau):

@@ -35,15 +35,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lemmas.instances import lemma, make_model, noise_with_group_norms, random_truth, seeds
 
-from covey.paper.theory import FlowTimes
-
 ROOT2 = np.sqrt(2)
 
 
-def printed_times(theta, B, epsilon=0.1):
-    """The proof's T_l and T_u, for one magnitude of 1 on the support."""
-    times = FlowTimes(1.0, 1.0, epsilon, B, theta=theta)
-    return times.T_l, times.T_u
+def printed_lower_time(u_star, theta, B, epsilon):
+    """The proof's T_l, for one magnitude on the support."""
+    first = 2 ** (1 / 3) * u_star ** (4 / 3) / theta**2 / ((1 - 6 * B) * ROOT2 * u_star**2 * theta)
+    base = (ROOT2 * (0.5 - 3 * B) * u_star**2) ** (1 / 3)
+    return first + 2 * np.log2(u_star**2 / (2 * epsilon)) / (3 * u_star**2 * (0.5 - 3 * B) * base)
+
+
+def printed_upper_time(theta, B):
+    return np.log(1 / theta) / (2 * theta**2 + ROOT2 * theta * B)
 
 
 def corrected_window(model, theta, epsilon):
@@ -91,9 +94,9 @@ def test_corrected_window_is_open():
 
 @pytest.mark.parametrize("theta", [1e-2, 1e-3, 1e-4])
 def test_as_printed_the_window_is_empty(theta):
-    lower, upper = printed_times(theta, 0.01)
-    assert theta < 0.1 / 2, "the condition on theta, for epsilon = 0.1"
-    assert lower > 50 * upper
+    B, epsilon, u_star = 0.01, 0.1, 1.0
+    assert theta < epsilon / (2 * u_star**2)
+    assert printed_lower_time(u_star, theta, B, epsilon) > 50 * printed_upper_time(theta, B)
 
 
 def test_as_printed_fails_outside_the_support_at_the_upper_time():
@@ -101,7 +104,7 @@ def test_as_printed_fails_outside_the_support_at_the_upper_time():
     model = make_model(np.random.default_rng(0), [2, 2], [0.6, 0.8, 0, 0], noise_correlation=[0, 0, 0.01, 0])
     for theta in (1e-2, 1e-3, 1e-4):
         assert theta < epsilon / (2 * model.u_max**2)
-        T = printed_times(theta, model.entry_noise)[1]
+        T = printed_upper_time(theta, model.entry_noise)
         # a long rest at equilibrium: an implicit method with a loose tolerance crosses it in few steps
         stiff = {"method": "BDF", "rtol": 1e-6, "atol": 1e-9}
         path = model.flow(init_scale=theta, times=[0.0, T], **stiff)

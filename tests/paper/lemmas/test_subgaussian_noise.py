@@ -25,11 +25,11 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lemmas.instances import lemma, seeds
+from lemmas.windows import Window, largest_scale
 from scipy.stats import chi2
 
 from covey.datasets import make_group_sparse
 from covey.paper.dynamics import normalized_descent
-from covey.paper.theory import bounds
 
 SIGMA = 1e-3
 
@@ -40,17 +40,15 @@ def squared_error(group_size, seed, epsilon):
     data = make_group_sparse(
         p, p, group_size, design="orthogonal", active=1, values=1 / np.sqrt(group_size), sigma=SIGMA, random_state=seed
     )
-    noise = data.X.T @ data.noise / p
-    b = bounds(
-        data.u_star, n=p, p=p, L=2, epsilon=epsilon, noise=np.abs(noise).max(),
-        group_noise=data.groups.norms(noise).max(),
-    )  # fmt: skip
-    assert b.zeta < b.u_min**2
-    n_steps = int(b.T_lb) + 1
-    assert n_steps <= b.T_ub_corrected
+    u_star = data.u_star[0]
+    alpha = 0.9 * largest_scale(u_star, u_star, 2, epsilon)
+    window = Window(u_star, u_star, 2, np.abs(data.X.T @ data.noise / p).max(), epsilon, 1 / (20 * u_star**2), alpha)
+    assert window.zeta < u_star**2
+    n_steps = int(window.lower) + 1
+    assert n_steps <= window.corrected_upper(data.groups.norms(data.X.T @ data.noise / p)[1])
     path = normalized_descent(
-        data.X, data.y, data.groups, init_scale=b.init_scale, step_size=b.step_size, n_steps=n_steps,
-        record_every=n_steps, w_star=data.w_star,
+        data.X, data.y, data.groups, init_scale=alpha, step_size=window.gamma, n_steps=n_steps, record_every=n_steps,
+        w_star=data.w_star,
     )  # fmt: skip
     return path.error[-1], data
 
