@@ -12,8 +12,7 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from covey.losses.arrays import codes_among, common_dtype, finite_numbers, floating, refuse_rows, spread
-from covey.losses.base import Loss
-from covey.losses.response import Response
+from covey.losses.base import Loss, Response
 from covey.validation import FloatArray, on_host
 
 __all__ = ["Binomial", "Multinomial", "read_labels"]
@@ -21,6 +20,8 @@ __all__ = ["Binomial", "Multinomial", "read_labels"]
 # How far the proportions of a row may be from adding up to one: above the round-off error of thousands of float32.
 SUM_TOLERANCE = 1e-4
 
+# The least probability with a finite logarithm.
+TINY = float(np.finfo(np.float64).tiny)
 
 # The least probability of a class in `deviance_at_mean`, as in scikit-learn's log_loss: a class that was thought
 # impossible has a finite deviance.
@@ -83,22 +84,20 @@ class Binomial(_ClassLoss):
 
     def value(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """``log(1 + exp(eta)) - y eta``."""
-        y, eta = common_dtype(y, eta)
         # the second term is exactly zero if a class of 0 or 1 is predicted correctly
         return np.log1p(np.exp(-np.abs(eta))) + (np.maximum(eta, 0) - y * eta)
 
     def residual(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """``y - p`` with ``p = 1 / (1 + exp(-eta))``."""
-        y, eta = common_dtype(y, eta)
         # measured from the nearer of 0 and 1, so that no digits are lost when p is close to it
         small = np.exp(-np.abs(eta))
-        return (y - ~np.signbit(eta)) + np.copysign(small / (1 + small), eta)
+        return (y - (0.5 + np.copysign(0.5, eta))) + np.copysign(small / (1 + small), eta)
 
     def curvature(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """``p (1 - p)``."""
-        y, eta = common_dtype(y, eta)
         small = np.exp(-np.abs(eta))
-        return spread(small / np.square(1 + small), y)
+        curvature = small / np.square(1 + small)
+        return curvature if curvature.shape == np.shape(y) else spread(curvature, y)
 
     def link(self, mean: FloatArray) -> FloatArray:
         """``log(p / (1 - p))``, finite at 0 and 1."""
@@ -120,7 +119,8 @@ class Binomial(_ClassLoss):
         if not y.any() or (y == 1).all():
             raise ValueError(f"Every row is of class {y[0]:g}, and a fit needs both: give rows of the other class.")
         if not np.ptp(offset):
-            return float(self.link(np.asarray(weight @ y))) - float(offset[0])
+            mean = float(weight @ y)
+            return float(np.log(max(mean, TINY)) - np.log(max(1 - mean, TINY)) - offset[0])
         return super()._null_scalar(y, weight, offset)
 
 

@@ -8,8 +8,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from covey.losses.base import Loss
-from covey.losses.response import Response
+from covey.losses.base import Loss, Response
 from covey.losses.risk_sets import EVENT, STOP, STRATUM, RiskSets
 from covey.losses.survival import FieldNames, read_survival
 from covey.validation import FloatArray

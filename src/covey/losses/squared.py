@@ -7,9 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from covey.losses.arrays import common_dtype, finite_numbers, numbers
-from covey.losses.base import Loss
-from covey.losses.response import Response
+from covey.losses.arrays import finite_numbers, numbers
+from covey.losses.base import Loss, Response
 from covey.validation import FloatArray
 
 __all__ = ["MultiSquared", "Squared"]
@@ -36,8 +35,7 @@ class _Quadratic(Loss):
 
     def residual(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """``y - eta``."""
-        y, eta = common_dtype(y, eta)
-        return y - eta
+        return np.subtract(y, eta)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from covey.designs import Design, as_design
 from covey.designs.row_keys import canonical_keys
 from covey.designs.rows import MIXED, count_rows, hold_out, split_masks
 from covey.losses import Loss, Squared
-from covey.losses.offsets import read_offset
+from covey.losses.arrays import read_offset
 from covey.search.problem import Parts, Split, Validation, in_parts
 from covey.validation import FloatArray, on_host, whole
 
