@@ -12,7 +12,7 @@ every sum over risk sets is a cumulative sum; with left truncation, the sum over
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -311,12 +311,12 @@ class Segments:
 
     def __init__(self, lengths: NDArray[np.intp]) -> None:
         self.n = int(lengths.sum())
-        begins = np.cumsum(lengths) - lengths
         self.single = lengths.size == 1
         # the position of each entry of a table; n beyond the end of a segment
-        self._tables = []
-        for power in np.unique(np.frexp(lengths)[1]):
-            members = np.flatnonzero(np.frexp(lengths)[1] == power)
+        self._tables: list[NDArray[np.intp] | None] = [None] if self.single else []
+        begins, powers = np.cumsum(lengths) - lengths, np.frexp(lengths)[1]
+        for power in () if self.single else np.unique(powers):
+            members = np.flatnonzero(powers == power)
             steps = np.arange(lengths[members].max())
             table = begins[members, None] + steps
             self._tables.append(np.where(steps < lengths[members, None], table, self.n))
@@ -326,22 +326,21 @@ class Segments:
 
         With `logs`, values and results are logarithms, whose exponentials may lie far outside the range of float64.
         """
-        sums, empty = (_log_cumulative, -np.inf) if logs else (partial(np.cumsum, axis=1), 0.0)
         turn = slice(None, None, -1 if reverse else 1)
-        if self.single:
-            return np.asarray(sums(values[None, turn])[0, turn])
-        padded = np.concatenate([values, np.full((1, *values.shape[1:]), empty)])
-        out = np.empty_like(padded)
+        if not self.single:
+            values = np.concatenate([values, np.full((1, *values.shape[1:]), -np.inf if logs else 0.0)])
+        out = np.empty_like(values)
         for table in self._tables:
-            out[table] = sums(padded[table][:, turn])[:, turn]
-        return out[:-1]
-
-
-def _log_cumulative(logs: FloatArray) -> FloatArray:
-    """The logarithm of cumulative sums of exponentials along the second axis."""
-    largest = logs.max(axis=1, keepdims=True)
-    finite = np.where(np.isfinite(logs), logs, largest)
-    if (largest - finite.min(axis=1, keepdims=True)).max(initial=0.0) > WIDEST:
-        return np.asarray(np.logaddexp.accumulate(logs, axis=1))
-    with np.errstate(divide="ignore"):  # sums may start with zeros
-        return np.asarray(largest + np.log(np.cumsum(np.exp(logs - largest), axis=1)))
+            part = values[table][:, turn]
+            if not logs:
+                sums = np.cumsum(part, axis=1)
+            else:
+                largest = part.max(axis=1, keepdims=True)
+                finite = np.where(np.isfinite(part), part, largest)
+                if (largest - finite.min(axis=1, keepdims=True)).max(initial=0.0) > WIDEST:
+                    sums = np.logaddexp.accumulate(part, axis=1)
+                else:
+                    with np.errstate(divide="ignore"):  # sums may start with zeros
+                        sums = largest + np.log(np.cumsum(np.exp(part - largest), axis=1))
+            out[table] = sums[:, turn]
+        return out[: self.n]
