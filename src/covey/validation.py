@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 __all__ = [
     "FloatArray",
+    "IntArray",
+    "as_int_vector",
     "as_matrix",
     "as_numbers",
     "as_numeric_matrix",
@@ -34,6 +36,7 @@ __all__ = [
 ]
 
 FloatArray = NDArray[np.floating[Any]]
+IntArray = NDArray[np.intp]
 
 
 def column_names(X: Any) -> tuple[str, ...] | None:
@@ -156,6 +159,18 @@ def as_numbers(values: Any, name: str, *, ndim: int | None = None, finite: bool 
     if finite and not np.isfinite(array).all():
         raise ValueError(f"{name} has missing or infinite values.")
     return array
+
+
+def as_int_vector(values: Any, what: str) -> IntArray:
+    """A vector of integers."""
+    refuse_odd(values, what)
+    try:
+        array = np.asarray(values)
+    except ValueError:  # nested sequences of unequal length
+        array = np.empty((0, 0))
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+        raise ValueError(f"{what} must be whole numbers in one row, not {values!r}.")
+    return array.astype(np.intp)
 
 
 def listed(values: Any, name: str) -> list[Any]:

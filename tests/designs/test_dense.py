@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from covey.designs import Design, RepeatedColumns, as_design, protocol, rows
+from covey.designs import Design, RepeatedColumns, as_design, protocol
 from covey.designs.protocol import LARGEST_BLOCK
 
 
@@ -164,7 +164,6 @@ def test_residuals_in_pieces(monkeypatch, form):
         with monkeypatch.context() as patch:
             patch.setattr(protocol, "RESIDUALS", 20)
             patch.setattr(protocol, "FEWEST_MODELS", 1)
-            patch.setattr(rows, "RESIDUALS", 20)
             found = design.residual_products(y, list(q), which, columns, coefs, levels)
             np.testing.assert_allclose(found, expected, atol=1e-12)
             np.testing.assert_allclose(design.gram_parts(columns, shift, y, list(q)), moments, atol=1e-12)

@@ -2,7 +2,7 @@
 
 If all columns move together (equicorrelation, batch effects, population structure), every group is correlated with the
 response through the common factor alone, and groups wake up in the wrong order. Therefore the factors are in the model
-while the order of the groups is determined (`covey.limit.posed`).
+while the order of the groups is determined (`covey.search.problem`).
 
 The scores are a linear function of some columns, ``F = (X[:, columns] - means) loadings``, so they can be computed for
 any rows. They follow from the correlation matrix of these columns, which takes one pass over any kind of storage.
@@ -17,8 +17,7 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-from covey.designs.protocol import Design
-from covey.designs.rows import count_rows
+from covey.designs.protocol import Design, count_rows
 from covey.validation import FloatArray
 
 __all__ = ["Factors", "count_factors", "find_factors"]

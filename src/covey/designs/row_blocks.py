@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from covey.designs.dense import DenseDesign
-from covey.designs.dense_moments import outer_products
+from covey.designs.dense import DenseDesign, outer_products
 from covey.designs.protocol import Design, Moments, block_offsets
 from covey.validation import whole
 

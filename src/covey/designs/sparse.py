@@ -9,9 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from covey.designs.protocol import Design, Moments, block_offsets
-from covey.designs.row_keys import sparse_rank_keys
-from covey.designs.rows import mix, part_grams, row_slices
+from covey.designs.protocol import Design, Moments, block_offsets, part_grams, row_slices
+from covey.designs.rows import mix, sparse_rank_keys
 from covey.validation import check_sparse
 
 __all__ = ["SparseDesign", "wrap"]

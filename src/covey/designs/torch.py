@@ -14,7 +14,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from covey.designs.cholesky import GroupFactors, factor_groups
 from covey.designs.protocol import LARGEST_BLOCK, Design, Moments, block_offsets, diagonals
 from covey.designs.torch_groups import SizeClass, gram_blocks, on_device, padded_factors, product, size_classes
 from covey.layout import scatter
@@ -159,14 +158,6 @@ class TorchDesign(Design):
                 torch.sub(piece, part.of(row), out=out[a : a + rows])
         return out
 
-    def factor_groups(
-        self, moments: Moments, starts: Array, scale: Array, root: Array, alive: NDArray[np.bool_]
-    ) -> GroupFactors:
-        """Orthonormalise every group on the device."""
-        return factor_groups(
-            moments.blocks, moments.block_starts, starts, scale, root, alive, put=self.put, numbers=self._tile_numbers
-        )
-
     def correlate(self, R: Array) -> Array:
         """The product ``R X`` for R of shape (k, n); shape (k, p)."""
         self.n_passes += 1
@@ -180,7 +171,7 @@ class TorchDesign(Design):
             self._factors = problem.factors, padded_factors(problem, self.X)
         R = self.put(R)
         norms = np.zeros((R.shape[0], problem.ranks.size))
-        step = max(1, self._tile_numbers // self.shape[1])
+        step = max(1, self.tile_numbers // self.shape[1])
         for a in range(0, R.shape[0], step):
             # contiguous rows, which cuBLAS reads fastest
             G = product(R[a : a + step].to(self.X.dtype).contiguous(), self.X)
@@ -228,11 +219,11 @@ class TorchDesign(Design):
         return on_device(values, self.X)
 
     @property
-    def _tile_numbers(self) -> int:
+    def tile_numbers(self) -> int:  # type: ignore[override]
         """The float64 numbers that fit a tile."""
         return TILE_BYTES[self.X.device.type] // 8
 
     @property
     def _tile_columns(self) -> int:
         """The columns that fit a tile."""
-        return max(1, self._tile_numbers // self.shape[0])
+        return max(1, self.tile_numbers // self.shape[0])

@@ -8,14 +8,11 @@ from glob import has_magic
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from covey.validation import listed, name_columns, refuse_odd
+from covey.validation import IntArray, as_int_vector, listed, name_columns
 
 __all__ = [
-    "IntArray",
     "as_indices",
-    "as_int_vector",
     "check_label",
     "check_partition",
     "is_nested",
@@ -24,24 +21,10 @@ __all__ = [
     "positions",
 ]
 
-IntArray = NDArray[np.intp]
-
 
 def plural(count: int, noun: str) -> str:
     """A count with its noun: '1 column', '2 columns'."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
-def as_int_vector(values: Any, what: str) -> IntArray:
-    """A vector of integers."""
-    refuse_odd(values, what)
-    try:
-        array = np.asarray(values)
-    except ValueError:  # nested sequences of unequal length
-        array = np.empty((0, 0))
-    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
-        raise ValueError(f"{what} must be whole numbers in one row, not {values!r}.")
-    return array.astype(np.intp)
 
 
 def as_indices(members: Any, l: int) -> IntArray:

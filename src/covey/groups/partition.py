@@ -18,9 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from covey.groups.checks import (
-    IntArray,
     as_indices,
-    as_int_vector,
     check_label,
     check_partition,
     is_nested,
@@ -29,7 +27,17 @@ from covey.groups.checks import (
     positions,
 )
 from covey.layout import offsets
-from covey.validation import as_numbers, boolean, is_sparse, listed, name_columns, refuse_odd, whole
+from covey.validation import (
+    IntArray,
+    as_int_vector,
+    as_numbers,
+    boolean,
+    is_sparse,
+    listed,
+    name_columns,
+    refuse_odd,
+    whole,
+)
 
 __all__ = ["Groups"]
 
