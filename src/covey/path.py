@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from covey.groups import Groups
-from covey.validation import FloatArray, as_numeric_matrix, check_sparse, is_sparse, on_host
+from covey.validation import Array, FloatArray, as_numeric_matrix, check_sparse, is_sparse, on_host
 
 __all__ = ["Path"]
 
@@ -50,7 +49,7 @@ class Path:
         The number of linear predictors of a model: one, one per response, or one per class.
     """
 
-    times: NDArray[Any]
+    times: Array
     coefs: sp.csr_array
     intercepts: FloatArray
     groups: Groups
@@ -150,7 +149,7 @@ class Path:
             raise ValueError(f"The path starts at time {self.times[0]:g}; time {t:g} lies before it.")
         return int(np.searchsorted(self.times, t, side="right") - 1)
 
-    def model(self, position: int) -> tuple[FloatArray, Any]:
+    def model(self, position: int) -> tuple[FloatArray, float | FloatArray]:
         """The coefficients of the columns of X and the intercept, at a position of the path.
 
         Coefficients have shape (n_columns,), or (n_outputs, n_columns) with several outputs.
@@ -164,7 +163,7 @@ class Path:
         """The coefficients at the last recorded time not after ``t``, in the shape of `model`."""
         return self.model(self.index(t))[0]
 
-    def predict(self, X: Any) -> FloatArray:
+    def predict(self, X: object) -> FloatArray:
         """Linear predictors of every model on the path; shape (n_rows, n_times), or (n_rows, n_times, n_outputs).
 
         Parameters

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 __all__ = [
+    "Array",
     "FloatArray",
     "IntArray",
     "as_int_vector",
@@ -35,11 +36,13 @@ __all__ = [
     "whole",
 ]
 
+Array = NDArray[Any]
 FloatArray = NDArray[np.floating[Any]]
 IntArray = NDArray[np.intp]
+T = TypeVar("T")
 
 
-def column_names(X: Any) -> tuple[str, ...] | None:
+def column_names(X: object) -> tuple[str, ...] | None:
     """The column names of a DataFrame (pandas, polars, ...); None for anything else."""
     columns = getattr(X, "columns", None)
     return tuple(map(str, columns)) if columns is not None and hasattr(X, "to_numpy") else None
@@ -78,17 +81,18 @@ def name_columns(indices: Iterable[int], columns: Sequence[str] | None = None, l
     return f"column{'s' if len(wanted) > 1 else ''} {', '.join(shown)}{more}"
 
 
-def refuse_odd(values: Any, name: str) -> None:
+def refuse_odd(values: object, name: str) -> None:
     """Refuse masked, complex and date values, which numpy would silently alter, iterators, and damaged matrices."""
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         raise ValueError(f"{name} is a masked array with masked values; fill them ({name}.filled(0.0)) or drop them.")
     if isinstance(values, Iterator):
         raise ValueError(f"{name} is a {type(values).__name__}, which can be read only once: give an array or a list.")
-    kind = getattr(getattr(values, "dtype", None), "kind", "f")
+    dtype = getattr(values, "dtype", None)
+    kind = getattr(dtype, "kind", "f")
     if kind == "c" or isinstance(values, complex):
         raise ValueError(f"{name} holds complex numbers. Complex data not supported.")
     if kind in "mM":
-        raise ValueError(f"{name} must hold numbers, not {values.dtype}.")
+        raise ValueError(f"{name} must hold numbers, not {dtype}.")
     if is_sparse(values):
         check_sparse(values, name)
 
@@ -102,7 +106,7 @@ def check_scale(values: FloatArray, name: str) -> None:
         )
 
 
-def as_matrix(X: Any, *, name: str = "X") -> FloatArray:
+def as_matrix(X: object, *, name: str = "X") -> FloatArray:
     """A dense float64 matrix, without a copy if X already is one in C or Fortran order."""
     matrix = as_numeric_matrix(X, name=name).astype(np.float64, copy=False)
     if not (matrix.flags.c_contiguous or matrix.flags.f_contiguous):
@@ -116,7 +120,7 @@ def as_matrix(X: Any, *, name: str = "X") -> FloatArray:
     return matrix
 
 
-def as_numeric_matrix(X: Any, *, name: str = "X") -> FloatArray:
+def as_numeric_matrix(X: object, *, name: str = "X") -> FloatArray:
     """A dense matrix of float32 or float64, not copied if X already is one; other types become float64.
 
     Values are not checked: `covey.designs` finds missing ones when it reads X anyway.
@@ -145,7 +149,7 @@ def as_numeric_matrix(X: Any, *, name: str = "X") -> FloatArray:
     return matrix
 
 
-def as_numbers(values: Any, name: str, *, ndim: int | None = None, finite: bool = True) -> NDArray[np.float64]:
+def as_numbers(values: object, name: str, *, ndim: int | None = None, finite: bool = True) -> NDArray[np.float64]:
     """A float64 array of finite numbers, with `ndim` dimensions if given."""
     refuse_odd(values, name)
     if is_sparse(values):
@@ -161,7 +165,7 @@ def as_numbers(values: Any, name: str, *, ndim: int | None = None, finite: bool 
     return array
 
 
-def as_int_vector(values: Any, what: str) -> IntArray:
+def as_int_vector(values: object, what: str) -> IntArray:
     """A vector of integers."""
     refuse_odd(values, what)
     try:
@@ -183,7 +187,7 @@ def listed(values: Any, name: str) -> list[Any]:
         raise ValueError(f"{name} must be a sequence, not {_short(values)}.") from None
 
 
-def one_of(value: Any, options: Sequence[Any], name: str) -> Any:
+def one_of(value: T, options: Sequence[T], name: str) -> T:
     """Check that a value is one of the options."""
     if not isinstance(value, str | int | None) or value not in options:
         shown = list(map(repr, options))
@@ -192,13 +196,13 @@ def one_of(value: Any, options: Sequence[Any], name: str) -> Any:
     return value
 
 
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
     """A value in one line, for a message."""
     text = repr(value)
     return text if len(text) < 60 and "\n" not in text else f"a {type(value).__name__}"
 
 
-def as_sample_weight(weights: Any, n_rows: int, *, name: str = "sample_weight") -> FloatArray:
+def as_sample_weight(weights: ArrayLike | None, n_rows: int, *, name: str = "sample_weight") -> FloatArray:
     """Row weights that add up to one; None or a single number gives equal weights."""
     if weights is None or np.ndim(weights) == 0:
         if weights is not None:
@@ -215,7 +219,7 @@ def as_sample_weight(weights: Any, n_rows: int, *, name: str = "sample_weight") 
     return scaled / scaled.sum()
 
 
-def as_row_weights(weights: Any, n_rows: int, *, name: str = "sample_weight") -> FloatArray:
+def as_row_weights(weights: ArrayLike | None, n_rows: int, *, name: str = "sample_weight") -> FloatArray:
     """Row weights as they are given, checked as in `as_sample_weight`; ones for None."""
     if weights is None:
         return np.ones(n_rows)
@@ -224,7 +228,7 @@ def as_row_weights(weights: Any, n_rows: int, *, name: str = "sample_weight") ->
     return vector
 
 
-def as_response(y: Any, n_rows: int, *, name: str = "y") -> FloatArray:
+def as_response(y: object, n_rows: int, *, name: str = "y") -> FloatArray:
     """A finite float64 vector with one entry per row."""
     vector = as_numbers(y, name, finite=False)
     if vector.ndim == 2 and vector.shape[1] == 1:
@@ -251,14 +255,14 @@ def on_host(values: Any) -> Any:
     return values
 
 
-def real(value: Any, name: str) -> float:
+def real(value: object, name: str) -> float:
     """A number, of any sign and size."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real) or np.isnan(float(value)):
         raise ValueError(f"{name} must be a number, not {_short(value)}.")
     return float(value)
 
 
-def positive(value: Any, name: str, *, zero: bool = False) -> float:
+def positive(value: object, name: str, *, zero: bool = False) -> float:
     """A finite number above zero (or, with `zero`, not below it)."""
     least = "at least 0" if zero else "above 0"
     if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
@@ -269,7 +273,7 @@ def positive(value: Any, name: str, *, zero: bool = False) -> float:
     return number
 
 
-def whole(value: Any, name: str, *, least: int = 1) -> int:
+def whole(value: object, name: str, *, least: int = 1) -> int:
     """A whole number not below `least`."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Integral):
         raise ValueError(f"{name} must be a whole number, not {_short(value)}.")
@@ -278,14 +282,14 @@ def whole(value: Any, name: str, *, least: int = 1) -> int:
     return int(value)
 
 
-def boolean(value: Any, name: str) -> bool:
+def boolean(value: object, name: str) -> bool:
     """True or False."""
     if not isinstance(value, bool | np.bool_):
         raise ValueError(f"{name} must be True or False, not {_short(value)}.")
     return bool(value)
 
 
-def is_sparse(X: Any) -> bool:
+def is_sparse(X: object) -> bool:
     """Whether X is a scipy sparse array or matrix, decided without importing scipy."""
     return hasattr(X, "tocsr") and hasattr(X, "nnz")
 

@@ -25,11 +25,9 @@ from covey.designs.protocol import (
     row_slices,
 )
 from covey.layout import alike, columns_of, gathered, offsets, run, scatter
-from covey.validation import as_numeric_matrix, column_names
+from covey.validation import Array, as_numeric_matrix, column_names
 
 __all__ = ["DenseDesign", "outer_products", "wrap"]
-
-Array = NDArray[Any]
 
 # Views that BLAS cannot read are copied this many numbers at a time (4 MiB of float64).
 COPY_NUMBERS = 2**19
@@ -51,7 +49,7 @@ FEW_RUNS = 32
 GATHERED, FEW_ROWS = 2**19, 32
 
 
-def wrap(X: Any, *, name: str = "X") -> DenseDesign:
+def wrap(X: object, *, name: str = "X") -> DenseDesign:
     """The design of anything that numpy reads."""
     return DenseDesign(as_numeric_matrix(X, name=name), columns=column_names(X), name=name)
 

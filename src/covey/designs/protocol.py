@@ -19,10 +19,10 @@ from pathlib import PurePath
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from covey.designs.rows import dense_rank_keys, hash_rows
-from covey.validation import FloatArray, name_columns, pandas_frame
+from covey.validation import Array, FloatArray, name_columns, pandas_frame
 
 __all__ = [
     "LARGEST_BLOCK",
@@ -37,8 +37,6 @@ __all__ = [
     "part_grams",
     "row_slices",
 ]
-
-Array = NDArray[Any]
 
 # Correlations that are converted to group norms at a time: half a MiB.
 NORMS_AT_A_TIME = 2**16
@@ -147,7 +145,7 @@ class Design(ABC):
     on_device: bool = False
     tile_numbers: int = 2**17
 
-    def __init__(self, shape: Sequence[int], dtype: Any, *, columns: Sequence[str] | None, name: str) -> None:
+    def __init__(self, shape: Sequence[int], dtype: DTypeLike, *, columns: Sequence[str] | None, name: str) -> None:
         self.shape = (int(shape[0]), int(shape[1]))
         self.dtype = np.dtype(dtype)
         self.columns = columns
@@ -288,7 +286,7 @@ class Design(ABC):
             raise ValueError(f"{self.name} has missing or infinite values in {where}; impute or drop them.")
 
 
-def as_design(X: Any, *, name: str = "X") -> Design:
+def as_design(X: object, *, name: str = "X") -> Design:
     """Wrap X in the design for its kind of storage; a `Design` is returned unchanged.
 
     >>> import numpy as np
@@ -302,12 +300,12 @@ def as_design(X: Any, *, name: str = "X") -> Design:
     return design
 
 
-def is_table(X: Any, *, name: str = "X") -> bool:
+def is_table(X: object, *, name: str = "X") -> bool:
     """Whether X is read by numpy as a table in memory, rather than by a design for its kind of storage."""
     return not isinstance(X, Design) and _kind(X, name) == IN_MEMORY
 
 
-def _kind(X: Any, name: str) -> str:
+def _kind(X: object, name: str) -> str:
     """The module that wraps X; an X that numpy would turn into an array of one object is refused."""
     if isinstance(X, np.memmap):
         return "covey.designs.memmap"

@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covey.designs.protocol import Design, Moments
+from covey.validation import Array
 
 __all__ = ["RepeatedColumns"]
-
-Array = NDArray[Any]
 
 
 class RepeatedColumns(Design):

@@ -12,23 +12,23 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from covey.designs.dense import DenseDesign, outer_products
 from covey.designs.protocol import Design, Moments, block_offsets
-from covey.validation import whole
+from covey.validation import Array, whole
 
 try:
     import resource
 except ImportError:  # Windows has no such limits
     resource = None  # type: ignore[assignment]
 
-__all__ = ["MEMORY_BUDGET", "RowBlocks", "RowsOnDisk", "float_type"]
+__all__ = ["MEMORY_BUDGET", "RowBlocks", "RowsOnDisk", "check_matrix", "float_type"]
 
-Array = NDArray[Any]
+T = TypeVar("T")
 
 # The default memory for row blocks, in bytes: large enough for full speed of disk and arithmetic.
 MEMORY_BUDGET = 2**28
@@ -47,12 +47,12 @@ class RowBlocks(Design):
 
     @abstractmethod
     def map_blocks(
-        self, function: Callable[..., Any], *vectors: Array, combine: Callable[[list[Any]], Any] | None = None
-    ) -> Any:
+        self, function: Callable[..., T], *vectors: Array, combine: Callable[[list[T]], T] | None = None
+    ) -> list[T]:
         """``function(block, *vectors of its rows)`` for every block, as a list in order. One pass.
 
         A block is a `Design` with at least one row. With `combine`, the results are combined, some neighbours at a
-        time, into a single one.
+        time, into a list of a single one.
         """
 
     def moments(self, y: Array, q: Array, members: Array, starts: Array, *, centre: bool, scale: Array) -> Moments:
@@ -68,8 +68,9 @@ class RowBlocks(Design):
         def together(parts: list[_PartMoments | None]) -> _PartMoments | None:
             return _join([part for part in parts if part is not None], starts, scale)
 
-        moments: Moments = self.map_blocks(of_block, y, q, combine=together).moments
-        return moments
+        (total,) = self.map_blocks(of_block, y, q, combine=together)
+        assert total is not None  # the weights add up to one
+        return total.moments
 
     def correlate(self, R: Array) -> Array:
         """The product ``R X`` for R of shape (k, n); shape (k, p)."""
@@ -108,8 +109,7 @@ class RowBlocks(Design):
             lows, highs = zip(*parts, strict=True)
             return np.stack([np.minimum.reduce(lows), np.maximum.reduce(highs)])
 
-        found: Array = self.map_blocks(lambda block, weight: block.extremes(columns, weight), weight, combine=outermost)
-        return found
+        return self.map_blocks(lambda block, weight: block.extremes(columns, weight), weight, combine=outermost)[0]
 
     def triangles(self, q: Array, pieces: list[Array], means: list[Array], gains: list[Array]) -> list[Array]:
         """The R factors of several sets of centred columns, from the stacked R factors of blocks."""
@@ -117,18 +117,15 @@ class RowBlocks(Design):
         def stacked(parts: list[list[Array]]) -> list[Array]:
             return [np.asarray(np.linalg.qr(np.concatenate(some), mode="r")) for some in zip(*parts, strict=True)]
 
-        found: list[Array] = self.map_blocks(
-            lambda block, q: block.triangles(q, pieces, means, gains), q, combine=stacked
-        )
-        return found
+        return self.map_blocks(lambda block, q: block.triangles(q, pieces, means, gains), q, combine=stacked)[0]
 
     def row_keys(self, columns: Array) -> NDArray[np.uint64]:
         """A 64-bit hash of some columns of each row, shape (n,)."""
         return np.concatenate(self.map_blocks(lambda block: block.row_keys(columns)))
 
-    def _sum(self, function: Callable[..., Array], *vectors: Array, dtype: Any = None) -> Array:
+    def _sum(self, function: Callable[..., Array], *vectors: Array, dtype: DTypeLike | None = None) -> Array:
         """The sum of results over all blocks, added in double precision."""
-        total: Array = self.map_blocks(function, *vectors, combine=_add)
+        (total,) = self.map_blocks(function, *vectors, combine=_add)
         return total.astype(self.dtype if dtype is None else dtype, copy=False)
 
 
@@ -183,7 +180,7 @@ class RowsOnDisk(RowBlocks):
     """
 
     def __init__(
-        self, shape: Sequence[int], dtype: Any, *, memory_budget: int, columns: Sequence[str] | None, name: str
+        self, shape: Sequence[int], dtype: DTypeLike, *, memory_budget: int, columns: Sequence[str] | None, name: str
     ) -> None:
         super().__init__(shape, dtype, columns=columns, name=name)
         self.memory_budget = whole(memory_budget, "memory_budget")
@@ -208,12 +205,12 @@ class RowsOnDisk(RowBlocks):
         return ((a, min(a + step, n)) for a in range(0, n, step))
 
     def map_blocks(
-        self, function: Callable[..., Any], *vectors: Array, combine: Callable[[list[Any]], Any] | None = None
-    ) -> Any:
+        self, function: Callable[..., T], *vectors: Array, combine: Callable[[list[T]], T] | None = None
+    ) -> list[T]:
         """``function(block, *vectors of its rows)`` for every block; the next block is read meanwhile."""
         self.check()
         self.n_passes += 1
-        results: list[Any] = []
+        results: list[T] = []
         top, stream = 0, self.stream()
         with ThreadPoolExecutor(1) as reader:
             pending = reader.submit(next, stream, None)
@@ -224,10 +221,18 @@ class RowsOnDisk(RowBlocks):
                 if combine is not None and len(results) > 1:
                     results = [combine(results)]
                 top += len(X)
-        return results if combine is None else results[0]
+        return results
 
 
-def float_type(stored: Any, wanted: DTypeLike | None, where: str) -> np.dtype[Any]:
+def check_matrix(shape: tuple[int, ...], columns: Sequence[str] | None, where: str) -> None:
+    """Refuse stored arrays that are no matrix, and column names that are not theirs."""
+    if len(shape) != 2 or 0 in shape:
+        raise ValueError(f"{where} has shape {shape}; it must have two dimensions, rows and columns.")
+    if columns is not None and len(columns) != shape[1]:
+        raise ValueError(f"There are {len(columns)} names in columns=; {where} has {shape[1]} columns.")
+
+
+def float_type(stored: str | np.dtype[Any], wanted: DTypeLike | None, where: str) -> np.dtype[Any]:
     """The type to compute in: the stored type, or the one that the user wants."""
     if wanted is None:
         if stored in (np.float32, np.float64) and np.dtype(stored).isnative:

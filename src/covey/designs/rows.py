@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import PredefinedSplit, check_cv
 
-from covey.validation import FloatArray, on_host
+from covey.validation import Array, FloatArray, IntArray, on_host
 
 if TYPE_CHECKING:
     from covey.designs.protocol import Design
@@ -35,6 +35,8 @@ __all__ = [
 ]
 
 Keys = NDArray[np.uint64]
+Mask = NDArray[np.bool_]
+Seed = int | np.random.Generator | None
 
 ONE = np.uint64(1)
 
@@ -53,14 +55,14 @@ SHARE = 2.0**-40
 KEY_COLUMNS = (8, 128)
 
 
-def split_masks(n: int, cv: Any, y: FloatArray, labels: Any) -> list[tuple[NDArray[np.bool_], NDArray[np.bool_]]]:
+def split_masks(n: int, cv: Any, y: FloatArray, labels: ArrayLike | None) -> list[tuple[Mask, Mask]]:
     """Training and held-out rows of each fold, for anything that scikit-learn accepts as `cv`.
 
     A Dask array holds labels of the rows, one fold per label.
     """
     if type(cv).__module__.partition(".")[0] == "dask":
         cv = PredefinedSplit(np.unique(on_host(cv), return_inverse=True)[1])
-    pairs: list[tuple[NDArray[np.bool_], NDArray[np.bool_]]] = []
+    pairs: list[tuple[Mask, Mask]] = []
     if not hasattr(cv, "split") and np.iterable(cv):
         given = iter(cv)  # scikit-learn would unpack the pairs without a check
     else:
@@ -78,7 +80,7 @@ def split_masks(n: int, cv: Any, y: FloatArray, labels: Any) -> list[tuple[NDArr
 SPLITS = "selection must give pairs of training and held-out rows"
 
 
-def _row_mask(rows: Any, n: int, title: str) -> NDArray[np.bool_]:
+def _row_mask(rows: ArrayLike, n: int, title: str) -> Mask:
     """A mask of rows that are given by their positions, or by a mask."""
     try:
         index = np.asarray(rows)
@@ -100,8 +102,13 @@ def _row_mask(rows: Any, n: int, title: str) -> NDArray[np.bool_]:
 
 
 def hold_out(
-    design: Design, y: FloatArray, weight: FloatArray, fraction: float, random_state: Any, classes: Any = None
-) -> NDArray[np.bool_]:
+    design: Design,
+    y: FloatArray,
+    weight: FloatArray,
+    fraction: float,
+    random_state: Seed,
+    classes: IntArray | None = None,
+) -> Mask:
     """A mask of rows to hold out: about `fraction` of the weight, within every class if `classes` is given.
 
     The choice depends on the seed and on the positions of the rows: rows are numbered in order, and equal rows get the
@@ -123,11 +130,11 @@ def hold_out(
 def _held_rows(
     y: FloatArray,
     weight: FloatArray,
-    keys: NDArray[np.uint64],
-    classes: NDArray[np.intp] | None,
+    keys: Keys,
+    classes: IntArray | None,
     fraction: float,
-    random_state: Any,
-) -> NDArray[np.bool_]:
+    random_state: Seed,
+) -> Mask:
     """The mask, given a key for every row."""
     used, number = row_numbers(y, weight, keys)
     n = int(number.max()) + 1
@@ -163,9 +170,7 @@ def _held_rows(
 MIXED = 0.1
 
 
-def row_numbers(
-    y: FloatArray, weight: FloatArray, keys: NDArray[np.uint64]
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def row_numbers(y: FloatArray, weight: FloatArray, keys: Keys) -> tuple[IntArray, IntArray]:
     """The rows of positive weight, and their numbers in order; rows that are equal in X and y have the same number.
 
     If many rows differ only in their response, as in a table of a few categories, all rows get different
@@ -184,7 +189,7 @@ def row_numbers(
     return used, number[position]
 
 
-def _count_numbers(y: FloatArray, weight: FloatArray, keys: NDArray[np.uint64]) -> tuple[int, bool]:
+def _count_numbers(y: FloatArray, weight: FloatArray, keys: Keys) -> tuple[int, bool]:
     """The number of distinct row numbers, and whether all rows differ."""
     used, number = row_numbers(y, weight, keys)
     response = hash_rows(np.asarray(y, dtype=float).reshape(len(y), -1)[used])
@@ -192,7 +197,7 @@ def _count_numbers(y: FloatArray, weight: FloatArray, keys: NDArray[np.uint64]) 
     return int(number.max(initial=-1)) + 1, bool(all_differ)
 
 
-def hash_rows(values: NDArray[Any], columns: NDArray[np.intp] | None = None) -> NDArray[np.uint64]:
+def hash_rows(values: Array, columns: IntArray | None = None) -> Keys:
     """A 64-bit hash of each row; `columns` are the columns' positions, so that hashes of tiles add up."""
     at = np.arange(values.shape[1]) if columns is None else columns
     # adding zero turns -0.0 into 0.0
@@ -200,19 +205,19 @@ def hash_rows(values: NDArray[Any], columns: NDArray[np.intp] | None = None) -> 
     return mix(bits.view(np.uint64) ^ mix(at.astype(np.uint64) + np.uint64(1))).sum(axis=1, dtype=np.uint64)
 
 
-def key_columns(p: int, count: int) -> NDArray[np.intp]:
+def key_columns(p: int, count: int) -> IntArray:
     """About `count` of p columns, evenly spaced."""
     return np.unique(np.linspace(0, p - 1, min(p, count)).astype(np.intp))
 
 
-def mix(key: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def mix(key: Keys) -> Keys:
     """The finaliser of splitmix64: every input bit changes about half of the output bits."""
     key = (key ^ (key >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     key = (key ^ (key >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return key ^ (key >> np.uint64(31))
 
 
-def canonical_keys(design: Design, rank: NDArray[np.intp], weight: FloatArray) -> tuple[Keys, Keys]:
+def canonical_keys(design: Design, rank: IntArray, weight: FloatArray) -> tuple[Keys, Keys]:
     """Two keys per row: one that depends on no order and no units, and one that only equal rows share.
 
     The first is also shared by rows that nothing can tell apart, because exchanging them and some columns gives the
@@ -236,7 +241,7 @@ def canonical_keys(design: Design, rank: NDArray[np.intp], weight: FloatArray) -
     return keys, same
 
 
-def _telling_columns(design: Design, rank: NDArray[np.intp], weight: FloatArray) -> NDArray[np.intp]:
+def _telling_columns(design: Design, rank: IntArray, weight: FloatArray) -> IntArray:
     """All columns; of a very large X, those that go most with the response, whatever their order and units."""
     n, p = design.shape
     if n * p <= MOST_RANKED:
@@ -293,7 +298,7 @@ def sparse_rank_keys(X: sp.csc_array, marks: Keys, weight: FloatArray) -> Keys:
     return out
 
 
-def _marks(same: Keys, rank: NDArray[np.intp], keys: Keys, weight: FloatArray, counted: bool) -> Keys:
+def _marks(same: Keys, rank: IntArray, keys: Keys, weight: FloatArray, counted: bool) -> Keys:
     """A hash of response, key and, if counted, weight of one row for all that are equal; zero for the others."""
     used = np.flatnonzero(weight > 0)
     response = mix(rank[used].astype(np.uint64) + ONE)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,14 +10,12 @@ from numpy.typing import NDArray
 
 from covey.designs.protocol import Design, Moments, block_offsets, part_grams, row_slices
 from covey.designs.rows import mix, sparse_rank_keys
-from covey.validation import check_sparse
+from covey.validation import Array, check_sparse
 
 __all__ = ["SparseDesign", "wrap"]
 
-Array = NDArray[Any]
 
-
-def wrap(X: Any, *, name: str = "X") -> SparseDesign:
+def wrap(X: object, *, name: str = "X") -> SparseDesign:
     """The design of a scipy sparse matrix or array."""
     if not sp.issparse(X):
         raise ValueError(
@@ -43,7 +40,7 @@ class SparseDesign(Design):
         The name of X in messages.
     """
 
-    def __init__(self, X: Any, *, columns: Sequence[str] | None = None, name: str = "X") -> None:
+    def __init__(self, X: sp.sparray | sp.spmatrix, *, columns: Sequence[str] | None = None, name: str = "X") -> None:
         if X.ndim != 2:
             raise ValueError(f"{name} must have two dimensions (rows, columns), not shape {X.shape}.")
         if 0 in X.shape:

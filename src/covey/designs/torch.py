@@ -17,10 +17,9 @@ from numpy.typing import NDArray
 from covey.designs.protocol import LARGEST_BLOCK, Design, Moments, block_offsets, diagonals
 from covey.designs.torch_groups import SizeClass, gram_blocks, on_device, padded_factors, product, size_classes
 from covey.layout import scatter
+from covey.validation import Array
 
 __all__ = ["TorchDesign", "checked_tensor", "wrap"]
-
-Array = NDArray[Any]
 
 # Columns are converted to float64 in tiles of about this many bytes, so that X is never duplicated.
 TILE_BYTES = {"cuda": 2**31, "cpu": 2**24}

@@ -16,6 +16,7 @@ import torch
 from numpy.typing import NDArray
 
 from covey.layout import gathered
+from covey.validation import Array
 
 __all__ = ["SizeClass", "gram_blocks", "on_device", "padded_factors", "product", "size_classes"]
 
@@ -58,7 +59,7 @@ class SizeClass:
         return X[..., _selection(self.columns, X)]
 
 
-def on_device(values: Any, like: torch.Tensor) -> torch.Tensor:
+def on_device(values: Array | torch.Tensor, like: torch.Tensor) -> torch.Tensor:
     """Numbers as a tensor on the device of another: integers unchanged, floats in float64; a tensor as it is."""
     if isinstance(values, torch.Tensor):
         return values.to(like.device)
@@ -68,7 +69,7 @@ def on_device(values: Any, like: torch.Tensor) -> torch.Tensor:
     return torch.as_tensor(array, device=like.device)
 
 
-def size_classes(members: NDArray[Any], starts: NDArray[Any]) -> list[SizeClass]:
+def size_classes(members: Array, starts: Array) -> list[SizeClass]:
     """The groups by size, without empty ones."""
     sizes = np.diff(starts)
     out = []
@@ -79,7 +80,7 @@ def size_classes(members: NDArray[Any], starts: NDArray[Any]) -> list[SizeClass]
     return out
 
 
-def _selection(columns: NDArray[Any], X: torch.Tensor) -> Any:
+def _selection(columns: Array, X: torch.Tensor) -> slice | torch.Tensor:
     """A slice if columns are consecutive, otherwise their positions as a tensor on the device."""
     first = int(columns[0])
     if int(columns[-1]) - first + 1 == columns.size and bool((np.diff(columns) == 1).all()):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numbers
 from collections.abc import Hashable, Iterable, Sequence
 from glob import has_magic
-from typing import Any
 
 import numpy as np
 
@@ -27,7 +26,7 @@ def plural(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
-def as_indices(members: Any, l: int) -> IntArray:
+def as_indices(members: Iterable[int], l: int) -> IntArray:
     """The columns of group l."""
     values = listed(members, f"The columns of group {l}")
     if not values:
@@ -35,7 +34,7 @@ def as_indices(members: Any, l: int) -> IntArray:
     return as_int_vector(values, f"The columns of group {l}")
 
 
-def check_label(label: Any, j: int, columns: Sequence[str] | None) -> Hashable:
+def check_label(label: object, j: int, columns: Sequence[str] | None) -> Hashable:
     """A label as a Python object; one that is neither an integer nor text, or is missing, is a mistake."""
     if isinstance(label, bool | np.bool_ | str | int | np.integer):
         return label.item() if isinstance(label, np.generic) else label
@@ -46,7 +45,7 @@ def check_label(label: Any, j: int, columns: Sequence[str] | None) -> Hashable:
     raise ValueError(f"The group label of {where} is {kind}; labels are integers or text.")
 
 
-def _is_missing(label: Any) -> bool:
+def _is_missing(label: object) -> bool:
     """Whether a label is None, NaN or pandas.NA, whose truth value raises."""
     try:
         return label is None or bool(label != label)
@@ -89,7 +88,7 @@ def check_partition(
         raise ValueError(f"Every column needs a group: {name_columns(missing, columns)} {verb} none.")
 
 
-def positions(groups: list[list[Any]], columns: tuple[str, ...], names: tuple[Hashable, ...]) -> list[list[Any]]:
+def positions(groups: list[list[int | str]], columns: tuple[str, ...], names: tuple[Hashable, ...]) -> list[list[int]]:
     """Lists of columns with names replaced by positions."""
     where: dict[str, int] = {}
     for j, column in enumerate(columns):
@@ -103,7 +102,7 @@ def positions(groups: list[list[Any]], columns: tuple[str, ...], names: tuple[Ha
     return [[where[c] if isinstance(c, str) else c for c in members] for members in groups]
 
 
-def is_nested(groups: Any) -> bool:
+def is_nested(groups: Iterable[object]) -> bool:
     """Whether a sequence holds lists of columns rather than labels."""
     if hasattr(groups, "to_numpy"):
         return False

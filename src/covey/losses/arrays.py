@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from pandas import isna
 
-from covey.validation import FloatArray, on_host, refuse_odd
+from covey.validation import Array, FloatArray, on_host, refuse_odd
 
 if TYPE_CHECKING:
     from covey.losses.base import Loss
@@ -33,13 +33,13 @@ LARGEST = 1e150
 LARGEST_LOGARITHM = 1e3
 
 
-def floating(values: Any) -> FloatArray:
+def floating(values: ArrayLike) -> FloatArray:
     """An array of float32 or float64; other types become float64."""
     array = np.asarray(values)
     return array if array.dtype in (np.float32, np.float64) else array.astype(np.float64)
 
 
-def common_dtype(y: Any, eta: Any) -> tuple[FloatArray, FloatArray]:
+def common_dtype(y: float | FloatArray, eta: float | FloatArray) -> tuple[FloatArray, FloatArray]:
     """Both as arrays of their common dtype, float32 or float64; a Python number takes the dtype of the other."""
     if isinstance(y, np.ndarray) and isinstance(eta, np.ndarray) and y.dtype == eta.dtype == np.float64:
         return y, eta  # the most common case
@@ -59,7 +59,7 @@ def spread(values: FloatArray, y: FloatArray) -> FloatArray:
     return values if y.shape == values.shape else np.broadcast_arrays(values, y)[0].copy()
 
 
-def numbers(y: Any, name: str) -> FloatArray:
+def numbers(y: ArrayLike, name: str) -> FloatArray:
     """A response as float64 numbers, of any shape; missing values become NaN."""
     refuse_odd(y, name)
     text = False
@@ -75,7 +75,7 @@ def numbers(y: Any, name: str) -> FloatArray:
         raise ValueError(f"{rule}. For classes use covey.GroupSparseClassifier.") from None
 
 
-def finite_numbers(y: Any, name: str, *, vector: bool = False) -> FloatArray:
+def finite_numbers(y: ArrayLike, name: str, *, vector: bool = False) -> FloatArray:
     """A response as finite float64 numbers: one per row, or several if `vector`."""
     array = numbers(y, name)
     if vector and array.ndim != 2:
@@ -95,7 +95,7 @@ def finite_numbers(y: Any, name: str, *, vector: bool = False) -> FloatArray:
     return np.ascontiguousarray(array)
 
 
-def read_offset(offset: Any, n_rows: int, n_outputs: int, loss: Loss) -> FloatArray:
+def read_offset(offset: ArrayLike, n_rows: int, n_outputs: int, loss: Loss) -> FloatArray:
     """An offset as an array of shape (n_rows, n_outputs).
 
     Parameters
@@ -136,7 +136,7 @@ def read_offset(offset: Any, n_rows: int, n_outputs: int, loss: Loss) -> FloatAr
     return np.broadcast_to(shift, (n_rows, n_outputs))
 
 
-def codes_among(values: NDArray[Any], labels: NDArray[Any], rule: str) -> NDArray[np.intp]:
+def codes_among(values: Array, labels: Array, rule: str) -> NDArray[np.intp]:
     """The position of each value among labels; the message about an unknown one begins with `rule`.
 
     >>> codes_among(np.array(["b", "a", "b"]), np.array(["a", "b"]), "y has the label").tolist()
@@ -150,7 +150,7 @@ def codes_among(values: NDArray[Any], labels: NDArray[Any], rule: str) -> NDArra
     return np.array([places[label] for label in given.tolist()], dtype=np.intp)[codes]
 
 
-def refuse_rows(bad: Any, y: FloatArray, rule: str, remedy: str) -> None:
+def refuse_rows(bad: NDArray[np.bool_], y: FloatArray, rule: str, remedy: str) -> None:
     """Raise if any entry of y is marked as bad; the message gives the rule, the first such row, and the remedy."""
     rows = np.flatnonzero(bad.reshape(len(y), -1).any(axis=1))
     if rows.size:

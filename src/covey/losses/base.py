@@ -5,14 +5,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from covey.losses.arrays import common_dtype, finite_numbers, numbers, read_offset, within_range
 from covey.losses.constant import scalar_constant, vector_constant
-from covey.validation import FloatArray
+from covey.validation import Array, FloatArray
 
 __all__ = ["Loss", "LossOnRows", "Response", "get_loss"]
 
@@ -81,7 +81,7 @@ class Loss(ABC):
     coupled: ClassVar[bool] = False
     has_intercept: ClassVar[bool] = True
 
-    def read(self, y: Any, name: str = "y") -> Response:
+    def read(self, y: ArrayLike, name: str = "y") -> Response:
         """The response in the form that is fitted, with the loss that fits it."""
         if not (self.vector or self.coupled):
             y = numbers(y, name)
@@ -92,7 +92,7 @@ class Loss(ABC):
                 )
         return Response(self, self.check(y, name), columns=self.vector)
 
-    def check(self, y: Any, name: str = "y") -> FloatArray:
+    def check(self, y: ArrayLike, name: str = "y") -> FloatArray:
         """The response as float64, (n,) or (n, n_outputs); a ValueError names the first invalid row."""
         return within_range(finite_numbers(y, name, vector=self.vector), name)
 
@@ -142,7 +142,7 @@ class Loss(ABC):
         """Unit deviance of each row at a predicted mean."""
         return self.deviance(y, self.link(mean))
 
-    def null(self, y: FloatArray, weight: FloatArray, offset: FloatArray | None = None) -> Any:
+    def null(self, y: FloatArray, weight: FloatArray, offset: FloatArray | None = None) -> float | FloatArray:
         """The constant that, added to the offset, minimises the weighted loss: a number, or one per output.
 
         Raises
@@ -172,7 +172,7 @@ class Loss(ABC):
         """The dispersion by which deviances are divided, given the mean unit deviance of a good model."""
         return 1.0 if self.known_dispersion else float(mean_deviance)
 
-    def criterion(self, mean_deviance: Any, n: float) -> Any:
+    def criterion(self, mean_deviance: float | FloatArray, n: float) -> float | FloatArray:
         """Minus twice the log-likelihood up to a constant, from the mean unit deviance of `n` observations.
 
         An unknown dispersion is profiled out: its best value is the mean deviance, hence the logarithm, and a constant
@@ -259,11 +259,11 @@ class LossOnRows:
     def __init__(self, loss: Loss, y: FloatArray, weight: FloatArray) -> None:
         self.loss, self.y, self.weight = loss, y, weight
 
-    def total(self, eta: FloatArray) -> Any:
+    def total(self, eta: FloatArray) -> float | FloatArray:
         """The weighted sum: a float, or one per model."""
         return self._sum(self.loss.value(self.y, eta))
 
-    def deviance(self, eta: FloatArray) -> Any:
+    def deviance(self, eta: FloatArray) -> float | FloatArray:
         """Twice the excess of the total over the saturated model's."""
         return self._sum(self.loss.deviance(self.y, eta))
 
@@ -285,7 +285,7 @@ class LossOnRows:
         B = A * np.sqrt(self.curvature(eta, bounding))[:, None]
         return np.asarray(B.T @ B)  # BLAS computes only half of a matrix times its transpose
 
-    def _sum(self, values: FloatArray) -> Any:
+    def _sum(self, values: FloatArray) -> float | FloatArray:
         weight, values = np.asarray(self.weight, dtype=np.float64), np.asarray(values, dtype=np.float64)
         return float(weight @ values) if values.ndim == 1 else np.tensordot(weight, values, axes=1)
 
@@ -311,8 +311,8 @@ class Response:
     """
 
     loss: Loss
-    y: Any
-    labels: NDArray[Any] | None = None
+    y: FloatArray
+    labels: Array | None = None
     columns: bool = False
 
     @property
@@ -320,7 +320,7 @@ class Response:
         """The number of linear predictors per row."""
         return int(self.y.shape[1]) if self.loss.vector else 1
 
-    def read_offset(self, offset: Any) -> FloatArray | None:
+    def read_offset(self, offset: ArrayLike | None) -> FloatArray | None:
         """An offset in the shape of the linear predictor, (n_rows,) or (n_rows, n_outputs); None for None."""
         if offset is None:
             return None
@@ -328,7 +328,7 @@ class Response:
         return shift if self.loss.vector else shift[:, 0]
 
 
-def get_loss(loss: Any) -> Loss:
+def get_loss(loss: object) -> Loss:
     """The loss with this name; a loss is returned unchanged.
 
     Parameters
@@ -357,6 +357,6 @@ def get_loss(loss: Any) -> Loss:
     raise ValueError(f"loss must be one of {', '.join(map(repr, LOSSES))}, or a covey.losses.Loss, not {_shown(loss)}.")
 
 
-def _shown(loss: Any) -> str:
+def _shown(loss: object) -> str:
     text = repr(loss)
     return text if len(text) <= 60 else f"a {type(loss).__name__}"

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from pandas import isna
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from covey.losses.arrays import codes_among, common_dtype, finite_numbers, floating, refuse_rows, spread
 from covey.losses.base import Loss, Response
-from covey.validation import FloatArray, on_host
+from covey.validation import Array, FloatArray, on_host
 
 __all__ = ["Binomial", "Multinomial", "read_labels"]
 
@@ -74,7 +74,7 @@ class Binomial(_ClassLoss):
 
     name: ClassVar[str] = "binomial"
 
-    def check(self, y: Any, name: str = "y") -> FloatArray:
+    def check(self, y: ArrayLike, name: str = "y") -> FloatArray:
         """Numbers from 0 to 1."""
         y = finite_numbers(y, name)
         rule = f"{name} must lie between 0 and 1 for the binomial loss"
@@ -140,7 +140,7 @@ class Multinomial(_ClassLoss):
     name: ClassVar[str] = "multinomial"
     vector: ClassVar[bool] = True
 
-    def check(self, y: Any, name: str = "y") -> FloatArray:
+    def check(self, y: ArrayLike, name: str = "y") -> FloatArray:
         """Proportions of the classes in each row, which add up to one."""
         remedy = "Code labels 0, 1, ... as np.eye(n_classes)[labels], or use covey.GroupSparseClassifier."
         if np.ndim(y) != 2 or np.shape(y)[1] < 2:
@@ -213,7 +213,7 @@ class Multinomial(_ClassLoss):
         return constant - constant.mean()
 
 
-def read_labels(y: Any, name: str = "y", classes: NDArray[Any] | None = None) -> Response:
+def read_labels(y: ArrayLike, name: str = "y", classes: Array | None = None) -> Response:
     """Labels of classes as 0 and 1 for the binomial loss, or one column per class for the multinomial loss.
 
     Parameters
@@ -247,7 +247,7 @@ def read_labels(y: Any, name: str = "y", classes: NDArray[Any] | None = None) ->
     return Response(Multinomial(), np.eye(labels.size)[codes], labels, columns=True)
 
 
-def _shown(labels: NDArray[Any], position: Any) -> str:
+def _shown(labels: Array, position: int | np.intp) -> str:
     """A label for messages."""
     return repr(labels[position : position + 1].tolist()[0])
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from covey.losses.base import Loss, Response
 from covey.losses.risk_sets import EVENT, STOP, STRATUM, RiskSets
@@ -54,15 +54,16 @@ class Cox(Loss):
         if self.ties not in ("efron", "breslow"):
             raise ValueError(f"ties must be 'efron' or 'breslow', not {self.ties!r}.")
 
-    def read(self, y: Any, name: str = "y", fields: FieldNames | None = None) -> Response:
+    def read(self, y: ArrayLike, name: str = "y", fields: FieldNames | None = None) -> Response:
         """Survival times as rows (start, stop, event, stratum), with the labels of the strata."""
         times = read_survival(y, name, fields)
         return Response(self, times.rows, times.labels)
 
-    def check(self, y: Any, name: str = "y") -> FloatArray:
+    def check(self, y: ArrayLike, name: str = "y") -> FloatArray:
         """Survival times as rows (start, stop, event, stratum); rows in this form are returned unchanged."""
-        is_checked = isinstance(y, np.ndarray) and y.ndim == 2 and y.shape[1] == 4 and y.dtype == np.float64
-        return y if is_checked else read_survival(y, name).rows
+        if isinstance(y, np.ndarray) and y.ndim == 2 and y.shape[1] == 4 and y.dtype == np.float64:
+            return y
+        return read_survival(y, name).rows
 
     def check_estimable(self, response: Response, weight: FloatArray, offset: FloatArray | None = None) -> None:
         """Refuse survival times without events, or with all events at one time, and strata without events."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from covey.losses.arrays import common_dtype, finite_numbers, floating, refuse_rows, spread, within_range
 from covey.losses.base import Loss
@@ -67,7 +68,7 @@ class Poisson(_LogLink):
     known_dispersion: ClassVar[bool] = True
     effect: ClassVar[str | None] = "rate ratio"
 
-    def check(self, y: Any, name: str = "y") -> FloatArray:
+    def check(self, y: ArrayLike, name: str = "y") -> FloatArray:
         """Finite, non-negative numbers."""
         y = finite_numbers(y, name)
         rule = f"{name} must not be negative for the Poisson loss"
@@ -122,7 +123,7 @@ class Gamma(_LogLink):
     name: ClassVar[str] = "gamma"
     effect: ClassVar[str | None] = "ratio of means"
 
-    def check(self, y: Any, name: str = "y") -> FloatArray:
+    def check(self, y: ArrayLike, name: str = "y") -> FloatArray:
         """Finite numbers above zero."""
         y = finite_numbers(y, name)
         rule = f"{name} must be above zero for the gamma loss"

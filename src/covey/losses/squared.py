@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from covey.losses.arrays import finite_numbers, numbers
 from covey.losses.base import Loss, Response
@@ -21,7 +22,7 @@ class _Quadratic(Loss):
     quadratic: ClassVar[bool] = True
     identity_link: ClassVar[bool] = True
 
-    def read(self, y: Any, name: str = "y") -> Response:
+    def read(self, y: ArrayLike, name: str = "y") -> Response:
         """One response or several, whichever of the two losses was named: the columns of y decide."""
         y = numbers(y, name)
         if y.ndim == 2 and y.shape[1] > 1:

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from covey.losses.arrays import codes_among, refuse_rows
-from covey.validation import FloatArray, on_host
+from covey.validation import Array, FloatArray, on_host
 
 __all__ = ["FieldNames", "SurvivalTimes", "read_survival", "survival"]
 
@@ -42,9 +42,9 @@ class SurvivalTimes:
     """
 
     rows: FloatArray
-    labels: NDArray[Any] | None
+    labels: Array | None
 
-    def coded_as(self, labels: NDArray[Any] | None, name: str = "y") -> FloatArray:
+    def coded_as(self, labels: Array | None, name: str = "y") -> FloatArray:
         """The rows with strata as positions among other labels."""
         if self.labels is None and labels is None:
             return self.rows
@@ -57,7 +57,9 @@ class SurvivalTimes:
         return rows
 
 
-def survival(time: Any, event: Any = None, *, start: Any = None, strata: Any = None) -> NDArray[Any]:
+def survival(
+    time: ArrayLike, event: ArrayLike | None = None, *, start: ArrayLike | None = None, strata: ArrayLike | None = None
+) -> Array:
     """Survival times as one array that can be split by rows: the `y` of `GroupSparseCox`.
 
     Parameters
@@ -125,7 +127,7 @@ def read_survival(y: Any, name: str = "y", fields: FieldNames | None = None) -> 
     return _read(name, np.ones(given.size), given, None, None)
 
 
-def _from_fields(columns: dict[str, Any], name: str, names: FieldNames) -> SurvivalTimes:
+def _from_fields(columns: dict[str, ArrayLike], name: str, names: FieldNames) -> SurvivalTimes:
     """Read fields by name; if there are two and exactly one is boolean, that one is the event, whatever its name."""
     time, event = names.time, names.event
     if len(columns) == 2 and names == FieldNames():
@@ -142,7 +144,9 @@ def _from_fields(columns: dict[str, Any], name: str, names: FieldNames) -> Survi
     return _read(name, columns[event], columns[time], columns.get(names.start), columns.get(names.stratum))
 
 
-def _read(name: str, event: Any, time: Any, start: Any, stratum: Any) -> SurvivalTimes:
+def _read(
+    name: str, event: ArrayLike, time: ArrayLike, start: ArrayLike | None, stratum: ArrayLike | None
+) -> SurvivalTimes:
     """Check the parts of survival times, and put them together."""
     event, stop = _events(event, f"The event of {name}"), _numbers(time, f"The time of {name}")
     if event.shape != stop.shape:
@@ -159,14 +163,14 @@ def _read(name: str, event: Any, time: Any, start: Any, stratum: Any) -> Surviva
         refuse_rows(begin < 0, begin, f"The start of {name} must not be negative", origin)
         late = "Drop rows that were never at risk, or correct their times."
         refuse_rows(begin >= stop, begin, f"The start of {name} must lie before the time", late)
-    labels: NDArray[Any] | None = None
-    codes: NDArray[Any] = np.zeros(stop.size)
+    labels: Array | None = None
+    codes: Array = np.zeros(stop.size)
     if stratum is not None:
         labels, codes = np.unique(_labels(stratum, f"The stratum of {name}"), return_inverse=True)
     return SurvivalTimes(np.column_stack([begin, stop, event.astype(float), codes]).astype(float), labels)
 
 
-def _numbers(values: Any, name: str) -> FloatArray:
+def _numbers(values: ArrayLike, name: str) -> FloatArray:
     given = np.asarray(on_host(values))
     if given.dtype.kind == "c":
         raise ValueError(f"Complex data not supported: {name} must hold real numbers.")
@@ -180,7 +184,7 @@ def _numbers(values: Any, name: str) -> FloatArray:
     return numbers
 
 
-def _events(values: Any, name: str) -> NDArray[np.bool_]:
+def _events(values: ArrayLike, name: str) -> NDArray[np.bool_]:
     given = np.asarray(on_host(values))
     if given.dtype.kind == "b" and given.ndim == 1:
         return given
@@ -192,7 +196,7 @@ def _events(values: Any, name: str) -> NDArray[np.bool_]:
     return numbers == 1.0
 
 
-def _labels(values: Any, name: str) -> NDArray[Any]:
+def _labels(values: ArrayLike, name: str) -> Array:
     given = np.asarray(on_host(values))
     if given.ndim != 1:
         raise ValueError(f"{name} must have one dimension, not shape {given.shape}.")

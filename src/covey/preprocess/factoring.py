@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from covey.designs import Design, Moments
 from covey.groups import Groups
 from covey.layout import alike, gathered, offsets, run, scatter
-from covey.validation import FloatArray, name_columns, on_host
+from covey.validation import Array, FloatArray, name_columns, on_host
 
 __all__ = [
     "Standardize",
@@ -25,8 +25,6 @@ __all__ = [
     "pivoted_cholesky",
     "times_factors",
 ]
-
-Array = NDArray[Any]
 
 Standardize = Literal["group", "column", "block", False]
 
@@ -47,7 +45,7 @@ TIE = 1e-8
 RANK_TOLERANCE = 1e-7
 
 
-def check_standardize(standardize: Any) -> None:
+def check_standardize(standardize: object) -> None:
     """Refuse unknown ways to standardise."""
     if standardize not in STANDARDIZE:
         raise ValueError(f"standardize must be 'group', 'column', 'block' or False, not {standardize!r}.")

@@ -12,22 +12,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import chdtri
 
-from covey.designs import as_design
+from covey.designs import Design, as_design
 from covey.designs.protocol import NORMS_AT_A_TIME
 from covey.groups import Groups
 from covey.layout import Layout, alike, gathered, offsets, run, spans
 from covey.preprocess.factoring import Standardize, block_diagonal, check_standardize, group_factors, times_factors
-from covey.validation import FloatArray, as_response, as_sample_weight
+from covey.validation import Array, FloatArray, as_response, as_sample_weight
 
 __all__ = ["WorkingProblem", "noise_weights", "prepare", "read_weights", "standard_response"]
-
-Array = NDArray[Any]
 
 # Outside these, squares of a column overflow or underflow, or are about to.
 SMALLEST_VARIANCE, LARGEST_VARIANCE = 1e-200, 1e200
@@ -60,7 +57,7 @@ class WorkingProblem:
         ``Z' diag(q) y~``, the correlations at w = 0.
     """
 
-    design: Any
+    design: Design
     layout: Layout
     q: FloatArray
     mean: FloatArray
@@ -170,9 +167,9 @@ class WorkingProblem:
 
 
 def prepare(
-    X: Any,
+    X: object,
     y: ArrayLike,
-    groups: Any = None,
+    groups: object = None,
     *,
     standardize: Standardize = "group",
     fit_intercept: bool = True,
@@ -261,7 +258,7 @@ def noise_weights(ranks: FloatArray, first: float) -> FloatArray:
     return np.asarray(np.sqrt(chdtri(distinct, share))[position])
 
 
-def read_weights(group_weights: Any, ranks: NDArray[Any], first: float = 1.0) -> NDArray[np.float64]:
+def read_weights(group_weights: ArrayLike | None, ranks: Array, first: float = 1.0) -> NDArray[np.float64]:
     """Weights of mean one for groups of these dimensions: a group of weight 2 wakes half as fast.
 
     With "noise", they are fair to groups of all sizes until about `first` groups are awake.
