@@ -122,27 +122,6 @@ class Path:
             ends_apart=True,
         )
 
-    def until(self, position: int) -> Path:
-        """The path up to and including a position."""
-        n = position + 1
-        if n == len(self):
-            return self
-
-        def cut(table: sp.csr_array | None) -> sp.csr_array | None:
-            return None if table is None else table[:n]
-
-        return replace(
-            self,
-            times=self.times[:n],
-            coefs=self.coefs[:n],
-            intercepts=self.intercepts[:n],
-            entered=[(l, t) for l, t in self.entered if t <= self.times[position]],
-            penalties=None if self.penalties is None else self.penalties[:n],
-            strengths=cut(self.strengths),
-            parts=cut(self.parts),
-            ends_apart=False,
-        )
-
     def index(self, t: float) -> int:
         """The position of the last recorded time not after ``t``."""
         if t < self.times[0]:

@@ -18,7 +18,6 @@ __all__ = [
     "as_numbers",
     "as_numeric_matrix",
     "as_response",
-    "as_row_weights",
     "as_sample_weight",
     "boolean",
     "check_scale",
@@ -217,15 +216,6 @@ def as_sample_weight(weights: ArrayLike | None, n_rows: int, *, name: str = "sam
         raise ValueError(f"{name} is zero in every row.")
     scaled = vector / largest
     return scaled / scaled.sum()
-
-
-def as_row_weights(weights: ArrayLike | None, n_rows: int, *, name: str = "sample_weight") -> FloatArray:
-    """Row weights as they are given, checked as in `as_sample_weight`; ones for None."""
-    if weights is None:
-        return np.ones(n_rows)
-    vector = as_response(weights, n_rows, name=name)
-    as_sample_weight(vector, n_rows, name=name)
-    return vector
 
 
 def as_response(y: object, n_rows: int, *, name: str = "y") -> FloatArray:

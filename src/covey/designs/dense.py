@@ -76,7 +76,6 @@ class DenseDesign(Design):
         )
 
     def moments(self, y: Array, q: Array, members: Array, starts: Array, *, centre: bool, scale: Array) -> Moments:
-        """Means, variances, correlations with y and Gram blocks of the groups, of the columns times `scale`."""
         self.n_passes += 1
         moments = dense_moments(self.X, y, q, members, starts, centre=centre, scale=scale)
         if not np.isfinite(moments.variance).all():
@@ -102,11 +101,9 @@ class DenseDesign(Design):
         return out
 
     def take(self, columns: Array) -> NDArray[np.float64]:
-        """Some columns as a dense float64 array, shape (n, k)."""
         return columns_of(self.X, columns).astype(np.float64, copy=False)
 
     def predict(self, columns: Array, coefs: Array, intercepts: Array) -> Array:
-        """``X[:, columns] coefs' + intercepts`` for several models as rows of `coefs`; shape (n, n_models)."""
         return columns_of(self.X, columns) @ np.asarray(coefs).T + intercepts
 
     def gradient_norms(self, problem: Any, R: Array) -> NDArray[np.float64]:
@@ -129,7 +126,6 @@ class DenseDesign(Design):
         return part_grams(pieces, shift, y, weights)
 
     def largest(self) -> NDArray[np.float64]:
-        """The largest absolute value of each column, shape (p,)."""
         return np.maximum(self.X.max(axis=0), -self.X.min(axis=0)).astype(np.float64)
 
 

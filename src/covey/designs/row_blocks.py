@@ -56,7 +56,6 @@ class RowBlocks(Design):
         """
 
     def moments(self, y: Array, q: Array, members: Array, starts: Array, *, centre: bool, scale: Array) -> Moments:
-        """Means, variances, correlations with y and Gram blocks of the groups, of the columns times `scale`."""
 
         def of_block(block: Design, y: Array, q: Array) -> _PartMoments | None:
             weight = float(q.sum())
@@ -73,19 +72,15 @@ class RowBlocks(Design):
         return total.moments
 
     def correlate(self, R: Array) -> Array:
-        """The product ``R X`` for R of shape (k, n); shape (k, p)."""
         return self._sum(lambda block, R: block.correlate(R.T), R.T)
 
     def take(self, columns: Array) -> NDArray[np.float64]:
-        """Some columns as a dense float64 array, shape (n, k). One pass."""
         return np.concatenate(self.map_blocks(lambda block: block.take(columns)))
 
     def predict(self, columns: Array, coefs: Array, intercepts: Array) -> Array:
-        """``X[:, columns] coefs' + intercepts`` for several models as rows of `coefs`; shape (n, n_models)."""
         return np.concatenate(self.map_blocks(lambda block: block.predict(columns, coefs, intercepts)))
 
     def gram_parts(self, columns: Array, shift: Array, y: Array, weights: Sequence[Array]) -> NDArray[np.float64]:
-        """``A' diag(w) A`` with ``A = [1, X[:, columns] - shift, y]`` for every w."""
 
         def of_block(block: Design, y: Array, *weights: Array) -> Array:
             return block.gram_parts(columns, shift, y, weights)
@@ -95,7 +90,6 @@ class RowBlocks(Design):
     def residual_products(
         self, y: Array, weights: Sequence[Array], which: Array, columns: Array, coefs: Array, intercepts: Array
     ) -> Array:
-        """``sum_i w_i (y_i - X[i, columns] coefs[j] - intercepts[j]) x_i`` with ``w = weights[which[j]]``."""
 
         def of_block(block: Design, y: Array, *weights: Array) -> Array:
             return block.residual_products(y, weights, which, columns, coefs, intercepts)
@@ -103,7 +97,6 @@ class RowBlocks(Design):
         return self._sum(of_block, y, *weights)
 
     def extremes(self, columns: Array, weight: Array) -> Array:
-        """The least and the largest value of some columns over the rows of positive weight; shape (2, k)."""
 
         def outermost(parts: list[Array]) -> Array:
             lows, highs = zip(*parts, strict=True)
@@ -120,7 +113,6 @@ class RowBlocks(Design):
         return self.map_blocks(lambda block, q: block.triangles(q, pieces, means, gains), q, combine=stacked)[0]
 
     def row_keys(self, columns: Array) -> NDArray[np.uint64]:
-        """A 64-bit hash of some columns of each row, shape (n,)."""
         return np.concatenate(self.map_blocks(lambda block: block.row_keys(columns)))
 
     def _sum(self, function: Callable[..., Array], *vectors: Array, dtype: DTypeLike | None = None) -> Array:

@@ -158,7 +158,6 @@ class TorchDesign(Design):
         return out
 
     def correlate(self, R: Array) -> Array:
-        """The product ``R X`` for R of shape (k, n); shape (k, p)."""
         self.n_passes += 1
         return product(self.put(R), self.X).cpu().numpy()
 
@@ -180,7 +179,6 @@ class TorchDesign(Design):
         return norms
 
     def take(self, columns: Array) -> NDArray[np.float64]:
-        """Some columns as a dense float64 array, shape (n, k)."""
         return self.device_columns(columns).cpu().numpy()
 
     def device_columns(self, columns: Array) -> torch.Tensor:
@@ -188,7 +186,6 @@ class TorchDesign(Design):
         return self.X[:, self.put(columns)].double()
 
     def predict(self, columns: Array, coefs: Array, intercepts: Array) -> Array:
-        """``X[:, columns] coefs' + intercepts`` for several models as rows of `coefs`; shape (n, n_models)."""
         fitted = self.device_columns(columns) @ self.put(np.asarray(coefs).T) + self.put(np.asarray(intercepts))
         return fitted.cpu().numpy()
 
@@ -201,7 +198,6 @@ class TorchDesign(Design):
         return torch.stack([(A.T * self.put(w)) @ A for w in weights]).cpu().numpy()
 
     def extremes(self, columns: Array, weight: Array) -> Array:
-        """The least and the largest value of some columns over the rows of positive weight; shape (2, k)."""
         used, out = self.put(weight > 0), np.empty((2, len(columns)))
         for a in range(0, len(columns), self._tile_columns):
             at = slice(a, a + self._tile_columns)
@@ -210,7 +206,6 @@ class TorchDesign(Design):
         return out
 
     def largest(self) -> NDArray[np.float64]:
-        """The largest absolute value of each column, shape (p,)."""
         return torch.maximum(self.X.amax(dim=0), -self.X.amin(dim=0)).double().cpu().numpy()
 
     def put(self, values: Array | torch.Tensor) -> torch.Tensor:

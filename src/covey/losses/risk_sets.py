@@ -111,11 +111,6 @@ class RiskSets(LossOnRows):
             self._starts, self._stops, self._times = starts, stops, times
             self._reach = np.stack([self._begins, self._begins + n_of], axis=1)[of_time]
 
-    @property
-    def n_events(self) -> int:
-        """The number of events among rows of positive weight."""
-        return self._deaths.size
-
     @cached_property
     def saturated(self) -> float:
         """The total of the saturated model, in which every event was certain to be next."""
@@ -145,19 +140,14 @@ class RiskSets(LossOnRows):
 
     def score(self, eta: FloatArray) -> FloatArray:
         """Martingale residuals times weights: observed minus expected events."""
-        score = -self._expected(self._at(eta))
+        score = -self._hazard(self._at(eta))
         score[self._deaths] += _like(self._weight[self._deaths], score)
         return self._scattered(score)
 
     def curvature(self, eta: FloatArray, bounding: bool = False) -> FloatArray:
         """The diagonal of the Hessian, not negative."""
         at = self._at(eta)
-        steps = np.log(self._step_weight) - 2 * at.steps
-        squares = np.exp(2 * at.logs + self._log_hazard(steps))
-        if self._has_ties:
-            twice = 2 * self._share - self._share**2
-            squares[self._deaths] -= np.exp(2 * at.logs[self._deaths] + self._over_ties(steps, twice))
-        return self._scattered(np.maximum(self._expected(at) - squares, 0.0))
+        return self._scattered(np.maximum(self._hazard(at) - self._hazard(at, 2), 0.0))
 
     def curvature_product(self, eta: FloatArray, direction: FloatArray) -> FloatArray:
         """The Hessian times a direction."""
@@ -170,13 +160,13 @@ class RiskSets(LossOnRows):
         sums = np.append(self._time_segments.cumulative(at_times, reverse=True), 0.0)
         changes = sums[self._until] - (sums[self._gone] if self._truncated else 0.0)
         changes[self._deaths] -= np.add.reduceat(hazards * self._share, self._first)[self._time]
-        return self._scattered(self._expected(at) * along - np.exp(at.logs - self._level(at)) * changes)
+        return self._scattered(self._hazard(at) * along - np.exp(at.logs - self._level(at)) * changes)
 
     def gram(self, eta: FloatArray, A: FloatArray, bounding: bool = False) -> FloatArray:
         """``A' H A``: rows weighted by their expected events, minus the means over the risk sets."""
         at = self._at(eta)
         columns = A[self._rows]
-        B = columns * np.sqrt(self._expected(at))[:, None]
+        B = columns * np.sqrt(self._hazard(at))[:, None]
         M = self._means(at, columns) * np.sqrt(self._step_weight)[:, None]
         return np.asarray(B.T @ B - M.T @ M)
 
@@ -223,38 +213,36 @@ class RiskSets(LossOnRows):
             log_sums[t] = np.logaddexp.reduce(logs[near][there], axis=0)
         return np.asarray(log_sums)
 
-    def _expected(self, at: _At) -> FloatArray:
-        """The last part of `_At`."""
-        if at.expected is None:
-            steps = _like(np.log(self._step_weight), at.steps) - at.steps
-            expected = np.exp(at.logs + self._log_hazard(steps))
-            if self._has_ties:
-                expected[self._deaths] -= np.exp(at.logs[self._deaths] + self._over_ties(steps, self._share))
-            at.expected = np.maximum(expected, 0.0)
-        return at.expected
+    def _hazard(self, at: _At, power: int = 1) -> FloatArray:
+        """For every row, the weighted sum of ``(r / (S - f D)) ** power`` over the steps at which it is at risk.
 
-    def _log_hazard(self, steps: FloatArray) -> FloatArray:
-        """The log of the sum of the steps' exponentials over the times at which each row is at risk."""
+        For the steps of a row's event, ``r`` counts with the share ``1 - f`` that is left of it. The first power is the
+        row's expected number of events times its weight, which is kept.
+        """
+        if power == 1 and at.expected is not None:
+            return at.expected
+        steps = _like(np.log(self._step_weight), at.steps) - power * at.steps
         at_times = np.logaddexp.reduceat(steps, self._first, axis=0)
         sums = self._time_segments.cumulative(at_times, logs=True, reverse=True)
         sums = np.concatenate([sums, np.full_like(sums[:1], -np.inf)])
         log_sums = sums[self._until]
-        if not self._truncated:
-            return np.asarray(log_sums)
-        gone, here = sums[self._gone], self._gone != self._until
-        left = np.zeros_like(log_sums)
-        left[here] = -np.expm1(np.minimum(gone[here] - log_sums[here], 0.0))
-        with np.errstate(divide="ignore"):
-            log_sums = log_sums + np.log(left)
-        for row in np.flatnonzero(here & (left < CANCELLED).reshape(len(left), -1).any(axis=1)):
-            log_sums[row] = np.logaddexp.reduce(at_times[self._until[row] : self._gone[row]], axis=0)
-        return np.asarray(log_sums)
-
-    def _over_ties(self, steps: FloatArray, factor: FloatArray) -> FloatArray:
-        """The log of the sum of the steps' exponentials times a factor over those tied with each event."""
-        with np.errstate(divide="ignore"):
-            logs = _like(np.log(factor), steps) + steps
-        return np.asarray(np.logaddexp.reduceat(logs, self._first, axis=0)[self._time])
+        if self._truncated:
+            gone, here = sums[self._gone], self._gone != self._until
+            left = np.zeros_like(log_sums)
+            left[here] = -np.expm1(np.minimum(gone[here] - log_sums[here], 0.0))
+            with np.errstate(divide="ignore"):
+                log_sums = log_sums + np.log(left)
+            for row in np.flatnonzero(here & (left < CANCELLED).reshape(len(left), -1).any(axis=1)):
+                log_sums[row] = np.logaddexp.reduce(at_times[self._until[row] : self._gone[row]], axis=0)
+        hazard = np.exp(power * at.logs + log_sums)
+        if self._has_ties:
+            with np.errstate(divide="ignore"):
+                tied = _like(np.log(self._share if power == 1 else 1 - (1 - self._share) ** power), steps) + steps
+            over_ties = np.logaddexp.reduceat(tied, self._first, axis=0)[self._time]
+            hazard[self._deaths] -= np.exp(power * at.logs[self._deaths] + over_ties)
+        if power == 1:
+            hazard = at.expected = np.maximum(hazard, 0.0)
+        return hazard
 
     def _level(self, at: _At) -> FloatArray:
         """The largest log r of each row's stratum: exponentials of differences from it cannot overflow."""
