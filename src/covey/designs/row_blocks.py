@@ -56,7 +56,6 @@ class RowBlocks(Design):
         """
 
     def moments(self, y: Array, q: Array, members: Array, starts: Array, *, centre: bool, scale: Array) -> Moments:
-
         def of_block(block: Design, y: Array, q: Array) -> _PartMoments | None:
             weight = float(q.sum())
             if weight == 0:
@@ -81,23 +80,20 @@ class RowBlocks(Design):
         return np.concatenate(self.map_blocks(lambda block: block.predict(columns, coefs, intercepts)))
 
     def gram_parts(self, columns: Array, shift: Array, y: Array, weights: Sequence[Array]) -> NDArray[np.float64]:
-
-        def of_block(block: Design, y: Array, *weights: Array) -> Array:
-            return block.gram_parts(columns, shift, y, weights)
-
-        return self._sum(of_block, y, *weights, dtype=np.float64)
+        return self._sum(
+            lambda block, y, *weights: block.gram_parts(columns, shift, y, weights), y, *weights, dtype=np.float64
+        )
 
     def residual_products(
         self, y: Array, weights: Sequence[Array], which: Array, columns: Array, coefs: Array, intercepts: Array
     ) -> Array:
-
-        def of_block(block: Design, y: Array, *weights: Array) -> Array:
-            return block.residual_products(y, weights, which, columns, coefs, intercepts)
-
-        return self._sum(of_block, y, *weights)
+        return self._sum(
+            lambda block, y, *weights: block.residual_products(y, weights, which, columns, coefs, intercepts),
+            y,
+            *weights,
+        )
 
     def extremes(self, columns: Array, weight: Array) -> Array:
-
         def outermost(parts: list[Array]) -> Array:
             lows, highs = zip(*parts, strict=True)
             return np.stack([np.minimum.reduce(lows), np.maximum.reduce(highs)])

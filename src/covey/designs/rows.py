@@ -51,6 +51,9 @@ MOST_RANKED, FEWEST_TELLING, MOST_TELLING, TIE = 2**25, 512, 4096, 1e-9
 # Shares of the weight are counted in this unit: sums of weights may differ in the last digits.
 SHARE = 2.0**-40
 
+# If rows that differ only in their response have more than this share of the weight, they are not a coincidence.
+MIXED = 0.1
+
 # The number of columns hashed to find equal rows: first a few, then more, and all of them if rows are still equal.
 KEY_COLUMNS = (8, 128)
 
@@ -116,28 +119,16 @@ def hold_out(
     """
     p = design.shape[1]
     for count in sorted({min(count, p) for count in (*KEY_COLUMNS, p)}):
-        keys = design.row_keys(key_columns(p, count))
-        n_numbers, all_differ = _count_numbers(y, weight, keys)
+        # evenly spaced
+        columns = np.unique(np.linspace(0, p - 1, count).astype(np.intp))
+        used, number, all_differ = _row_numbers(y, weight, design.row_keys(columns))
         if all_differ:
             break
-    if n_numbers < 2:
+    n = int(number.max(initial=-1)) + 1
+    if n < 2:
         raise ValueError(
             "Rows cannot be held out: all rows are equal. Choose another way, for instance selection='ebic'."
         )
-    return _held_rows(y, weight, keys, classes, fraction, random_state)
-
-
-def _held_rows(
-    y: FloatArray,
-    weight: FloatArray,
-    keys: Keys,
-    classes: IntArray | None,
-    fraction: float,
-    random_state: Seed,
-) -> Mask:
-    """The mask, given a key for every row."""
-    used, number = row_numbers(y, weight, keys)
-    n = int(number.max()) + 1
     place = np.random.default_rng(random_state).permutation(n)
     shares = np.bincount(number, weights=weight[used])
     out = np.zeros(n, dtype=bool)
@@ -166,12 +157,8 @@ def _held_rows(
     return held
 
 
-# If rows that differ only in their response have more than this share of the weight, they are not a coincidence.
-MIXED = 0.1
-
-
-def row_numbers(y: FloatArray, weight: FloatArray, keys: Keys) -> tuple[IntArray, IntArray]:
-    """The rows of positive weight, and their numbers in order; rows that are equal in X and y have the same number.
+def _row_numbers(y: FloatArray, weight: FloatArray, keys: Keys) -> tuple[IntArray, IntArray, bool]:
+    """The rows of positive weight, their numbers in order, and whether all differ; equal rows have the same number.
 
     If many rows differ only in their response, as in a table of a few categories, all rows get different
     numbers: equal rows are not repetitions there.
@@ -183,18 +170,10 @@ def row_numbers(y: FloatArray, weight: FloatArray, keys: Keys) -> tuple[IntArray
     alike = np.unique(keys, return_inverse=True)[1]
     several = np.bincount(alike[first], minlength=used.size)[alike] > 1
     if weight[used][several].sum() > MIXED * weight[used].sum():
-        return used, np.arange(used.size)
+        return used, np.arange(used.size), first.size == used.size
     number = np.empty(first.size, dtype=np.intp)
     number[np.argsort(first)] = np.arange(first.size)
-    return used, number[position]
-
-
-def _count_numbers(y: FloatArray, weight: FloatArray, keys: Keys) -> tuple[int, bool]:
-    """The number of distinct row numbers, and whether all rows differ."""
-    used, number = row_numbers(y, weight, keys)
-    response = hash_rows(np.asarray(y, dtype=float).reshape(len(y), -1)[used])
-    all_differ = np.unique(mix(keys[used]) + response).size == used.size
-    return int(number.max(initial=-1)) + 1, bool(all_differ)
+    return used, number[position], first.size == used.size
 
 
 def hash_rows(values: Array, columns: IntArray | None = None) -> Keys:
@@ -203,11 +182,6 @@ def hash_rows(values: Array, columns: IntArray | None = None) -> Keys:
     # adding zero turns -0.0 into 0.0
     bits = np.ascontiguousarray(values, dtype=np.float64) + 0.0
     return mix(bits.view(np.uint64) ^ mix(at.astype(np.uint64) + np.uint64(1))).sum(axis=1, dtype=np.uint64)
-
-
-def key_columns(p: int, count: int) -> IntArray:
-    """About `count` of p columns, evenly spaced."""
-    return np.unique(np.linspace(0, p - 1, min(p, count)).astype(np.intp))
 
 
 def mix(key: Keys) -> Keys:
