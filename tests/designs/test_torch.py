@@ -13,7 +13,7 @@ from covey.preprocess.factoring import factors_from_blocks, pivoted_cholesky
 torch = pytest.importorskip("torch")
 
 from covey.designs import torch as torch_design  # noqa: E402
-from covey.designs.torch_groups import gram_blocks  # noqa: E402
+from covey.designs.torch import gram_blocks  # noqa: E402
 
 SCATTERED = Groups.from_labels(np.random.default_rng(5).permutation(np.repeat(np.arange(20), 3)).tolist())
 UNEQUAL = Groups.from_sizes([1, 4, 2, 7, 3, 4, 1, 8, 66, 4])

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from covey.losses import Cox, survival
+from covey.losses.cox import read_survival
 from covey.losses.risk_sets import Segments
-from covey.losses.survival import read_survival
 
 CASES = list(itertools.product(("efron", "breslow"), (False, True), (1, 6), (False, True), (False, True)))
 IDS = [

@@ -8,7 +8,7 @@ from covey import survival
 from covey.losses import Binomial, Cox, Huber, Loss, Multinomial, MultiSquared, Poisson, Squared
 from covey.losses.base import Response
 from covey.losses.classes import read_labels
-from covey.losses.survival import FieldNames
+from covey.losses.cox import FieldNames
 
 Y = np.array([0.5, 2.0, 3.0, 1.0])
 

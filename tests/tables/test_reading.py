@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from covey.tables import TableError, find_columns, find_files, read_groups, read_table, read_tables
-from covey.tables.text import read_text
+from covey.tables.reading import read_text
 
 
 @pytest.mark.parametrize(
