@@ -23,6 +23,7 @@ __all__ = [
     "check_scale",
     "check_sparse",
     "column_names",
+    "finite_response",
     "is_sparse",
     "listed",
     "name_columns",
@@ -32,6 +33,7 @@ __all__ = [
     "positive",
     "real",
     "refuse_odd",
+    "response_numbers",
     "whole",
 ]
 
@@ -231,6 +233,44 @@ def as_response(y: object, n_rows: int, *, name: str = "y") -> FloatArray:
     if bad.size:
         raise ValueError(f"{name} has missing or infinite values, first in row {bad[0]} ({bad.size} in all).")
     return np.ascontiguousarray(vector)
+
+
+def response_numbers(y: ArrayLike, name: str) -> FloatArray:
+    """A response as float64 numbers, of any shape; missing values become NaN."""
+    from pandas import isna
+
+    refuse_odd(y, name)
+    text = False
+    try:
+        array = np.asarray(on_host(y))
+        kind = array.dtype.kind
+        text = kind in "US" or (kind == "O" and any(isinstance(value, str | bytes) for value in array.flat))
+        if text or kind == "c":
+            raise TypeError
+        return np.where(isna(array), np.nan, array).astype(np.float64) if kind == "O" else array.astype(np.float64)
+    except (TypeError, ValueError):
+        rule = f"{name} holds text, and must hold numbers" if text else f"{name} must hold numbers"
+        raise ValueError(f"{rule}. For classes use covey.GroupSparseClassifier.") from None
+
+
+def finite_response(y: ArrayLike, name: str, *, vector: bool = False) -> FloatArray:
+    """A response as finite float64 numbers: one per row, or several if `vector`."""
+    array = response_numbers(y, name)
+    if vector and array.ndim != 2:
+        raise ValueError(f"{name} must have two dimensions (rows, outputs), not shape {array.shape}.")
+    if not vector and array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if not vector and array.ndim != 1:
+        remedy = " For several responses use the loss 'multi-squared'." if array.ndim == 2 else ""
+        raise ValueError(f"{name} must have one dimension, not shape {array.shape}.{remedy}")
+    if array.size == 0:
+        raise ValueError(f"{name} is empty: shape {array.shape}.")
+    bad = np.flatnonzero(~np.isfinite(array).reshape(len(array), -1).all(axis=1))
+    if bad.size:
+        raise ValueError(
+            f"{name} has missing or infinite values, first in row {bad[0]} ({bad.size} in all); impute or drop them."
+        )
+    return np.ascontiguousarray(array)
 
 
 def on_host(values: Any) -> Any:

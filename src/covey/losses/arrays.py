@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from pandas import isna
 
 from covey.validation import Array, FloatArray, on_host, refuse_odd
 
@@ -16,9 +15,7 @@ if TYPE_CHECKING:
 __all__ = [
     "codes_among",
     "common_dtype",
-    "finite_numbers",
     "floating",
-    "numbers",
     "read_offset",
     "refuse_rows",
     "spread",
@@ -57,42 +54,6 @@ def common_dtype(y: float | FloatArray, eta: float | FloatArray) -> tuple[FloatA
 def spread(values: FloatArray, y: FloatArray) -> FloatArray:
     """Values that do not depend on y, broadcast against it."""
     return values if y.shape == values.shape else np.broadcast_arrays(values, y)[0].copy()
-
-
-def numbers(y: ArrayLike, name: str) -> FloatArray:
-    """A response as float64 numbers, of any shape; missing values become NaN."""
-    refuse_odd(y, name)
-    text = False
-    try:
-        array = np.asarray(on_host(y))
-        kind = array.dtype.kind
-        text = kind in "US" or (kind == "O" and any(isinstance(value, str | bytes) for value in array.flat))
-        if text or kind == "c":
-            raise TypeError
-        return np.where(isna(array), np.nan, array).astype(np.float64) if kind == "O" else array.astype(np.float64)
-    except (TypeError, ValueError):
-        rule = f"{name} holds text, and must hold numbers" if text else f"{name} must hold numbers"
-        raise ValueError(f"{rule}. For classes use covey.GroupSparseClassifier.") from None
-
-
-def finite_numbers(y: ArrayLike, name: str, *, vector: bool = False) -> FloatArray:
-    """A response as finite float64 numbers: one per row, or several if `vector`."""
-    array = numbers(y, name)
-    if vector and array.ndim != 2:
-        raise ValueError(f"{name} must have two dimensions (rows, outputs), not shape {array.shape}.")
-    if not vector and array.ndim == 2 and array.shape[1] == 1:
-        array = array[:, 0]
-    if not vector and array.ndim != 1:
-        remedy = " For several responses use the loss 'multi-squared'." if array.ndim == 2 else ""
-        raise ValueError(f"{name} must have one dimension, not shape {array.shape}.{remedy}")
-    if array.size == 0:
-        raise ValueError(f"{name} is empty: shape {array.shape}.")
-    bad = np.flatnonzero(~np.isfinite(array).reshape(len(array), -1).all(axis=1))
-    if bad.size:
-        raise ValueError(
-            f"{name} has missing or infinite values, first in row {bad[0]} ({bad.size} in all); impute or drop them."
-        )
-    return np.ascontiguousarray(array)
 
 
 def read_offset(offset: ArrayLike, n_rows: int, n_outputs: int, loss: Loss) -> FloatArray:

@@ -10,9 +10,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from covey.losses.arrays import common_dtype, finite_numbers, numbers, read_offset, within_range
+from covey.losses.arrays import common_dtype, read_offset, within_range
 from covey.losses.constant import scalar_constant, vector_constant
-from covey.validation import Array, FloatArray
+from covey.validation import Array, FloatArray, finite_response, response_numbers
 
 __all__ = ["Loss", "LossOnRows", "Response", "get_loss"]
 
@@ -84,7 +84,7 @@ class Loss(ABC):
     def read(self, y: ArrayLike, name: str = "y") -> Response:
         """The response in the form that is fitted, with the loss that fits it."""
         if not (self.vector or self.coupled):
-            y = numbers(y, name)
+            y = response_numbers(y, name)
             if y.ndim == 2 and y.shape[1] > 1:
                 raise ValueError(
                     f"{name} has {y.shape[1]} columns, and the {self.name} loss is for one response: fit them one by "
@@ -94,7 +94,7 @@ class Loss(ABC):
 
     def check(self, y: ArrayLike, name: str = "y") -> FloatArray:
         """The response as float64, (n,) or (n, n_outputs); a ValueError names the first invalid row."""
-        return within_range(finite_numbers(y, name, vector=self.vector), name)
+        return within_range(finite_response(y, name, vector=self.vector), name)
 
     @abstractmethod
     def value(self, y: FloatArray, eta: FloatArray) -> FloatArray:

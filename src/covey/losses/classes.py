@@ -11,9 +11,9 @@ from pandas import isna
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
-from covey.losses.arrays import codes_among, common_dtype, finite_numbers, floating, refuse_rows, spread
+from covey.losses.arrays import codes_among, common_dtype, floating, refuse_rows, spread
 from covey.losses.base import Loss, Response
-from covey.validation import Array, FloatArray, on_host
+from covey.validation import Array, FloatArray, finite_response, on_host
 
 __all__ = ["Binomial", "Multinomial", "read_labels"]
 
@@ -76,7 +76,7 @@ class Binomial(_ClassLoss):
 
     def check(self, y: ArrayLike, name: str = "y") -> FloatArray:
         """Numbers from 0 to 1."""
-        y = finite_numbers(y, name)
+        y = finite_response(y, name)
         rule = f"{name} must lie between 0 and 1 for the binomial loss"
         remedy = "Code the two classes as 0 and 1, or use covey.GroupSparseClassifier, which accepts any labels."
         refuse_rows((y < 0) | (y > 1), y, rule, remedy)
@@ -146,7 +146,7 @@ class Multinomial(_ClassLoss):
         if np.ndim(y) != 2 or np.shape(y)[1] < 2:
             rule = f"{name} must have one column per class, and at least two, for the multinomial loss"
             raise ValueError(f"{rule}, not shape {np.shape(y)}. {remedy}")
-        y = finite_numbers(y, name, vector=True)
+        y = finite_response(y, name, vector=True)
         refuse_rows(y < 0, y, f"{name} must not be negative for the multinomial loss", remedy)
         sums = y.sum(axis=1, keepdims=True)
         refuse_rows(np.abs(sums - 1) > SUM_TOLERANCE, y, f"{name} must add up to one in every row", remedy)

@@ -8,9 +8,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from covey.losses.arrays import common_dtype, finite_numbers, floating, refuse_rows, spread, within_range
+from covey.losses.arrays import common_dtype, floating, refuse_rows, spread, within_range
 from covey.losses.base import Loss
-from covey.validation import FloatArray
+from covey.validation import FloatArray, finite_response
 
 __all__ = ["Gamma", "Poisson"]
 
@@ -70,7 +70,7 @@ class Poisson(_LogLink):
 
     def check(self, y: ArrayLike, name: str = "y") -> FloatArray:
         """Finite, non-negative numbers."""
-        y = finite_numbers(y, name)
+        y = finite_response(y, name)
         rule = f"{name} must not be negative for the Poisson loss"
         refuse_rows(y < 0, y, rule, "Use loss='squared' or loss='huber' for a response of any sign.")
         return within_range(y, name, LARGEST_COUNT)
@@ -125,7 +125,7 @@ class Gamma(_LogLink):
 
     def check(self, y: ArrayLike, name: str = "y") -> FloatArray:
         """Finite numbers above zero."""
-        y = finite_numbers(y, name)
+        y = finite_response(y, name)
         rule = f"{name} must be above zero for the gamma loss"
         refuse_rows(y <= 0, y, rule, "Use loss='poisson' where zeros occur, or loss='squared' for any sign.")
         refuse_rows(

@@ -8,9 +8,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from covey.losses.arrays import finite_numbers, numbers
 from covey.losses.base import Loss, Response
-from covey.validation import FloatArray
+from covey.validation import FloatArray, finite_response, response_numbers
 
 __all__ = ["MultiSquared", "Squared"]
 
@@ -24,11 +23,11 @@ class _Quadratic(Loss):
 
     def read(self, y: ArrayLike, name: str = "y") -> Response:
         """One response or several, whichever of the two losses was named: the columns of y decide."""
-        y = numbers(y, name)
+        y = response_numbers(y, name)
         if y.ndim == 2 and y.shape[1] > 1:
             return Response(MultiSquared(), MultiSquared().check(y, name), columns=True)
         # the search brings one response to unit scale before it squares it, so that larger numbers are valid, too
-        return Response(Squared(), finite_numbers(y, name), columns=y.ndim == 2)
+        return Response(Squared(), finite_response(y, name), columns=y.ndim == 2)
 
     def value(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """Half of the squared distance."""
