@@ -34,7 +34,7 @@ from threadpoolctl import threadpool_limits
 from covey import GroupSparseCox, survival
 from covey.estimators.concordance import concordance_index
 from covey.losses import Cox
-from covey.losses.survival import read_survival
+from covey.losses.cox import read_survival
 from results_store import Store
 
 N_ROWS, N_COLUMNS, SIZE, ACTIVE, N_TEST = 400, 2000, 5, 5, 4000

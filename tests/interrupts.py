@@ -43,7 +43,7 @@ def reproduction(folder):
 
 
 def overwriting(folder):
-    """A fit that replaces another one: at every moment one of them is there, whole."""
+    """A fit that replaces another one: at every moment one of them is there, complete."""
     folder.mkdir(parents=True, exist_ok=True)
     table = pd.DataFrame(DATA.X[:60, :12], columns=[f"g{j // 3}_{j}" for j in range(12)])
     table.assign(y=DATA.y[:60]).to_csv(folder / "table.csv", index=False)
@@ -55,9 +55,9 @@ def overwriting(folder):
     return [(folder / "fit" / "coefficients.csv").read_text()]
 
 
-def check(name, folder, seen):
-    """What must hold after every kill: a fit that was there once is there, whole. Whether it is."""
-    if name != "overwriting" or not (seen or (folder / "fit").exists()):
+def check(name, folder, was_there):
+    """What must hold after every kill: a fit that was there once is there, complete. Returns whether it is."""
+    if name != "overwriting" or not (was_there or (folder / "fit").exists()):
         return False
     assert {file.name for file in (folder / "fit").iterdir()} == FILES
     check_out(folder / "fit", overwrite=True)  # compares checksums, and clears up
@@ -124,15 +124,15 @@ def main(name, folder, seed, kills=KILLS):
     work(folder / "warm-up")
     start = time.monotonic()
     assert attempt(work, folder / "undisturbed", folder / "undisturbed.pkl")
-    whole = time.monotonic() - start
-    print(f"{name}: seed {seed}, {whole:.2f} s undisturbed")
-    pieces, survived, seen = [], 0, False
+    seconds = time.monotonic() - start
+    print(f"{name}: seed {seed}, {seconds:.2f} s undisturbed")
+    pieces, survived, was_there = [], 0, False
     # a run that finished before its kill was not interrupted: the next kill comes sooner, until one was in time
     while len(pieces) < kills or survived == len(pieces):
         kill = rng.choice([signal.SIGKILL, signal.SIGINT])
-        after = rng.uniform(0, (1.2 if name == "overwriting" else 0.4) * whole) * 0.7**survived
+        after = rng.uniform(0, (1.2 if name == "overwriting" else 0.4) * seconds) * 0.7**survived
         survived += attempt(work, folder / "disturbed", folder / "disturbed.pkl", kill, after)
-        seen = check(name, folder / "disturbed", seen)
+        was_there = check(name, folder / "disturbed", was_there)
         pieces.append(len(list((folder / "disturbed").rglob("*.json"))))
         print(f"  {kill.name} after {after:.2f} s: {pieces[-1]} pieces kept")
     assert attempt(work, folder / "disturbed", folder / "disturbed.pkl")

@@ -1,4 +1,4 @@
-"""Responses of every kind on grouped columns, and a quadratic loss that is none of covey's own."""
+"""Responses of every kind on grouped columns, and a quadratic loss that is not one of covey's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files and folders are whole or not there, private where the user wants it so, and nobody else's are touched."""
+"""Files and folders are complete or not there, private where the user wants it so, and nobody else's are touched."""
 
 import os
 import stat
@@ -81,7 +81,7 @@ def test_nobody_can_guess_a_name(tmp_path):
 
 
 @pytest.mark.parametrize("at_once", [True, False], ids=["in one step", "in two"])
-def test_a_folder_is_replaced_whole(tmp_path, monkeypatch, at_once):
+def test_a_folder_is_replaced_at_once(tmp_path, monkeypatch, at_once):
     if not at_once:
         monkeypatch.setattr(files, "_exchange_at_once", lambda a, b: False)
     target = tmp_path / "folder"
@@ -107,16 +107,16 @@ import os, sys, time
 from pathlib import Path
 from covey import files
 target = Path(sys.argv[1])
-def told(*_):
+def pause(*_):
     print("here", flush=True)
     time.sleep(60)
 if sys.argv[2] == "after":
-    files._remove = told
+    files._remove = pause
 with files.atomic_folder(target, {"a.txt", "b.txt"}) as draft:
     for name in ("a.txt", "b.txt"):
         (draft / name).write_text("new")
     if sys.argv[2] == "before":
-        told()
+        pause()
 """
 
 
@@ -132,7 +132,7 @@ def test_what_a_killed_run_leaves_is_removed_by_the_next(tmp_path, when, left):
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     )  # fmt: skip
     assert child.stdout.readline() == "here\n"
-    # its draft is its own as long as it lives
+    # its draft is kept as long as it lives
     if when == "before":
         check_folder(target, NAMES, overwrite=True)
         assert len(list(tmp_path.iterdir())) == 2
@@ -164,7 +164,7 @@ def test_a_folder_that_lost_its_place_gets_it_back(tmp_path):
 def test_the_rest_of_a_killed_file_is_removed_by_the_next(tmp_path):
     (tmp_path / ".one.0123456789abcdef.part").write_text("half")
     (tmp_path / ".other.0123456789abcdef.part").write_text("half")
-    write_atomically(tmp_path / "one", b"whole")
+    write_atomically(tmp_path / "one", b"complete")
     assert sorted(file.name for file in tmp_path.iterdir()) == [".other.0123456789abcdef.part", "one"]
 
 

@@ -12,19 +12,6 @@ from hypothesis import strategies as st
 from covey import Groups
 
 
-def test_from_size():
-    groups = Groups.from_size(3, 9)
-    assert groups.n_groups == 3
-    assert groups.n_columns == 9
-    assert [m.tolist() for m in groups.lists()] == [[0, 1, 2], [3, 4, 5], [6, 7, 8]]
-
-
-def test_from_sizes_unequal():
-    groups = Groups.from_sizes([2, 1, 4])
-    assert groups.sizes.tolist() == [2, 1, 4]
-    assert groups.labels.tolist() == [0, 0, 1, 2, 2, 2, 2]
-
-
 def test_text_labels_in_any_order():
     groups = Groups.from_labels(["b", "a", "b", "c", "a"])
     assert groups.names == ("b", "a", "c")

@@ -51,4 +51,3 @@ def test_a_path_ends_in_the_model_that_was_chosen():
     assert intercept == 7.0
     assert ended.times[-1] > PATH.times[-1]
     assert ended.ends_apart
-    assert ended.until(2).times.tolist() == PATH.times.tolist()

@@ -6,7 +6,7 @@ from scipy import stats
 
 from covey import Groups
 from covey.preprocess import prepare
-from covey.preprocess.group_weights import read_weights
+from covey.preprocess.working import read_weights
 
 SIZES = [1, 3, 5, 3, 70]
 

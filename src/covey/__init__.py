@@ -60,9 +60,10 @@ _NAMES = {
 def __getattr__(name: str) -> Any:
     if name in _ROOMS:
         return import_module(f"covey.{name}")
-    if name in _NAMES:
-        return getattr(import_module(_NAMES[name]), name)
-    raise AttributeError(f"module 'covey' has no attribute {name!r}")
+    if name not in _NAMES:
+        raise AttributeError(f"module 'covey' has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(_NAMES[name]), name)
+    return value
 
 
 def __dir__() -> list[str]:

@@ -10,11 +10,14 @@ import time
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import dask
 from dask.base import get_scheduler
 from dask.utils import parse_timedelta
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
 
 __all__ = ["WorkersLostError", "compute", "first_failure", "patience"]
 
@@ -40,7 +43,7 @@ def patience() -> float:
     return float(parse_timedelta(dask.config.get("covey.worker-timeout", PATIENCE)))
 
 
-def compute(*tasks: Any) -> tuple[Any, ...]:
+def compute(*tasks: object) -> tuple[Any, ...]:
     """The values of some Dask collections, from the active scheduler.
 
     Raises
@@ -59,7 +62,7 @@ def compute(*tasks: Any) -> tuple[Any, ...]:
         return _wait(client, futures)
 
 
-def first_failure(tasks: Sequence[Any]) -> tuple[int, BaseException] | None:
+def first_failure(tasks: Sequence[object]) -> tuple[int, BaseException] | None:
     """The first task that cannot be computed, and why; None if all can."""
     with _client() as client:
         if client is not None:
@@ -75,7 +78,7 @@ def first_failure(tasks: Sequence[Any]) -> tuple[int, BaseException] | None:
 
 
 @contextmanager
-def _client() -> Iterator[Any]:
+def _client() -> Iterator[Client | None]:
     """The client of the active cluster; None for a scheduler in this process.
 
     Inside a task on a cluster (such as a fold that joblib runs there), the task releases its thread while it waits, so
@@ -96,7 +99,7 @@ def _client() -> Iterator[Any]:
             yield inner
 
 
-def _wait(client: Any, futures: list[Any]) -> tuple[Any, ...]:
+def _wait(client: Client, futures: list[Future]) -> tuple[Any, ...]:
     """The values of futures."""
     from distributed import CancelledError, KilledWorker
 
@@ -118,7 +121,7 @@ def _wait(client: Any, futures: list[Any]) -> tuple[Any, ...]:
         ) from error
 
 
-def _until_done(client: Any, futures: list[Any]) -> None:
+def _until_done(client: Client, futures: list[Future]) -> None:
     """Wait for futures, checking now and then that there are workers."""
     from distributed import wait
 
@@ -138,7 +141,7 @@ def _until_done(client: Any, futures: list[Any]) -> None:
             )
 
 
-def _address(client: Any) -> str:
+def _address(client: Client) -> str:
     scheduler = getattr(client, "scheduler", None)
     return str(getattr(scheduler, "address", "an unknown address"))
 

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Layout", "alike", "columns_of", "gathered", "offsets", "run", "scatter", "spans"]
+from covey.validation import Array
 
-Array = NDArray[Any]
+__all__ = ["Layout", "alike", "columns_of", "gathered", "offsets", "run", "scatter", "spans"]
 
 
 @dataclass(frozen=True)
@@ -53,17 +52,17 @@ def alike(*keys: Array) -> list[tuple[tuple[int, ...], NDArray[np.intp]]]:
     >>> alike(np.array([2, 1, 2]))
     [((1,), array([1])), ((2,), array([0, 2]))]
     """
-    n = keys[0].size
-    if n == 0:
+    if keys[0].size == 0:
         return []
-    if all(bool((key == key[0]).all()) for key in keys):
-        return [(tuple(int(key[0]) for key in keys), np.arange(n))]
-    code = np.zeros(n, dtype=np.intp)
+    table = np.stack(keys)
+    if (table == table[:, :1]).all():
+        return [(tuple(table[:, 0].tolist()), np.arange(keys[0].size))]
+    code = np.zeros(keys[0].size, dtype=np.intp)
     for key in keys:
         code = code * (int(key.max()) + 1) + key
     order = np.argsort(code, kind="stable")
     edges = np.flatnonzero(np.diff(code[order])) + 1
-    return [(tuple(int(key[at[0]]) for key in keys), at) for at in np.split(order, edges)]
+    return [(tuple(table[:, at[0]].tolist()), at) for at in np.split(order, edges)]
 
 
 def run(positions: Array) -> slice | None:

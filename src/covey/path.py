@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from covey.groups import Groups
-from covey.validation import FloatArray, as_numeric_matrix, check_sparse, is_sparse, on_host
+from covey.validation import Array, FloatArray, as_numeric_matrix, check_sparse, is_sparse, on_host
 
 __all__ = ["Path"]
 
@@ -50,7 +49,7 @@ class Path:
         The number of linear predictors of a model: one, one per response, or one per class.
     """
 
-    times: NDArray[Any]
+    times: Array
     coefs: sp.csr_array
     intercepts: FloatArray
     groups: Groups
@@ -123,34 +122,13 @@ class Path:
             ends_apart=True,
         )
 
-    def until(self, position: int) -> Path:
-        """The path up to and including a position."""
-        n = position + 1
-        if n == len(self):
-            return self
-
-        def cut(table: sp.csr_array | None) -> sp.csr_array | None:
-            return None if table is None else table[:n]
-
-        return replace(
-            self,
-            times=self.times[:n],
-            coefs=self.coefs[:n],
-            intercepts=self.intercepts[:n],
-            entered=[(l, t) for l, t in self.entered if t <= self.times[position]],
-            penalties=None if self.penalties is None else self.penalties[:n],
-            strengths=cut(self.strengths),
-            parts=cut(self.parts),
-            ends_apart=False,
-        )
-
     def index(self, t: float) -> int:
         """The position of the last recorded time not after ``t``."""
         if t < self.times[0]:
             raise ValueError(f"The path starts at time {self.times[0]:g}; time {t:g} lies before it.")
         return int(np.searchsorted(self.times, t, side="right") - 1)
 
-    def model(self, position: int) -> tuple[FloatArray, Any]:
+    def model(self, position: int) -> tuple[FloatArray, float | FloatArray]:
         """The coefficients of the columns of X and the intercept, at a position of the path.
 
         Coefficients have shape (n_columns,), or (n_outputs, n_columns) with several outputs.
@@ -164,7 +142,7 @@ class Path:
         """The coefficients at the last recorded time not after ``t``, in the shape of `model`."""
         return self.model(self.index(t))[0]
 
-    def predict(self, X: Any) -> FloatArray:
+    def predict(self, X: object) -> FloatArray:
         """Linear predictors of every model on the path; shape (n_rows, n_times), or (n_rows, n_times, n_outputs).
 
         Parameters

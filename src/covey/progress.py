@@ -10,7 +10,10 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 __all__ = ["showing", "tell"]
 
@@ -24,33 +27,33 @@ class Shown:
     def __init__(self, what: str) -> None:
         self.what = what
         self.last = time.perf_counter()
-        self.bar: Any = None
-        self.task: Any = None
+        self.bar: Progress | None = None
         self.lines = not _interactive()
 
     def update(self, stage: str, unit: str, done: int, total: int) -> None:
         """Show the progress, unless it was shown less than a second ago."""
         if self.bar is None and time.perf_counter() - self.last < PATIENCE:
             return
-        if self.lines or not self._open():
+        bar = None if self.lines else self._open()
+        if bar is None:
             self.last = time.perf_counter()
             print(f"[covey] {self.what}: {stage}, {unit} {done} of {total} ({done / total:.0%})", flush=True)
         else:
-            self.bar.update(self.task, description=f"{stage}, {unit} {done} of {total}", completed=done, total=total)
+            bar.update(bar.task_ids[0], description=f"{stage}, {unit} {done} of {total}", completed=done, total=total)
 
-    def _open(self) -> bool:
-        """Start a bar if needed; return whether there is one."""
+    def _open(self) -> Progress | None:
+        """The bar, started if needed; None without rich."""
         if self.bar is None:
             try:
                 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
             except ModuleNotFoundError:
                 self.lines = True
-                return False
+                return None
             columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
             self.bar = Progress(*columns, transient=True)
-            self.task = self.bar.add_task(self.what, total=None)
+            self.bar.add_task(self.what, total=None)
             self.bar.start()
-        return True
+        return self.bar
 
     def close(self) -> None:
         """Remove the bar."""

@@ -12,10 +12,9 @@ from contextlib import contextmanager, nullcontext
 from functools import cache
 from pathlib import Path
 from threading import Lock
-from typing import Any
 
 import scipy
-from threadpoolctl import ThreadpoolController
+from threadpoolctl import LibController, ThreadpoolController
 
 __all__ = ["fitting_threads"]
 
@@ -48,7 +47,7 @@ class SharedLimit:
                     _restore(library, n_threads)
 
 
-def _restore(library: Any, n_threads: int) -> None:
+def _restore(library: LibController, n_threads: int) -> None:
     """Set the number of threads, also from another thread than the one that set it before.
 
     Since threadpoolctl 3.8, only one thread controls OpenBLAS, until it ends or gives control back.

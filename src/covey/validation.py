@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 __all__ = [
+    "Array",
     "FloatArray",
+    "IntArray",
+    "as_int_vector",
     "as_matrix",
     "as_numbers",
     "as_numeric_matrix",
     "as_response",
-    "as_row_weights",
     "as_sample_weight",
     "boolean",
     "check_scale",
     "check_sparse",
     "column_names",
+    "finite_response",
     "is_sparse",
     "listed",
     "name_columns",
@@ -30,13 +33,17 @@ __all__ = [
     "positive",
     "real",
     "refuse_odd",
+    "response_numbers",
     "whole",
 ]
 
+Array = NDArray[Any]
 FloatArray = NDArray[np.floating[Any]]
+IntArray = NDArray[np.intp]
+T = TypeVar("T")
 
 
-def column_names(X: Any) -> tuple[str, ...] | None:
+def column_names(X: object) -> tuple[str, ...] | None:
     """The column names of a DataFrame (pandas, polars, ...); None for anything else."""
     columns = getattr(X, "columns", None)
     return tuple(map(str, columns)) if columns is not None and hasattr(X, "to_numpy") else None
@@ -75,17 +82,18 @@ def name_columns(indices: Iterable[int], columns: Sequence[str] | None = None, l
     return f"column{'s' if len(wanted) > 1 else ''} {', '.join(shown)}{more}"
 
 
-def refuse_odd(values: Any, name: str) -> None:
+def refuse_odd(values: object, name: str) -> None:
     """Refuse masked, complex and date values, which numpy would silently alter, iterators, and damaged matrices."""
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         raise ValueError(f"{name} is a masked array with masked values; fill them ({name}.filled(0.0)) or drop them.")
     if isinstance(values, Iterator):
         raise ValueError(f"{name} is a {type(values).__name__}, which can be read only once: give an array or a list.")
-    kind = getattr(getattr(values, "dtype", None), "kind", "f")
+    dtype = getattr(values, "dtype", None)
+    kind = getattr(dtype, "kind", "f")
     if kind == "c" or isinstance(values, complex):
         raise ValueError(f"{name} holds complex numbers. Complex data not supported.")
     if kind in "mM":
-        raise ValueError(f"{name} must hold numbers, not {values.dtype}.")
+        raise ValueError(f"{name} must hold numbers, not {dtype}.")
     if is_sparse(values):
         check_sparse(values, name)
 
@@ -99,7 +107,7 @@ def check_scale(values: FloatArray, name: str) -> None:
         )
 
 
-def as_matrix(X: Any, *, name: str = "X") -> FloatArray:
+def as_matrix(X: object, *, name: str = "X") -> FloatArray:
     """A dense float64 matrix, without a copy if X already is one in C or Fortran order."""
     matrix = as_numeric_matrix(X, name=name).astype(np.float64, copy=False)
     if not (matrix.flags.c_contiguous or matrix.flags.f_contiguous):
@@ -113,7 +121,7 @@ def as_matrix(X: Any, *, name: str = "X") -> FloatArray:
     return matrix
 
 
-def as_numeric_matrix(X: Any, *, name: str = "X") -> FloatArray:
+def as_numeric_matrix(X: object, *, name: str = "X") -> FloatArray:
     """A dense matrix of float32 or float64, not copied if X already is one; other types become float64.
 
     Values are not checked: `covey.designs` finds missing ones when it reads X anyway.
@@ -142,7 +150,7 @@ def as_numeric_matrix(X: Any, *, name: str = "X") -> FloatArray:
     return matrix
 
 
-def as_numbers(values: Any, name: str, *, ndim: int | None = None, finite: bool = True) -> NDArray[np.float64]:
+def as_numbers(values: object, name: str, *, ndim: int | None = None, finite: bool = True) -> NDArray[np.float64]:
     """A float64 array of finite numbers, with `ndim` dimensions if given."""
     refuse_odd(values, name)
     if is_sparse(values):
@@ -158,6 +166,18 @@ def as_numbers(values: Any, name: str, *, ndim: int | None = None, finite: bool 
     return array
 
 
+def as_int_vector(values: object, what: str) -> IntArray:
+    """A vector of integers."""
+    refuse_odd(values, what)
+    try:
+        array = np.asarray(values)
+    except ValueError:  # nested sequences of unequal length
+        array = np.empty((0, 0))
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+        raise ValueError(f"{what} must be whole numbers in one row, not {values!r}.")
+    return array.astype(np.intp)
+
+
 def listed(values: Any, name: str) -> list[Any]:
     """The entries of a sequence."""
     if isinstance(values, str | bytes) or is_sparse(values):
@@ -168,7 +188,7 @@ def listed(values: Any, name: str) -> list[Any]:
         raise ValueError(f"{name} must be a sequence, not {_short(values)}.") from None
 
 
-def one_of(value: Any, options: Sequence[Any], name: str) -> Any:
+def one_of(value: T, options: Sequence[T], name: str) -> T:
     """Check that a value is one of the options."""
     if not isinstance(value, str | int | None) or value not in options:
         shown = list(map(repr, options))
@@ -177,13 +197,13 @@ def one_of(value: Any, options: Sequence[Any], name: str) -> Any:
     return value
 
 
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
     """A value in one line, for a message."""
     text = repr(value)
     return text if len(text) < 60 and "\n" not in text else f"a {type(value).__name__}"
 
 
-def as_sample_weight(weights: Any, n_rows: int, *, name: str = "sample_weight") -> FloatArray:
+def as_sample_weight(weights: ArrayLike | None, n_rows: int, *, name: str = "sample_weight") -> FloatArray:
     """Row weights that add up to one; None or a single number gives equal weights."""
     if weights is None or np.ndim(weights) == 0:
         if weights is not None:
@@ -200,16 +220,7 @@ def as_sample_weight(weights: Any, n_rows: int, *, name: str = "sample_weight") 
     return scaled / scaled.sum()
 
 
-def as_row_weights(weights: Any, n_rows: int, *, name: str = "sample_weight") -> FloatArray:
-    """Row weights as they are given, checked as in `as_sample_weight`; ones for None."""
-    if weights is None:
-        return np.ones(n_rows)
-    vector = as_response(weights, n_rows, name=name)
-    as_sample_weight(vector, n_rows, name=name)
-    return vector
-
-
-def as_response(y: Any, n_rows: int, *, name: str = "y") -> FloatArray:
+def as_response(y: object, n_rows: int, *, name: str = "y") -> FloatArray:
     """A finite float64 vector with one entry per row."""
     vector = as_numbers(y, name, finite=False)
     if vector.ndim == 2 and vector.shape[1] == 1:
@@ -224,6 +235,44 @@ def as_response(y: Any, n_rows: int, *, name: str = "y") -> FloatArray:
     return np.ascontiguousarray(vector)
 
 
+def response_numbers(y: ArrayLike, name: str) -> FloatArray:
+    """A response as float64 numbers, of any shape; missing values become NaN."""
+    from pandas import isna
+
+    refuse_odd(y, name)
+    text = False
+    try:
+        array = np.asarray(on_host(y))
+        kind = array.dtype.kind
+        text = kind in "US" or (kind == "O" and any(isinstance(value, str | bytes) for value in array.flat))
+        if text or kind == "c":
+            raise TypeError
+        return np.where(isna(array), np.nan, array).astype(np.float64) if kind == "O" else array.astype(np.float64)
+    except (TypeError, ValueError):
+        rule = f"{name} holds text, and must hold numbers" if text else f"{name} must hold numbers"
+        raise ValueError(f"{rule}. For classes use covey.GroupSparseClassifier.") from None
+
+
+def finite_response(y: ArrayLike, name: str, *, vector: bool = False) -> FloatArray:
+    """A response as finite float64 numbers: one per row, or several if `vector`."""
+    array = response_numbers(y, name)
+    if vector and array.ndim != 2:
+        raise ValueError(f"{name} must have two dimensions (rows, outputs), not shape {array.shape}.")
+    if not vector and array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if not vector and array.ndim != 1:
+        remedy = " For several responses use the loss 'multi-squared'." if array.ndim == 2 else ""
+        raise ValueError(f"{name} must have one dimension, not shape {array.shape}.{remedy}")
+    if array.size == 0:
+        raise ValueError(f"{name} is empty: shape {array.shape}.")
+    bad = np.flatnonzero(~np.isfinite(array).reshape(len(array), -1).all(axis=1))
+    if bad.size:
+        raise ValueError(
+            f"{name} has missing or infinite values, first in row {bad[0]} ({bad.size} in all); impute or drop them."
+        )
+    return np.ascontiguousarray(array)
+
+
 def on_host(values: Any) -> Any:
     """Convert a torch tensor on any device, or a Dask collection, to values in memory; leave others unchanged."""
     library = type(values).__module__.partition(".")[0]
@@ -236,14 +285,14 @@ def on_host(values: Any) -> Any:
     return values
 
 
-def real(value: Any, name: str) -> float:
+def real(value: object, name: str) -> float:
     """A number, of any sign and size."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real) or np.isnan(float(value)):
         raise ValueError(f"{name} must be a number, not {_short(value)}.")
     return float(value)
 
 
-def positive(value: Any, name: str, *, zero: bool = False) -> float:
+def positive(value: object, name: str, *, zero: bool = False) -> float:
     """A finite number above zero (or, with `zero`, not below it)."""
     least = "at least 0" if zero else "above 0"
     if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
@@ -254,7 +303,7 @@ def positive(value: Any, name: str, *, zero: bool = False) -> float:
     return number
 
 
-def whole(value: Any, name: str, *, least: int = 1) -> int:
+def whole(value: object, name: str, *, least: int = 1) -> int:
     """A whole number not below `least`."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Integral):
         raise ValueError(f"{name} must be a whole number, not {_short(value)}.")
@@ -263,14 +312,14 @@ def whole(value: Any, name: str, *, least: int = 1) -> int:
     return int(value)
 
 
-def boolean(value: Any, name: str) -> bool:
+def boolean(value: object, name: str) -> bool:
     """True or False."""
     if not isinstance(value, bool | np.bool_):
         raise ValueError(f"{name} must be True or False, not {_short(value)}.")
     return bool(value)
 
 
-def is_sparse(X: Any) -> bool:
+def is_sparse(X: object) -> bool:
     """Whether X is a scipy sparse array or matrix, decided without importing scipy."""
     return hasattr(X, "tocsr") and hasattr(X, "nnz")
 

@@ -207,7 +207,7 @@ def test_results_of_a_pass_are_combined_on_the_workers(client, data, monkeypatch
     gather = DaskDesign._compute
     monkeypatch.setattr(DaskDesign, "_compute", lambda *arguments: computed.append(gather(*arguments)) or computed[-1])
     np.testing.assert_allclose(design.correlate(data.y[None]), data.y[None] @ data.X, rtol=1e-10)
-    assert [result.shape for result in computed] == [(1, P)]
+    assert [[result.shape for result in results] for results in computed] == [[(1, P)]]
 
 
 def test_a_fit_on_a_cluster(client, data, expected):

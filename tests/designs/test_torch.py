@@ -8,12 +8,12 @@ import pytest
 
 from covey import Groups, GroupSparseRegressor, limit_path
 from covey.designs import as_design
-from covey.designs.cholesky import pivoted_cholesky
+from covey.preprocess.factoring import factors_from_blocks, pivoted_cholesky
 
 torch = pytest.importorskip("torch")
 
 from covey.designs import torch as torch_design  # noqa: E402
-from covey.designs.torch_groups import gram_blocks  # noqa: E402
+from covey.designs.torch import gram_blocks  # noqa: E402
 
 SCATTERED = Groups.from_labels(np.random.default_rng(5).permutation(np.repeat(np.arange(20), 3)).tolist())
 UNEQUAL = Groups.from_sizes([1, 4, 2, 7, 3, 4, 1, 8, 66, 4])
@@ -80,7 +80,9 @@ def test_factors_are_those_of_the_host(groups):
     moments = design.moments(y, np.full(60, 1 / 60), groups.members, groups.starts, centre=True, scale=np.ones(60))
     root = np.sqrt(moments.variance)
     arguments = moments, groups.starts, np.ones(60), root, root > 1e-12
-    for found, expected in zip(design.factor_groups(*arguments), as_design(X).factor_groups(*arguments), strict=True):
+    for found, expected in zip(
+        factors_from_blocks(design, *arguments), factors_from_blocks(as_design(X), *arguments), strict=True
+    ):
         np.testing.assert_allclose(found, expected, atol=1e-7)
 
 

@@ -15,7 +15,7 @@ import covey
 from covey import Groups, GroupSparseCox, survival
 from covey.estimators.concordance import concordance_index
 from covey.losses import Cox
-from covey.losses.survival import read_survival
+from covey.losses.cox import read_survival
 from covey.selection import HoldOut, Size
 from estimator_problems import assert_one_model
 from storage_kinds import KINDS as STORAGE

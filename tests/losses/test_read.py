@@ -6,9 +6,9 @@ import pytest
 
 from covey import survival
 from covey.losses import Binomial, Cox, Huber, Loss, Multinomial, MultiSquared, Poisson, Squared
+from covey.losses.base import Response
 from covey.losses.classes import read_labels
-from covey.losses.response import Response
-from covey.losses.survival import FieldNames
+from covey.losses.cox import FieldNames
 
 Y = np.array([0.5, 2.0, 3.0, 1.0])
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from covey.preprocess.group_weights import read_weights
+from covey.preprocess.working import read_weights
 from covey.search.settings import SETTINGS
 
 __all__ = ["mixed_problem", "refit", "simulate", "working_bases"]

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from covey.designs import as_design
-from covey.designs.row_keys import canonical_keys, dense_rank_keys, sparse_rank_keys
+from covey.designs.rows import canonical_keys, dense_rank_keys, sparse_rank_keys
 from covey.losses import get_loss
 from covey.selection import Folds
 from storage_kinds import KINDS as STORAGE

@@ -1,11 +1,13 @@
 """Files to tables, whatever their kind and their separators; groups from every kind of pattern."""
 
+import gzip
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from covey.tables import TableError, find_columns, find_files, read_groups, read_table, read_tables
-from covey.tables.text import read_text
+from covey.tables.reading import read_text
 
 
 @pytest.mark.parametrize(
@@ -18,10 +20,13 @@ from covey.tables.text import read_text
         ("t.csv", '"a","b"\n1,2.5\n3,4'),
         ("t.tsv", "a\tb\n1\t2.5\n3\t4\n"),
         ("T.TXT", "a\tb\n1\t2.5\n3\t4\n"),
+        ("t.tsv.gz", "a\tb\n1\t2.5\n3\t4\n"),
     ],
 )
 def test_text_of_every_kind(tmp_path, name, content):
-    (tmp_path / name).write_text(content, newline="")
+    write = gzip.open if name.endswith(".gz") else open
+    with write(tmp_path / name, "wt", newline="", encoding="utf-8") as file:
+        file.write(content)
     expected = pd.DataFrame({"a": [1, 3], "b": [2.5, 4.0]})
     pd.testing.assert_frame_equal(read_table(tmp_path / name), expected)
 
@@ -80,6 +85,7 @@ def test_columns_by_name_before_pattern():
         (["a_*"], ("a", "b_1", "b_2", "c")),
         (["both=[ab]_*"], ("both", "c")),
         ("5", (0,)),
+        ("1", (0, 1, 2, 3, 4)),
         (None, ("a_1", "a_2", "b_1", "b_2", "c")),
     ],
 )
@@ -95,3 +101,31 @@ def test_a_group_file_with_and_without_a_header(tmp_path):
         assert groups.labels.tolist() == [0, 1, 0]
     file.write_text("column\tgroup\na\tone\nc\tone\n")
     assert read_groups(str(file), ["a", "b", "c"], ungrouped=["b"]).names == ("one", "b")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("column,group\na,1\n", "gives no group to: 'b'"),
+        ("column,group\na,1\nb,1\nc,2\n", "names columns that the data lack: 'c'"),
+        ("column\na\n", "must have two columns"),
+    ],
+)
+def test_bad_group_files(tmp_path, content, message):
+    path = tmp_path / "groups.csv"
+    path.write_text(content)
+    with pytest.raises(TableError, match=message):
+        read_groups(str(path), ["a", "b"])
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("nowhere.csv", "is not a file"),
+        ("regex:(", "is not a regular expression"),
+        ("regex:z(.)", "does not match the start of column 'a'"),
+    ],
+)
+def test_bad_group_patterns(spec, message):
+    with pytest.raises(TableError, match=message):
+        read_groups(spec, ["a", "b"])

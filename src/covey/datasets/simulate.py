@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -82,11 +82,11 @@ class GroupSparseData:
 def make_group_sparse(
     n_rows: int = 150,
     n_columns: int = 300,
-    groups: Any = 3,
+    groups: object = 3,
     *,
     design: Design = "rademacher",
     rho: float = 0.5,
-    active: int | Iterable[Any] = 3,
+    active: int | Iterable[Hashable] = 3,
     values: float | ArrayLike | Literal["normal"] = 10.0,
     sigma: float | None = None,
     snr: float | None = None,
@@ -168,7 +168,7 @@ def check_table_size(n: int, p: int) -> None:
         raise ValueError(f"n_rows={n} and n_columns={p} make a table that is too large.")
 
 
-def _generator(random_state: Any) -> np.random.Generator:
+def _generator(random_state: int | np.random.Generator | None) -> np.random.Generator:
     try:
         return np.random.default_rng(random_state)
     except (TypeError, ValueError):
@@ -222,7 +222,7 @@ def _draw_design(rng: np.random.Generator, n: int, p: int, design: str, rho: flo
 
 
 def _draw_coefficients(
-    rng: np.random.Generator, groups: Groups, active: int | Iterable[Any], values: float | ArrayLike | str
+    rng: np.random.Generator, groups: Groups, active: int | Iterable[Hashable], values: float | ArrayLike | str
 ) -> FloatArray:
     given = None if isinstance(values, str) else as_numbers(values, "values")
     if given is not None:
@@ -232,7 +232,7 @@ def _draw_coefficients(
     if isinstance(active, int | np.integer) and not isinstance(active, bool):
         if not 0 <= active <= groups.n_groups:
             raise ValueError(f"active must lie between 0 and the {groups.n_groups} groups, not {active}.")
-        names: Iterable[Any] = groups.names[: int(active)]
+        names: Iterable[Hashable] = groups.names[: int(active)]
     else:
         names = [groups.names[l] for l in groups.positions(active, "active")]
     columns = np.concatenate([np.empty(0, dtype=np.intp), *(groups[name] for name in names)])

@@ -8,24 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import dask.array as da
 import numpy as np
 import scipy.sparse as sp
 from dask import delayed
-from numpy.typing import NDArray
+from dask.delayed import Delayed
 
 from covey.cluster import WorkersLostError, compute, first_failure
 from covey.designs.dense import DenseDesign
 from covey.designs.protocol import Design
 from covey.designs.row_blocks import RowBlocks
 from covey.designs.sparse import SparseDesign
-from covey.validation import name_columns
+from covey.validation import Array, name_columns
 
 __all__ = ["ChunkError", "DaskDesign", "wrap"]
 
-Array = NDArray[Any]
+T = TypeVar("T")
 
 # The number of results that one task combines: a tree this wide keeps every sum small and every worker busy.
 FAN_IN = 8
@@ -86,8 +86,8 @@ class DaskDesign(RowBlocks):
         self.tasks = list(X.to_delayed().ravel())
 
     def map_blocks(
-        self, function: Callable[..., Any], *vectors: Array, combine: Callable[[list[Any]], Any] | None = None
-    ) -> Any:
+        self, function: Callable[..., T], *vectors: Array, combine: Callable[[list[T]], T] | None = None
+    ) -> list[T]:
         """``function(block, *vectors of its rows)`` for every chunk that has rows, on the scheduler."""
         self.n_passes += 1
         # sent to the cluster once, not once per chunk
@@ -97,17 +97,16 @@ class DaskDesign(RowBlocks):
             for task, chunk in zip(self.tasks, self.chunks, strict=True)
             if chunk.n_rows
         ]
-        if combine is None:
-            return self._compute(delayed(list)(parts))
-        combine = delayed(combine, traverse=False)
-        while len(parts) > 1:
-            parts = [delayed(_combined)(combine, parts[i : i + FAN_IN]) for i in range(0, len(parts), FAN_IN)]
-        return self._compute(parts[0])
+        if combine is not None:
+            combine = delayed(combine, traverse=False)
+            while len(parts) > 1:
+                parts = [delayed(_combined)(combine, parts[i : i + FAN_IN]) for i in range(0, len(parts), FAN_IN)]
+        return self._compute(delayed(list)(parts))
 
-    def _compute(self, task: Any) -> Any:
-        """The value of a task; if a chunk cannot be read, the error names it."""
+    def _compute(self, tasks: Delayed) -> list[T]:
+        """The values of tasks; if a chunk cannot be read, the error names it."""
         try:
-            return compute(task)[0]
+            return compute(tasks)[0]
         except (WorkersLostError, ChunkError):
             raise
         except Exception as error:
@@ -139,7 +138,7 @@ class _Chunk:
         """The name of the chunk in messages."""
         return f"Chunk {self.number} of {self.name} (rows {self.rows.start} to {self.rows.stop - 1})"
 
-    def open(self, block: Any) -> Design:
+    def open(self, block: Array | sp.sparray) -> Design:
         """The chunk as a design; an error names it if it is not as expected."""
         block = block if sp.issparse(block) else np.asarray(block)
         if block.dtype != self.dtype:
@@ -153,7 +152,7 @@ class _Chunk:
         return kind(block, columns=self.columns, name=self.title)
 
 
-def _on_chunk(function: Callable[..., Any], block: Any, chunk: _Chunk, vectors: list[Array]) -> Any:
+def _on_chunk(function: Callable[..., T], block: Array, chunk: _Chunk, vectors: list[Array]) -> T:
     """One task: a function of a chunk and of its rows of some vectors."""
     try:
         return function(chunk.open(block), *vectors)
@@ -161,12 +160,12 @@ def _on_chunk(function: Callable[..., Any], block: Any, chunk: _Chunk, vectors: 
         raise ChunkError(str(error)) from error
 
 
-def _combined(combine: Callable[[list[Any]], Any], parts: list[Any]) -> Any:
+def _combined(combine: Callable[[list[T]], T], parts: list[T]) -> T:
     """One task: combine the results of several chunks."""
     return combine(parts)
 
 
-def _length(block: Any) -> int:
+def _length(block: Array) -> int:
     return int(block.shape[0])
 
 

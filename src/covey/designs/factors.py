@@ -2,7 +2,7 @@
 
 If all columns move together (equicorrelation, batch effects, population structure), every group is correlated with the
 response through the common factor alone, and groups wake up in the wrong order. Therefore the factors are in the model
-while the order of the groups is determined (`covey.limit.posed`).
+while the order of the groups is determined (`covey.search.problem`).
 
 The scores are a linear function of some columns, ``F = (X[:, columns] - means) loadings``, so they can be computed for
 any rows. They follow from the correlation matrix of these columns, which takes one pass over any kind of storage.
@@ -11,19 +11,15 @@ any rows. They follow from the correlation matrix of these columns, which takes 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-from covey.designs.protocol import Design
-from covey.designs.rows import count_rows
-from covey.validation import FloatArray
+from covey.designs.protocol import Design, count_rows
+from covey.validation import Array, FloatArray
 
 __all__ = ["Factors", "count_factors", "find_factors"]
-
-Array = NDArray[Any]
 
 # How many columns the scores are computed from, and how many are used to count the factors; fewer with very many rows.
 # Scores from 500 columns miss a share (1 - rho) / (500 rho) of a factor with correlation rho.
@@ -84,7 +80,7 @@ class Factors:
 
 
 def find_factors(
-    design: Design, q: Any, k: int, *, fit_intercept: bool = True, means: FloatArray | None = None
+    design: Design, q: FloatArray, k: int, *, fit_intercept: bool = True, means: FloatArray | None = None
 ) -> Factors:
     """The first k principal components of some columns of unit variance.
 
@@ -121,7 +117,7 @@ def find_factors(
 
 def count_factors(
     design: Design,
-    q: Any,
+    q: FloatArray,
     members: Array,
     starts: Array,
     *,
@@ -183,7 +179,7 @@ def _one_per_group(members: Array, starts: Array, most: int) -> NDArray[np.intp]
 
 
 def _correlations(
-    design: Design, q: Any, columns: NDArray[np.intp], centre: bool, means: FloatArray | None
+    design: Design, q: FloatArray, columns: NDArray[np.intp], centre: bool, means: FloatArray | None
 ) -> tuple[NDArray[np.intp], FloatArray, FloatArray, FloatArray]:
     """The non-constant ones among some columns, their means and deviations, and their correlation matrix."""
     shift: FloatArray = np.zeros(columns.size)

@@ -10,15 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
 from covey.designs.dense import DenseDesign
 from covey.designs.protocol import Design
-from covey.designs.row_blocks import MEMORY_BUDGET, RowsOnDisk, float_type
+from covey.designs.row_blocks import MEMORY_BUDGET, RowsOnDisk, check_matrix, float_type
+from covey.validation import Array
 
 __all__ = ["MemmapDesign", "wrap"]
-
-Array = NDArray[Any]
 
 
 def wrap(X: np.memmap[Any, Any], *, name: str = "X") -> Design:
@@ -68,7 +67,7 @@ class MemmapDesign(RowsOnDisk):
 
     def __init__(
         self,
-        source: Any,
+        source: np.memmap[Any, Any] | str | Path,
         *,
         shape: tuple[int, int] | None = None,
         file_dtype: DTypeLike = np.float64,
@@ -85,10 +84,7 @@ class MemmapDesign(RowsOnDisk):
         else:
             self.place = _in_npy(Path(source))
         stored, where = self.place.shape, str(self.place.path or name)
-        if len(stored) != 2 or 0 in stored:
-            raise ValueError(f"{where} has shape {stored}; it must have two dimensions, rows and columns.")
-        if columns is not None and len(columns) != stored[1]:
-            raise ValueError(f"There are {len(columns)} names in columns=; {where} has {stored[1]} columns.")
+        check_matrix(stored, columns, where)
         kind = float_type(self.place.dtype, dtype, where)
         super().__init__(stored, kind, memory_budget=memory_budget, columns=columns, name=name)
         self.check()

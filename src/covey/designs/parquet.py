@@ -11,11 +11,9 @@ from numpy.typing import DTypeLike, NDArray
 
 from covey.designs.row_blocks import MEMORY_BUDGET, RowsOnDisk, float_type
 from covey.optional import optional
-from covey.validation import name_columns
+from covey.validation import Array, name_columns
 
 __all__ = ["ParquetDesign"]
-
-Array = NDArray[Any]
 
 
 class ParquetDesign(RowsOnDisk):

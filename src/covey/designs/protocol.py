@@ -6,27 +6,37 @@ X: `covey.preprocess` does that on the results, with each group's small factor. 
 masks) are numpy arrays in the memory of this process for every kind of storage.
 
 A new kind of storage subclasses `Design`, implements the abstract operations, overrides derived ones if it has a faster
-way, and is added to the table in `covey.designs` and to `tests/storage_kinds.py`.
+way, and is added to `KINDS` and to `tests/storage_kinds.py`.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from importlib import import_module
+from pathlib import PurePath
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
-from covey.designs.cholesky import GroupFactors, factor_groups
-from covey.designs.row_keys import dense_rank_keys
-from covey.designs.rows import RESIDUALS, hash_rows, part_grams
-from covey.validation import name_columns
+from covey.designs.rows import dense_rank_keys, hash_rows
+from covey.validation import Array, FloatArray, name_columns, pandas_frame
 
-__all__ = ["LARGEST_BLOCK", "NORMS_AT_A_TIME", "Design", "Moments", "block_offsets", "diagonals"]
-
-Array = NDArray[Any]
+__all__ = [
+    "LARGEST_BLOCK",
+    "NORMS_AT_A_TIME",
+    "Design",
+    "Moments",
+    "as_design",
+    "block_offsets",
+    "count_rows",
+    "diagonals",
+    "is_table",
+    "part_grams",
+    "row_slices",
+]
 
 # Correlations that are converted to group norms at a time: half a MiB.
 NORMS_AT_A_TIME = 2**16
@@ -39,6 +49,22 @@ FEWEST_MODELS = 16
 
 # Numbers that are ranked at a time: in cache if columns can be read, otherwise 256 MiB.
 RANKED_AT_A_TIME, RANKED_IN_A_PASS = 2**17, 2**25
+
+# The number of residuals, or of entries of columns, that are in memory at a time (16 MiB).
+RESIDUALS = 2**21
+
+# Kinds of X other than a table in memory: the library that defines the type, and the module whose `wrap` handles it.
+# The module is imported when it is needed, so that unused libraries cost nothing.
+KINDS: dict[str, str] = {
+    "dask": "covey.designs.dask",
+    "scipy": "covey.designs.sparse",
+    "torch": "covey.designs.torch",
+    "zarr": "covey.designs.zarr",
+}
+IN_MEMORY = "covey.designs.dense"
+
+# What objects have that numpy reads.
+READ_BY_NUMPY = ("__array__", "__array_interface__", "to_numpy")
 
 
 @dataclass(frozen=True)
@@ -111,12 +137,15 @@ class Design(ABC):
         Whether k columns can be read as an (n, k) array at a cost proportional to k; otherwise `take` reads all of X.
     on_device : bool
         Whether X is on a device, where products are computed.
+    tile_numbers : int
+        The numbers of small matrices that are worked on at a time: by default 1 MiB, a core's second-level cache.
     """
 
     reads_columns: bool = True
     on_device: bool = False
+    tile_numbers: int = 2**17
 
-    def __init__(self, shape: Sequence[int], dtype: Any, *, columns: Sequence[str] | None, name: str) -> None:
+    def __init__(self, shape: Sequence[int], dtype: DTypeLike, *, columns: Sequence[str] | None, name: str) -> None:
         self.shape = (int(shape[0]), int(shape[1]))
         self.dtype = np.dtype(dtype)
         self.columns = columns
@@ -142,6 +171,10 @@ class Design(ABC):
         """Some columns as a dense float64 array, shape (n, k)."""
 
     # ------------------------------------------------------------------ derived operations
+
+    def put(self, values: Array) -> Any:
+        """An array where X is stored: the array itself, or a tensor on the device of X."""
+        return values
 
     def device_columns(self, columns: Array) -> Any:
         """Some columns in float64 where X is stored: a numpy array, or a tensor on the device of X; shape (n, k)."""
@@ -227,12 +260,6 @@ class Design(ABC):
             for piece, mean, gain in zip(pieces, means, gains, strict=True)
         ]
 
-    def factor_groups(
-        self, moments: Moments, starts: Array, scale: Array, root: Array, alive: NDArray[np.bool_]
-    ) -> GroupFactors:
-        """Factors that orthonormalise every group, from its Gram block; see `covey.designs.cholesky`."""
-        return factor_groups(moments.blocks, moments.block_starts, starts, scale, root, alive)
-
     def row_keys(self, columns: Array) -> NDArray[np.uint64]:
         """A 64-bit hash of some columns of each row, shape (n,); equal rows have equal keys."""
         key = np.zeros(self.shape[0], dtype=np.uint64)
@@ -242,7 +269,7 @@ class Design(ABC):
         return key
 
     def rank_keys(self, columns: Array, marks: Array, weight: Array) -> NDArray[np.uint64]:
-        """Keys of the rows from the ranks of some columns, given marks of the rows; see `covey.designs.row_keys`."""
+        """Keys of the rows from the ranks of some columns, given marks of the rows; see `covey.designs.rows`."""
         # without cheap access to columns, every tile is a pass over X
         tile = max(1, (RANKED_AT_A_TIME if self.reads_columns else RANKED_IN_A_PASS) // self.shape[0])
         keys = np.zeros(self.shape[0], dtype=np.uint64)
@@ -257,3 +284,72 @@ class Design(ABC):
         if np.size(bad):
             where = name_columns(bad, self.columns)
             raise ValueError(f"{self.name} has missing or infinite values in {where}; impute or drop them.")
+
+
+def as_design(X: object, *, name: str = "X") -> Design:
+    """Wrap X in the design for its kind of storage; a `Design` is returned unchanged.
+
+    >>> import numpy as np
+    >>> as_design(np.eye(3, 5)).shape
+    (3, 5)
+    """
+    if isinstance(X, Design):
+        return X
+    X = pandas_frame(X, name)
+    design: Design = import_module(_kind(X, name)).wrap(X, name=name)
+    return design
+
+
+def is_table(X: object, *, name: str = "X") -> bool:
+    """Whether X is read by numpy as a table in memory, rather than by a design for its kind of storage."""
+    return not isinstance(X, Design) and _kind(X, name) == IN_MEMORY
+
+
+def _kind(X: object, name: str) -> str:
+    """The module that wraps X; an X that numpy would turn into an array of one object is refused."""
+    if isinstance(X, np.memmap):
+        return "covey.designs.memmap"
+    for base in type(X).__mro__:
+        if (root := base.__module__.partition(".")[0]) in KINDS:
+            return KINDS[root]
+    if not isinstance(X, list | tuple) and not any(hasattr(X, mark) for mark in READ_BY_NUMPY):
+        hint = " For a path use covey.designs.open." if isinstance(X, str | PurePath) else ""
+        raise ValueError(
+            f"{name} is a {type(X).__module__}.{type(X).__name__}, which covey cannot read: pass a numpy array or "
+            "anything that numpy.asarray reads, a pandas or polars DataFrame, a scipy sparse matrix, a numpy.memmap, a "
+            "folder of Parquet (covey.designs.ParquetDesign), a Zarr array, a Dask array or DataFrame, or a torch "
+            f"tensor; convert with {name}.to_numpy(), numpy.asarray({name}) or scipy.sparse.csr_array({name}).{hint}"
+        )
+    return IN_MEMORY
+
+
+def row_slices(n: int, n_columns: int) -> Iterator[slice]:
+    """Consecutive rows, as many at a time as fit the memory for entries of columns."""
+    step = RESIDUALS // (n_columns + 2) + 1
+    return (slice(a, a + step) for a in range(0, n, step))
+
+
+def part_grams(
+    pieces: Iterable[tuple[slice, Array]], shift: Array, y: Array, weights: Sequence[Array]
+) -> NDArray[np.float64]:
+    """``A' diag(w) A`` with ``A = [1, X - shift, y]`` for every w, summed over pieces of the rows of X.
+
+    X has k columns; y has shape (n,) or (n, m). The result has shape (n_parts, k + 1 + m, k + 1 + m).
+    """
+    k, m = len(shift), 1 if y.ndim == 1 else y.shape[1]
+    out = np.zeros((len(weights), k + 1 + m, k + 1 + m))
+    for at, X in pieces:
+        A = np.empty((X.shape[0], k + 1 + m))
+        A[:, 0], A[:, k + 1 :] = 1.0, y[at].reshape(-1, m)
+        np.subtract(X, shift, out=A[:, 1 : k + 1])
+        for w, total in zip(weights, out, strict=True):
+            used = np.flatnonzero(w[at])
+            part = A[used] * np.sqrt(w[at][used])[:, None]
+            # BLAS computes only half of a matrix times its transpose
+            total += part.T @ part
+    return out
+
+
+def count_rows(weight: FloatArray) -> float:
+    """The number of rows, counted by weight in units of the least weight: a row of twice the weight is two rows."""
+    return float(weight.sum()) / float(weight[weight > 0].min())

@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covey.designs.protocol import Design, Moments
+from covey.validation import Array
 
 __all__ = ["RepeatedColumns"]
-
-Array = NDArray[Any]
 
 
 class RepeatedColumns(Design):
@@ -35,40 +34,31 @@ class RepeatedColumns(Design):
         self.reads_columns, self.on_device = design.reads_columns, design.on_device
 
     def moments(self, y: Array, q: Array, members: Array, starts: Array, *, centre: bool, scale: Array) -> Moments:
-        """Means, variances, correlations with y and Gram blocks of the groups, of the columns times `scale`."""
         return self.design.moments(y, q, self.index[members], starts, centre=centre, scale=scale)
 
     def correlate(self, R: Array) -> Array:
-        """The product ``R X`` for R of shape (k, n); shape (k, p)."""
         return self.design.correlate(R)[:, self.index]
 
     def take(self, columns: Array) -> NDArray[np.float64]:
-        """Some columns as a dense float64 array, shape (n, k)."""
         return self.design.take(self.index[columns])
 
     def device_columns(self, columns: Array) -> Any:
-        """Some columns in float64 where X is stored."""
         return self.design.device_columns(self.index[columns])
 
     def predict(self, columns: Array, coefs: Array, intercepts: Array) -> Array:
-        """``X[:, columns] coefs' + intercepts`` for several models as rows of `coefs`; shape (n, n_models)."""
         return self.design.predict(self.index[columns], coefs, intercepts)
 
     def gram_parts(self, columns: Array, shift: Array, y: Array, weights: Sequence[Array]) -> NDArray[np.float64]:
-        """``A' diag(w) A`` with ``A = [1, X[:, columns] - shift, y]`` for every w."""
         return self.design.gram_parts(self.index[columns], shift, y, weights)
 
     def residual_products(
         self, y: Array, weights: Sequence[Array], which: Array, columns: Array, coefs: Array, intercepts: Array
     ) -> Array:
-        """``sum_i w_i (y_i - X[i, columns] coefs[j] - intercepts[j]) x_i`` with ``w = weights[which[j]]``."""
         products = self.design.residual_products(y, weights, which, self.index[columns], coefs, intercepts)
         return products[..., self.index]
 
     def extremes(self, columns: Array, weight: Array) -> Array:
-        """The least and the largest value of some columns over the rows of positive weight; shape (2, k)."""
         return self.design.extremes(self.index[columns], weight)
 
     def triangles(self, q: Array, pieces: list[Array], means: list[Array], gains: list[Array]) -> list[Array]:
-        """The R factors of ``sqrt(q) (X[:, piece] - mean) * gain`` for several sets of columns."""
         return self.design.triangles(q, [self.index[piece] for piece in pieces], means, gains)

@@ -12,24 +12,23 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from covey.designs.dense import DenseDesign
-from covey.designs.dense_moments import outer_products
+from covey.designs.dense import DenseDesign, outer_products
 from covey.designs.protocol import Design, Moments, block_offsets
-from covey.validation import whole
+from covey.validation import Array, whole
 
 try:
     import resource
 except ImportError:  # Windows has no such limits
     resource = None  # type: ignore[assignment]
 
-__all__ = ["MEMORY_BUDGET", "RowBlocks", "RowsOnDisk", "float_type"]
+__all__ = ["MEMORY_BUDGET", "RowBlocks", "RowsOnDisk", "check_matrix", "float_type"]
 
-Array = NDArray[Any]
+T = TypeVar("T")
 
 # The default memory for row blocks, in bytes: large enough for full speed of disk and arithmetic.
 MEMORY_BUDGET = 2**28
@@ -48,17 +47,15 @@ class RowBlocks(Design):
 
     @abstractmethod
     def map_blocks(
-        self, function: Callable[..., Any], *vectors: Array, combine: Callable[[list[Any]], Any] | None = None
-    ) -> Any:
+        self, function: Callable[..., T], *vectors: Array, combine: Callable[[list[T]], T] | None = None
+    ) -> list[T]:
         """``function(block, *vectors of its rows)`` for every block, as a list in order. One pass.
 
         A block is a `Design` with at least one row. With `combine`, the results are combined, some neighbours at a
-        time, into a single one.
+        time, into a list of a single one.
         """
 
     def moments(self, y: Array, q: Array, members: Array, starts: Array, *, centre: bool, scale: Array) -> Moments:
-        """Means, variances, correlations with y and Gram blocks of the groups, of the columns times `scale`."""
-
         def of_block(block: Design, y: Array, q: Array) -> _PartMoments | None:
             weight = float(q.sum())
             if weight == 0:
@@ -69,48 +66,39 @@ class RowBlocks(Design):
         def together(parts: list[_PartMoments | None]) -> _PartMoments | None:
             return _join([part for part in parts if part is not None], starts, scale)
 
-        moments: Moments = self.map_blocks(of_block, y, q, combine=together).moments
-        return moments
+        (total,) = self.map_blocks(of_block, y, q, combine=together)
+        assert total is not None  # the weights add up to one
+        return total.moments
 
     def correlate(self, R: Array) -> Array:
-        """The product ``R X`` for R of shape (k, n); shape (k, p)."""
         return self._sum(lambda block, R: block.correlate(R.T), R.T)
 
     def take(self, columns: Array) -> NDArray[np.float64]:
-        """Some columns as a dense float64 array, shape (n, k). One pass."""
         return np.concatenate(self.map_blocks(lambda block: block.take(columns)))
 
     def predict(self, columns: Array, coefs: Array, intercepts: Array) -> Array:
-        """``X[:, columns] coefs' + intercepts`` for several models as rows of `coefs`; shape (n, n_models)."""
         return np.concatenate(self.map_blocks(lambda block: block.predict(columns, coefs, intercepts)))
 
     def gram_parts(self, columns: Array, shift: Array, y: Array, weights: Sequence[Array]) -> NDArray[np.float64]:
-        """``A' diag(w) A`` with ``A = [1, X[:, columns] - shift, y]`` for every w."""
-
-        def of_block(block: Design, y: Array, *weights: Array) -> Array:
-            return block.gram_parts(columns, shift, y, weights)
-
-        return self._sum(of_block, y, *weights, dtype=np.float64)
+        return self._sum(
+            lambda block, y, *weights: block.gram_parts(columns, shift, y, weights), y, *weights, dtype=np.float64
+        )
 
     def residual_products(
         self, y: Array, weights: Sequence[Array], which: Array, columns: Array, coefs: Array, intercepts: Array
     ) -> Array:
-        """``sum_i w_i (y_i - X[i, columns] coefs[j] - intercepts[j]) x_i`` with ``w = weights[which[j]]``."""
-
-        def of_block(block: Design, y: Array, *weights: Array) -> Array:
-            return block.residual_products(y, weights, which, columns, coefs, intercepts)
-
-        return self._sum(of_block, y, *weights)
+        return self._sum(
+            lambda block, y, *weights: block.residual_products(y, weights, which, columns, coefs, intercepts),
+            y,
+            *weights,
+        )
 
     def extremes(self, columns: Array, weight: Array) -> Array:
-        """The least and the largest value of some columns over the rows of positive weight; shape (2, k)."""
-
         def outermost(parts: list[Array]) -> Array:
             lows, highs = zip(*parts, strict=True)
             return np.stack([np.minimum.reduce(lows), np.maximum.reduce(highs)])
 
-        found: Array = self.map_blocks(lambda block, weight: block.extremes(columns, weight), weight, combine=outermost)
-        return found
+        return self.map_blocks(lambda block, weight: block.extremes(columns, weight), weight, combine=outermost)[0]
 
     def triangles(self, q: Array, pieces: list[Array], means: list[Array], gains: list[Array]) -> list[Array]:
         """The R factors of several sets of centred columns, from the stacked R factors of blocks."""
@@ -118,18 +106,14 @@ class RowBlocks(Design):
         def stacked(parts: list[list[Array]]) -> list[Array]:
             return [np.asarray(np.linalg.qr(np.concatenate(some), mode="r")) for some in zip(*parts, strict=True)]
 
-        found: list[Array] = self.map_blocks(
-            lambda block, q: block.triangles(q, pieces, means, gains), q, combine=stacked
-        )
-        return found
+        return self.map_blocks(lambda block, q: block.triangles(q, pieces, means, gains), q, combine=stacked)[0]
 
     def row_keys(self, columns: Array) -> NDArray[np.uint64]:
-        """A 64-bit hash of some columns of each row, shape (n,)."""
         return np.concatenate(self.map_blocks(lambda block: block.row_keys(columns)))
 
-    def _sum(self, function: Callable[..., Array], *vectors: Array, dtype: Any = None) -> Array:
+    def _sum(self, function: Callable[..., Array], *vectors: Array, dtype: DTypeLike | None = None) -> Array:
         """The sum of results over all blocks, added in double precision."""
-        total: Array = self.map_blocks(function, *vectors, combine=_add)
+        (total,) = self.map_blocks(function, *vectors, combine=_add)
         return total.astype(self.dtype if dtype is None else dtype, copy=False)
 
 
@@ -184,7 +168,7 @@ class RowsOnDisk(RowBlocks):
     """
 
     def __init__(
-        self, shape: Sequence[int], dtype: Any, *, memory_budget: int, columns: Sequence[str] | None, name: str
+        self, shape: Sequence[int], dtype: DTypeLike, *, memory_budget: int, columns: Sequence[str] | None, name: str
     ) -> None:
         super().__init__(shape, dtype, columns=columns, name=name)
         self.memory_budget = whole(memory_budget, "memory_budget")
@@ -209,12 +193,12 @@ class RowsOnDisk(RowBlocks):
         return ((a, min(a + step, n)) for a in range(0, n, step))
 
     def map_blocks(
-        self, function: Callable[..., Any], *vectors: Array, combine: Callable[[list[Any]], Any] | None = None
-    ) -> Any:
+        self, function: Callable[..., T], *vectors: Array, combine: Callable[[list[T]], T] | None = None
+    ) -> list[T]:
         """``function(block, *vectors of its rows)`` for every block; the next block is read meanwhile."""
         self.check()
         self.n_passes += 1
-        results: list[Any] = []
+        results: list[T] = []
         top, stream = 0, self.stream()
         with ThreadPoolExecutor(1) as reader:
             pending = reader.submit(next, stream, None)
@@ -225,10 +209,18 @@ class RowsOnDisk(RowBlocks):
                 if combine is not None and len(results) > 1:
                     results = [combine(results)]
                 top += len(X)
-        return results if combine is None else results[0]
+        return results
 
 
-def float_type(stored: Any, wanted: DTypeLike | None, where: str) -> np.dtype[Any]:
+def check_matrix(shape: tuple[int, ...], columns: Sequence[str] | None, where: str) -> None:
+    """Refuse stored arrays that are no matrix, and column names that are not theirs."""
+    if len(shape) != 2 or 0 in shape:
+        raise ValueError(f"{where} has shape {shape}; it must have two dimensions, rows and columns.")
+    if columns is not None and len(columns) != shape[1]:
+        raise ValueError(f"There are {len(columns)} names in columns=; {where} has {shape[1]} columns.")
+
+
+def float_type(stored: str | np.dtype[Any], wanted: DTypeLike | None, where: str) -> np.dtype[Any]:
     """The type to compute in: the stored type, or the one that the user wants."""
     if wanted is None:
         if stored in (np.float32, np.float64) and np.dtype(stored).isnative:

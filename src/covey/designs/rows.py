@@ -1,111 +1,71 @@
-"""Row vectors: second moments of parts of the rows, the scale of the response, folds and held-out rows.
+"""Which rows are equal, which are held out, and keys of rows by which folds are dealt.
 
 The choice of held-out rows depends on their positions and the seed; equal rows stay together.
+
+`canonical_keys` depend on the values of the rows and on what their columns hold, but on no order and on no units. A
+value enters by its rank within its column, and a column by its salt: the sum, over distinct rows, of a hash of the
+rank times a mark of the row. The key of a row is the sum, over columns, of a hash of the rank times a hash of the salt.
+The marks are hashes of the response first and of the row's key in later rounds (Weisfeiler-Lehman refinement), so that
+columns which hold the same values at different rows get different salts. All sums are of 64-bit integers and wrap
+around: they are exact in any order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import PredefinedSplit, check_cv
 
-from covey.validation import FloatArray, on_host
+from covey.validation import Array, FloatArray, IntArray, on_host
 
 if TYPE_CHECKING:
     from covey.designs.protocol import Design
 
 __all__ = [
-    "KEY_COLUMNS",
     "MIXED",
-    "RESIDUALS",
-    "count_rows",
+    "canonical_keys",
+    "dense_rank_keys",
     "hash_rows",
     "hold_out",
-    "key_columns",
-    "mix",
-    "part_grams",
-    "row_slices",
+    "sparse_rank_keys",
     "split_masks",
-    "standard_response",
 ]
 
+Keys = NDArray[np.uint64]
+Mask = NDArray[np.bool_]
+Seed = int | np.random.Generator | None
 
-Array = NDArray[Any]
+ONE = np.uint64(1)
 
-# The number of residuals, or of entries of columns, that are in memory at a time (16 MiB).
-RESIDUALS = 2**21
+# Whether each round counts how often a row occurs. The first does not, so that weights rarely matter; two more rounds
+# tell apart nearly everything that is not exchangeable.
+ROUNDS = (False, True, True)
 
+# Ranks of more numbers than this would take longer than a fit. The keys then come from the columns that go most with
+# the response: this many, or more if columns tie.
+MOST_RANKED, FEWEST_TELLING, MOST_TELLING, TIE = 2**25, 512, 4096, 1e-9
 
-def row_slices(n: int, n_columns: int) -> Iterator[slice]:
-    """Consecutive rows, as many at a time as fit the memory for entries of columns."""
-    step = RESIDUALS // (n_columns + 2) + 1
-    return (slice(a, a + step) for a in range(0, n, step))
+# Shares of the weight are counted in this unit: sums of weights may differ in the last digits.
+SHARE = 2.0**-40
 
-
-def part_grams(
-    pieces: Iterable[tuple[slice, Array]], shift: Array, y: Array, weights: Sequence[Array]
-) -> NDArray[np.float64]:
-    """``A' diag(w) A`` with ``A = [1, X - shift, y]`` for every w, summed over pieces of the rows of X.
-
-    X has k columns; y has shape (n,) or (n, m). The result has shape (n_parts, k + 1 + m, k + 1 + m).
-    """
-    k, m = len(shift), 1 if y.ndim == 1 else y.shape[1]
-    out = np.zeros((len(weights), k + 1 + m, k + 1 + m))
-    for at, X in pieces:
-        A = np.empty((X.shape[0], k + 1 + m))
-        A[:, 0], A[:, k + 1 :] = 1.0, y[at].reshape(-1, m)
-        np.subtract(X, shift, out=A[:, 1 : k + 1])
-        for w, total in zip(weights, out, strict=True):
-            used = np.flatnonzero(w[at])
-            part = A[used] * np.sqrt(w[at][used])[:, None]
-            # BLAS computes only half of a matrix times its transpose
-            total += part.T @ part
-    return out
-
-
-def count_rows(weight: FloatArray) -> float:
-    """The number of rows, counted by weight in units of the least weight: a row of twice the weight is two rows."""
-    return float(weight.sum()) / float(weight[weight > 0].min())
-
+# If rows that differ only in their response have more than this share of the weight, they are not a coincidence.
+MIXED = 0.1
 
 # The number of columns hashed to find equal rows: first a few, then more, and all of them if rows are still equal.
 KEY_COLUMNS = (8, 128)
 
-# Within these limits, squared errors of the response, summed over rows, neither overflow nor underflow.
-SMALLEST_RESPONSE, LARGEST_RESPONSE = 1e-152, 1e152
 
-
-def standard_response(y: FloatArray, q: FloatArray, *, centre: bool) -> tuple[FloatArray, float, float]:
-    """The response, centred and scaled to unit mean square, without loss of digits for y of 1e150 or 1e-150."""
-    used = np.where(q > 0, y, 0.0)
-    largest = float(np.abs(used).max())
-    if largest == 0:
-        return np.zeros_like(y), 0.0, 1.0
-    if largest > LARGEST_RESPONSE:
-        raise ValueError(f"y has values of {largest:.3g}, whose squares overflow: change the units.")
-    unit = np.where(q > 0, y / largest, 0.0)
-    mean = float(q @ unit) if centre else 0.0
-    unit = np.where(q > 0, unit - mean, 0.0)
-    size = float(np.sqrt(q @ (unit * unit)))
-    # the round-off error of a constant response is not a signal
-    if size <= 8 * np.finfo(float).eps * abs(mean):
-        return np.zeros_like(y), mean * largest, 1.0
-    if size * largest < SMALLEST_RESPONSE:
-        raise ValueError(f"y varies by only {size * largest:.3g}, whose square underflows: change the units.")
-    return unit / size, mean * largest, size * largest
-
-
-def split_masks(n: int, cv: Any, y: FloatArray, labels: Any) -> list[tuple[NDArray[np.bool_], NDArray[np.bool_]]]:
+def split_masks(n: int, cv: Any, y: FloatArray, labels: ArrayLike | None) -> list[tuple[Mask, Mask]]:
     """Training and held-out rows of each fold, for anything that scikit-learn accepts as `cv`.
 
     A Dask array holds labels of the rows, one fold per label.
     """
     if type(cv).__module__.partition(".")[0] == "dask":
         cv = PredefinedSplit(np.unique(on_host(cv), return_inverse=True)[1])
-    pairs: list[tuple[NDArray[np.bool_], NDArray[np.bool_]]] = []
+    pairs: list[tuple[Mask, Mask]] = []
     if not hasattr(cv, "split") and np.iterable(cv):
         given = iter(cv)  # scikit-learn would unpack the pairs without a check
     else:
@@ -123,7 +83,7 @@ def split_masks(n: int, cv: Any, y: FloatArray, labels: Any) -> list[tuple[NDArr
 SPLITS = "selection must give pairs of training and held-out rows"
 
 
-def _row_mask(rows: Any, n: int, title: str) -> NDArray[np.bool_]:
+def _row_mask(rows: ArrayLike, n: int, title: str) -> Mask:
     """A mask of rows that are given by their positions, or by a mask."""
     try:
         index = np.asarray(rows)
@@ -145,8 +105,13 @@ def _row_mask(rows: Any, n: int, title: str) -> NDArray[np.bool_]:
 
 
 def hold_out(
-    design: Design, y: FloatArray, weight: FloatArray, fraction: float, random_state: Any, classes: Any = None
-) -> NDArray[np.bool_]:
+    design: Design,
+    y: FloatArray,
+    weight: FloatArray,
+    fraction: float,
+    random_state: Seed,
+    classes: IntArray | None = None,
+) -> Mask:
     """A mask of rows to hold out: about `fraction` of the weight, within every class if `classes` is given.
 
     The choice depends on the seed and on the positions of the rows: rows are numbered in order, and equal rows get the
@@ -154,28 +119,16 @@ def hold_out(
     """
     p = design.shape[1]
     for count in sorted({min(count, p) for count in (*KEY_COLUMNS, p)}):
-        keys = design.row_keys(key_columns(p, count))
-        n_numbers, all_differ = _count_numbers(y, weight, keys)
+        # evenly spaced
+        columns = np.unique(np.linspace(0, p - 1, count).astype(np.intp))
+        used, number, all_differ = _row_numbers(y, weight, design.row_keys(columns))
         if all_differ:
             break
-    if n_numbers < 2:
+    n = int(number.max(initial=-1)) + 1
+    if n < 2:
         raise ValueError(
             "Rows cannot be held out: all rows are equal. Choose another way, for instance selection='ebic'."
         )
-    return _held_rows(y, weight, keys, classes, fraction, random_state)
-
-
-def _held_rows(
-    y: FloatArray,
-    weight: FloatArray,
-    keys: NDArray[np.uint64],
-    classes: NDArray[np.intp] | None,
-    fraction: float,
-    random_state: Any,
-) -> NDArray[np.bool_]:
-    """The mask, given a key for every row."""
-    used, number = row_numbers(y, weight, keys)
-    n = int(number.max()) + 1
     place = np.random.default_rng(random_state).permutation(n)
     shares = np.bincount(number, weights=weight[used])
     out = np.zeros(n, dtype=bool)
@@ -204,14 +157,8 @@ def _held_rows(
     return held
 
 
-# If rows that differ only in their response have more than this share of the weight, they are not a coincidence.
-MIXED = 0.1
-
-
-def row_numbers(
-    y: FloatArray, weight: FloatArray, keys: NDArray[np.uint64]
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """The rows of positive weight, and their numbers in order; rows that are equal in X and y have the same number.
+def _row_numbers(y: FloatArray, weight: FloatArray, keys: Keys) -> tuple[IntArray, IntArray, bool]:
+    """The rows of positive weight, their numbers in order, and whether all differ; equal rows have the same number.
 
     If many rows differ only in their response, as in a table of a few categories, all rows get different
     numbers: equal rows are not repetitions there.
@@ -223,21 +170,13 @@ def row_numbers(
     alike = np.unique(keys, return_inverse=True)[1]
     several = np.bincount(alike[first], minlength=used.size)[alike] > 1
     if weight[used][several].sum() > MIXED * weight[used].sum():
-        return used, np.arange(used.size)
+        return used, np.arange(used.size), first.size == used.size
     number = np.empty(first.size, dtype=np.intp)
     number[np.argsort(first)] = np.arange(first.size)
-    return used, number[position]
+    return used, number[position], first.size == used.size
 
 
-def _count_numbers(y: FloatArray, weight: FloatArray, keys: NDArray[np.uint64]) -> tuple[int, bool]:
-    """The number of distinct row numbers, and whether all rows differ."""
-    used, number = row_numbers(y, weight, keys)
-    response = hash_rows(np.asarray(y, dtype=float).reshape(len(y), -1)[used])
-    all_differ = np.unique(mix(keys[used]) + response).size == used.size
-    return int(number.max(initial=-1)) + 1, bool(all_differ)
-
-
-def hash_rows(values: NDArray[Any], columns: NDArray[np.intp] | None = None) -> NDArray[np.uint64]:
+def hash_rows(values: Array, columns: IntArray | None = None) -> Keys:
     """A 64-bit hash of each row; `columns` are the columns' positions, so that hashes of tiles add up."""
     at = np.arange(values.shape[1]) if columns is None else columns
     # adding zero turns -0.0 into 0.0
@@ -245,13 +184,105 @@ def hash_rows(values: NDArray[Any], columns: NDArray[np.intp] | None = None) -> 
     return mix(bits.view(np.uint64) ^ mix(at.astype(np.uint64) + np.uint64(1))).sum(axis=1, dtype=np.uint64)
 
 
-def key_columns(p: int, count: int) -> NDArray[np.intp]:
-    """About `count` of p columns, evenly spaced."""
-    return np.unique(np.linspace(0, p - 1, min(p, count)).astype(np.intp))
-
-
-def mix(key: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def mix(key: Keys) -> Keys:
     """The finaliser of splitmix64: every input bit changes about half of the output bits."""
     key = (key ^ (key >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     key = (key ^ (key >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return key ^ (key >> np.uint64(31))
+
+
+def canonical_keys(design: Design, rank: IntArray, weight: FloatArray) -> tuple[Keys, Keys]:
+    """Two keys per row: one that depends on no order and no units, and one that only equal rows share.
+
+    The first is also shared by rows that nothing can tell apart, because exchanging them and some columns gives the
+    same data. The second depends on the order of the columns. A row of weight two is like two equal rows of weight one,
+    and rows of weight zero do not count; their keys are zero.
+
+    Parameters
+    ----------
+    rank : ndarray of int, shape (n,)
+        The rank of each row's response.
+    """
+    columns = _telling_columns(design, rank, weight)
+    same = np.where(weight > 0, design.row_keys(columns), np.uint64(0))
+    n_distinct = _n_distinct(same, weight)
+    keys = np.zeros_like(same)
+    for counted in ROUNDS:
+        marks = _marks(same, rank, keys, weight, counted)
+        keys = np.where(weight > 0, design.rank_keys(columns, marks, weight), np.uint64(0))
+        if _n_distinct(keys, weight) >= n_distinct:
+            break
+    return keys, same
+
+
+def _telling_columns(design: Design, rank: IntArray, weight: FloatArray) -> IntArray:
+    """All columns; of a very large X, those that go most with the response, whatever their order and units."""
+    n, p = design.shape
+    if n * p <= MOST_RANKED:
+        return np.arange(p)
+    q = weight / weight.sum()
+    product = np.abs(design.correlate((q * (rank - q @ rank))[None, :])[0]).astype(float)
+    low, high = design.extremes(np.arange(p), weight)
+    strength = np.divide(product, high - low, out=np.zeros(p), where=high > low)
+    least = np.partition(strength, -FEWEST_TELLING)[-FEWEST_TELLING]
+    # columns that tie with the last one are all in, or their order would decide
+    return np.flatnonzero(strength >= least * (1 - TIE))[:MOST_TELLING]
+
+
+def dense_rank_keys(values: FloatArray, marks: Keys, weight: FloatArray) -> Keys:
+    """The part of the rows' keys that comes from some columns; zero for rows of weight zero."""
+    used = weight > 0
+    columns = np.ascontiguousarray(values[used].T)
+    order = np.argsort(columns, axis=1)
+    ordered = np.take_along_axis(columns, order, axis=1)
+    rank = np.zeros(columns.shape, dtype=np.uint64)
+    np.cumsum(ordered[:, 1:] != ordered[:, :-1], axis=1, out=rank[:, 1:])
+    hashes = np.empty_like(rank)
+    np.put_along_axis(hashes, order, mix(rank + ONE), axis=1)
+    salts = (hashes * marks[used]).sum(axis=1, dtype=np.uint64)
+    out = np.zeros(weight.size, dtype=np.uint64)
+    out[used] = (hashes * mix(salts)[:, None]).sum(axis=0, dtype=np.uint64)
+    return out
+
+
+def sparse_rank_keys(X: sp.csc_array, marks: Keys, weight: FloatArray) -> Keys:
+    """The same for all columns of a sparse matrix, from its stored values: zeros are the base of their column."""
+    used = weight > 0
+    n_columns = X.shape[1]
+    column = np.repeat(np.arange(n_columns), np.diff(X.indptr))
+    stored = (X.data != 0) & used[X.indices]
+    row, column, value = X.indices[stored], column[stored], X.data[stored]
+    order = np.lexsort((value, column))
+    row, column, value = row[order], column[order], value[order]
+    ends = np.searchsorted(column, np.arange(n_columns + 1))
+    has_zeros = np.diff(ends) < used.sum()
+    # the number of distinct values up to each stored one, and from that the rank within the column
+    first = np.ones(value.size, dtype=bool)
+    first[1:] = (column[1:] != column[:-1]) | (value[1:] != value[:-1])
+    total = np.append(0, np.cumsum(first))
+    rank = total[1:] - 1 - total[ends[:-1]][column] + (has_zeros[column] & (value > 0))
+    n_negative = np.bincount(column, weights=first & (value < 0), minlength=n_columns)
+    base = np.where(has_zeros, mix(n_negative.astype(np.uint64) + ONE), np.uint64(0))
+    hashes = mix(rank.astype(np.uint64) + ONE) - base[column]
+    sums = np.append(np.uint64(0), np.cumsum(hashes * marks[row], dtype=np.uint64))
+    salts = mix(sums[ends[1:]] - sums[ends[:-1]] + base * marks[used].sum(dtype=np.uint64))
+    out = np.zeros(weight.size, dtype=np.uint64)
+    out[used] = (base * salts).sum(dtype=np.uint64)
+    np.add.at(out, row, hashes * salts[column])
+    return out
+
+
+def _marks(same: Keys, rank: IntArray, keys: Keys, weight: FloatArray, counted: bool) -> Keys:
+    """A hash of response, key and, if counted, weight of one row for all that are equal; zero for the others."""
+    used = np.flatnonzero(weight > 0)
+    response = mix(rank[used].astype(np.uint64) + ONE)
+    _, first, cell = np.unique(mix(same[used]) + response, return_index=True, return_inverse=True)
+    shares = np.bincount(cell, weights=weight[used]) / weight[used].sum()
+    occurs = np.rint(shares / SHARE).astype(np.uint64) if counted else np.uint64(0)
+    out = np.zeros(weight.size, dtype=np.uint64)
+    out[used[first]] = mix(mix(mix(keys[used[first]]) + response[first]) + occurs)
+    return out
+
+
+def _n_distinct(keys: Keys, weight: FloatArray) -> int:
+    return int(np.unique(keys[weight > 0]).size)

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from covey.designs.protocol import Design, Moments, block_offsets
-from covey.designs.row_keys import sparse_rank_keys
-from covey.designs.rows import mix, part_grams, row_slices
-from covey.validation import check_sparse
+from covey.designs.protocol import Design, Moments, block_offsets, part_grams, row_slices
+from covey.designs.rows import mix, sparse_rank_keys
+from covey.validation import Array, check_sparse
 
 __all__ = ["SparseDesign", "wrap"]
 
-Array = NDArray[Any]
 
-
-def wrap(X: Any, *, name: str = "X") -> SparseDesign:
+def wrap(X: object, *, name: str = "X") -> SparseDesign:
     """The design of a scipy sparse matrix or array."""
     if not sp.issparse(X):
         raise ValueError(
@@ -44,7 +40,7 @@ class SparseDesign(Design):
         The name of X in messages.
     """
 
-    def __init__(self, X: Any, *, columns: Sequence[str] | None = None, name: str = "X") -> None:
+    def __init__(self, X: sp.sparray | sp.spmatrix, *, columns: Sequence[str] | None = None, name: str = "X") -> None:
         if X.ndim != 2:
             raise ValueError(f"{name} must have two dimensions (rows, columns), not shape {X.shape}.")
         if 0 in X.shape:
@@ -63,7 +59,6 @@ class SparseDesign(Design):
         self.reads_columns = self.shape[0] <= self.shape[1]
 
     def moments(self, y: Array, q: Array, members: Array, starts: Array, *, centre: bool, scale: Array) -> Moments:
-        """Means, variances, correlations with y and Gram blocks of the groups, of the columns times `scale`."""
         from covey.designs.sparse_kernels import sparse_moments  # compiled, so imported only for a sparse X
 
         self.n_passes += 1
@@ -81,19 +76,16 @@ class SparseDesign(Design):
         return Moments(mean / scale, variance, cross, blocks, block_starts)
 
     def correlate(self, R: Array) -> Array:
-        """The product ``R X`` for R of shape (k, n); shape (k, p)."""
         self.n_passes += 1
         # sums are in double precision
         out = self.X.T @ np.ascontiguousarray(np.asarray(R).T, dtype=np.float64)
         return np.ascontiguousarray(out.T, dtype=self.dtype)
 
     def take(self, columns: Array) -> NDArray[np.float64]:
-        """Some columns as a dense float64 array, shape (n, k)."""
         dense: NDArray[np.float64] = self.X[:, columns].toarray().astype(np.float64, copy=False)
         return dense
 
     def largest(self) -> NDArray[np.float64]:
-        """The largest absolute value of each column, shape (p,)."""
         out = np.zeros(self.shape[1])
         filled = np.diff(self.X.indptr) > 0
         if self.X.data.size:
@@ -113,7 +105,6 @@ class SparseDesign(Design):
         return out
 
     def predict(self, columns: Array, coefs: Array, intercepts: Array) -> Array:
-        """``X[:, columns] coefs' + intercepts`` for several models as rows of `coefs`; shape (n, n_models)."""
         return self.X[:, columns] @ np.asarray(coefs).T + intercepts
 
     def gram_parts(self, columns: Array, shift: Array, y: Array, weights: Sequence[Array]) -> NDArray[np.float64]:

@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
-from covey.designs.row_blocks import MEMORY_BUDGET, RowsOnDisk, float_type
+from covey.designs.row_blocks import MEMORY_BUDGET, RowsOnDisk, check_matrix, float_type
 from covey.optional import optional
+from covey.validation import Array
 
 __all__ = ["ZarrDesign", "wrap"]
-
-Array = NDArray[Any]
 
 
 def wrap(X: Any, *, name: str = "X") -> ZarrDesign:
@@ -61,14 +60,7 @@ class ZarrDesign(RowsOnDisk):
         self.array = _open(source) if isinstance(source, str | Path) else source
         self.where = str(getattr(self.array, "store_path", name))
         self.missing_chunks = missing_chunks
-        if self.array.ndim != 2 or 0 in self.array.shape:
-            raise ValueError(
-                f"{self.where} has shape {self.array.shape}; it must have two dimensions, rows and columns."
-            )
-        if columns is not None and len(columns) != self.array.shape[1]:
-            raise ValueError(
-                f"There are {len(columns)} names in columns=; {self.where} has {self.array.shape[1]} columns."
-            )
+        check_matrix(self.array.shape, columns, self.where)
         kind = float_type(np.dtype(self.array.dtype), dtype, self.where)
         super().__init__(self.array.shape, kind, memory_budget=memory_budget, columns=columns, name=name)
         self.check()

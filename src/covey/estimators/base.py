@@ -20,8 +20,8 @@ from covey.estimators.reading import read_rows
 from covey.estimators.scale import with_scale
 from covey.groups import Groups
 from covey.losses import Loss
-from covey.losses.offsets import read_offset
-from covey.losses.response import Response
+from covey.losses.arrays import read_offset
+from covey.losses.base import Response
 from covey.path import Path
 from covey.progress import showing
 from covey.search.agreement import fold_counts, split_warning

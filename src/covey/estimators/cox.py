@@ -18,8 +18,8 @@ from covey.estimators.reading import read_problem, read_weight
 from covey.estimators.steps import StepFunction
 from covey.losses import Cox
 from covey.losses.arrays import codes_among
+from covey.losses.cox import FieldNames, read_survival
 from covey.losses.risk_sets import EVENT, STOP, STRATUM
-from covey.losses.survival import FieldNames, read_survival
 from covey.validation import FloatArray, on_host, pandas_frame
 
 __all__ = ["GroupSparseCox"]

@@ -15,7 +15,7 @@ from sklearn.utils.validation import validate_data
 
 from covey.designs import DenseDesign, Design, as_design, is_table
 from covey.estimators.formula import formula_columns
-from covey.losses.response import Response
+from covey.losses.base import Response
 from covey.validation import (
     FloatArray,
     as_response,

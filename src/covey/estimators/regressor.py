@@ -14,7 +14,7 @@ from sklearn.utils import Tags
 from covey.estimators.base import GroupSparseEstimator
 from covey.estimators.reading import read_problem, read_weight
 from covey.losses import Loss, get_loss
-from covey.losses.response import Response
+from covey.losses.base import Response
 from covey.validation import FloatArray, on_host, pandas_frame
 
 __all__ = ["GroupSparseRegressor"]

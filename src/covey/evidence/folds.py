@@ -10,8 +10,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold, check_cv
 
+from covey.losses.cox import FieldNames, read_survival
 from covey.losses.risk_sets import EVENT, STRATUM
-from covey.losses.survival import FieldNames, read_survival
 from covey.validation import check_sparse, whole
 
 __all__ = ["Rows", "event_labels", "indexable", "outer_folds", "take_rows"]

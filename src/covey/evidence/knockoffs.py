@@ -26,7 +26,7 @@ from covey.evidence.statistic import (
 )
 from covey.groups import Groups
 from covey.losses import Loss
-from covey.preprocess.group_weights import read_weights
+from covey.preprocess.working import read_weights
 from covey.search.problem import Problem
 from covey.search.settings import SETTINGS
 from covey.validation import FloatArray, one_of, positive, whole

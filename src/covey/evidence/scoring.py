@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from covey.losses import Binomial, Loss, Multinomial
+from covey.losses.arrays import read_offset
 from covey.losses.classes import read_labels
-from covey.losses.offsets import read_offset
 from covey.validation import FloatArray, on_host
 
 __all__ = ["NINE_IN_TEN", "Response", "Task", "fold_error", "pooled", "read_response", "row_error"]

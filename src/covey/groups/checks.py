@@ -5,17 +5,13 @@ from __future__ import annotations
 import numbers
 from collections.abc import Hashable, Iterable, Sequence
 from glob import has_magic
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from covey.validation import listed, name_columns, refuse_odd
+from covey.validation import IntArray, as_int_vector, listed, name_columns
 
 __all__ = [
-    "IntArray",
     "as_indices",
-    "as_int_vector",
     "check_label",
     "check_partition",
     "is_nested",
@@ -24,27 +20,13 @@ __all__ = [
     "positions",
 ]
 
-IntArray = NDArray[np.intp]
-
 
 def plural(count: int, noun: str) -> str:
     """A count with its noun: '1 column', '2 columns'."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
-def as_int_vector(values: Any, what: str) -> IntArray:
-    """A vector of integers."""
-    refuse_odd(values, what)
-    try:
-        array = np.asarray(values)
-    except ValueError:  # nested sequences of unequal length
-        array = np.empty((0, 0))
-    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
-        raise ValueError(f"{what} must be whole numbers in one row, not {values!r}.")
-    return array.astype(np.intp)
-
-
-def as_indices(members: Any, l: int) -> IntArray:
+def as_indices(members: Iterable[int], l: int) -> IntArray:
     """The columns of group l."""
     values = listed(members, f"The columns of group {l}")
     if not values:
@@ -52,7 +34,7 @@ def as_indices(members: Any, l: int) -> IntArray:
     return as_int_vector(values, f"The columns of group {l}")
 
 
-def check_label(label: Any, j: int, columns: Sequence[str] | None) -> Hashable:
+def check_label(label: object, j: int, columns: Sequence[str] | None) -> Hashable:
     """A label as a Python object; one that is neither an integer nor text, or is missing, is a mistake."""
     if isinstance(label, bool | np.bool_ | str | int | np.integer):
         return label.item() if isinstance(label, np.generic) else label
@@ -63,7 +45,7 @@ def check_label(label: Any, j: int, columns: Sequence[str] | None) -> Hashable:
     raise ValueError(f"The group label of {where} is {kind}; labels are integers or text.")
 
 
-def _is_missing(label: Any) -> bool:
+def _is_missing(label: object) -> bool:
     """Whether a label is None, NaN or pandas.NA, whose truth value raises."""
     try:
         return label is None or bool(label != label)
@@ -106,7 +88,7 @@ def check_partition(
         raise ValueError(f"Every column needs a group: {name_columns(missing, columns)} {verb} none.")
 
 
-def positions(groups: list[list[Any]], columns: tuple[str, ...], names: tuple[Hashable, ...]) -> list[list[Any]]:
+def positions(groups: list[list[int | str]], columns: tuple[str, ...], names: tuple[Hashable, ...]) -> list[list[int]]:
     """Lists of columns with names replaced by positions."""
     where: dict[str, int] = {}
     for j, column in enumerate(columns):
@@ -120,7 +102,7 @@ def positions(groups: list[list[Any]], columns: tuple[str, ...], names: tuple[Ha
     return [[where[c] if isinstance(c, str) else c for c in members] for members in groups]
 
 
-def is_nested(groups: Any) -> bool:
+def is_nested(groups: Iterable[object]) -> bool:
     """Whether a sequence holds lists of columns rather than labels."""
     if hasattr(groups, "to_numpy"):
         return False

@@ -15,12 +15,10 @@ from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from covey.groups.checks import (
-    IntArray,
     as_indices,
-    as_int_vector,
     check_label,
     check_partition,
     is_nested,
@@ -29,7 +27,18 @@ from covey.groups.checks import (
     positions,
 )
 from covey.layout import offsets
-from covey.validation import as_numbers, boolean, is_sparse, listed, name_columns, refuse_odd, whole
+from covey.validation import (
+    Array,
+    IntArray,
+    as_int_vector,
+    as_numbers,
+    boolean,
+    is_sparse,
+    listed,
+    name_columns,
+    refuse_odd,
+    whole,
+)
 
 __all__ = ["Groups"]
 
@@ -202,7 +211,7 @@ class Groups:
     @classmethod
     def from_lists(
         cls,
-        lists: Iterable[Iterable[Any]],
+        lists: Iterable[Iterable[int | str]],
         n_columns: int | None = None,
         *,
         names: Iterable[Hashable] | None = None,
@@ -228,7 +237,7 @@ class Groups:
 
     @classmethod
     def from_names(
-        cls, groups: Mapping[Hashable, Iterable[Any]], columns: Iterable[str], *, overlap: bool = False
+        cls, groups: Mapping[Hashable, Iterable[int | str]], columns: Iterable[str], *, overlap: bool = False
     ) -> Groups:
         """A dictionary from group names to columns, given by name or by position.
 
@@ -256,7 +265,7 @@ class Groups:
         return cls.from_labels([name.split(separator, 1)[0] or name for name in names], columns=names)
 
     @classmethod
-    def coerce(cls, groups: Any, n_columns: int, columns: Iterable[str] | None = None) -> Groups:
+    def coerce(cls, groups: object, n_columns: int, columns: Iterable[str] | None = None) -> Groups:
         """Convert the ``groups=`` argument.
 
         ``None`` makes every column a group; an int is a group size; a dictionary maps names to columns; a
@@ -385,7 +394,7 @@ class Groups:
             hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
             raise KeyError(f"There is no group named {name!r}.{hint}") from None
 
-    def positions(self, names: Any, option: str) -> list[int]:
+    def positions(self, names: object, option: str) -> list[int]:
         """The positions of the groups that an option names, without repeats.
 
         >>> Groups.from_labels(["age", "bmi", "age"]).positions(["bmi"], "always")
@@ -405,11 +414,11 @@ class Groups:
 
     # ------------------------------------------------------------------ moving between layouts
 
-    def to_contiguous(self, values: NDArray[Any]) -> NDArray[Any]:
+    def to_contiguous(self, values: Array) -> Array:
         """Reorder the last axis from the design's columns to the contiguous layout."""
         return self._along(values, self.n_columns)[..., self.members]
 
-    def from_contiguous(self, values: NDArray[Any]) -> NDArray[Any]:
+    def from_contiguous(self, values: Array) -> Array:
         """Reorder the last axis from the contiguous layout to the design's columns; copies of a column add up."""
         values = self._along(values, self.members.size)
         if self.overlapping:
@@ -420,7 +429,7 @@ class Groups:
         out[..., self.members] = values
         return out
 
-    def _along(self, values: Any, width: int) -> NDArray[Any]:
+    def _along(self, values: ArrayLike, width: int) -> Array:
         """Check that the last axis has an entry per column."""
         try:
             array = np.asarray(values)
@@ -430,7 +439,7 @@ class Groups:
             raise ValueError(f"The last axis must have {width} entries, one per column, not shape {array.shape}.")
         return array
 
-    def norms(self, w: NDArray[Any]) -> NDArray[Any]:
+    def norms(self, w: Array) -> Array:
         """The Euclidean norm of the coefficients ``w`` in each group; the last axis runs over columns.
 
         >>> Groups.from_sizes([2, 1]).norms([3.0, 4.0, -2.0]).tolist()
@@ -445,13 +454,13 @@ class Groups:
 
     # ------------------------------------------------------------------ immutability and pickling
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError("Groups is frozen; make a new one.")
 
     def __delattr__(self, name: str) -> None:
         raise AttributeError("Groups is frozen; make a new one.")
 
-    def _key(self) -> tuple[Any, ...]:
+    def _key(self) -> tuple[object, ...]:
         return self.names, self.columns, self.members.tobytes(), self.starts.tobytes()
 
     def __eq__(self, other: object) -> bool:
@@ -460,7 +469,7 @@ class Groups:
     def __hash__(self) -> int:
         return hash(self._key())
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         # ten thousand names as one string: formats that describe every object take seconds to write them one by one
         plain = all(type(name) in (str, int, bool) for name in self.names)
         return {
@@ -486,7 +495,7 @@ class Groups:
         return f"Groups({plural(self.n_groups, 'group')} of {size}, {plural(self.n_columns, 'column')}{shared})"
 
 
-def _column_names(columns: Iterable[Any] | None) -> tuple[str, ...] | None:
+def _column_names(columns: Iterable[object] | None) -> tuple[str, ...] | None:
     return None if columns is None else tuple(map(str, listed(columns, "columns")))
 
 

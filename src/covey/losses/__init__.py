@@ -1,13 +1,11 @@
 """Losses of a linear predictor given a response, with derivatives, link, deviance and null model."""
 
-from covey.losses.base import Loss
+from covey.losses.base import Loss, get_loss
 from covey.losses.classes import Binomial, Multinomial
-from covey.losses.cox import Cox
+from covey.losses.cox import Cox, survival
 from covey.losses.huber import Huber
 from covey.losses.log_link import Gamma, Poisson
-from covey.losses.lookup import get_loss
 from covey.losses.squared import MultiSquared, Squared
-from covey.losses.survival import survival
 
 __all__ = [
     "Binomial",

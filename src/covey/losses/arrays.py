@@ -1,21 +1,22 @@
-"""Arrays of responses: their dtypes, and checks that a loss can take them."""
+"""Arrays of responses and offsets: their dtypes, and checks that a loss can take them."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
-from pandas import isna
+from numpy.typing import ArrayLike, NDArray
 
-from covey.validation import FloatArray, on_host, refuse_odd
+from covey.validation import Array, FloatArray, on_host, refuse_odd
+
+if TYPE_CHECKING:
+    from covey.losses.base import Loss
 
 __all__ = [
     "codes_among",
     "common_dtype",
-    "finite_numbers",
     "floating",
-    "numbers",
+    "read_offset",
     "refuse_rows",
     "spread",
     "weighted_median",
@@ -25,14 +26,17 @@ __all__ = [
 # Squares of larger numbers, summed over rows, overflow in float64.
 LARGEST = 1e150
 
+# The largest predictor whose exponential is a mean or odds: beyond it, the effect of a column would be invisible.
+LARGEST_LOGARITHM = 1e3
 
-def floating(values: Any) -> FloatArray:
+
+def floating(values: ArrayLike) -> FloatArray:
     """An array of float32 or float64; other types become float64."""
     array = np.asarray(values)
     return array if array.dtype in (np.float32, np.float64) else array.astype(np.float64)
 
 
-def common_dtype(y: Any, eta: Any) -> tuple[FloatArray, FloatArray]:
+def common_dtype(y: float | FloatArray, eta: float | FloatArray) -> tuple[FloatArray, FloatArray]:
     """Both as arrays of their common dtype, float32 or float64; a Python number takes the dtype of the other."""
     if isinstance(y, np.ndarray) and isinstance(eta, np.ndarray) and y.dtype == eta.dtype == np.float64:
         return y, eta  # the most common case
@@ -52,43 +56,48 @@ def spread(values: FloatArray, y: FloatArray) -> FloatArray:
     return values if y.shape == values.shape else np.broadcast_arrays(values, y)[0].copy()
 
 
-def numbers(y: Any, name: str) -> FloatArray:
-    """A response as float64 numbers, of any shape; missing values become NaN."""
-    refuse_odd(y, name)
-    text = False
+def read_offset(offset: ArrayLike, n_rows: int, n_outputs: int, loss: Loss) -> FloatArray:
+    """An offset as an array of shape (n_rows, n_outputs).
+
+    Parameters
+    ----------
+    offset : array-like, shape (n_rows,), (n_rows, 1) or (n_rows, n_outputs)
+    n_rows, n_outputs : int
+    loss : Loss
+        Determines how large the offset may be.
+    """
+    refuse_odd(offset, "offset")
     try:
-        array = np.asarray(on_host(y))
-        kind = array.dtype.kind
-        text = kind in "US" or (kind == "O" and any(isinstance(value, str | bytes) for value in array.flat))
-        if text or kind == "c":
-            raise TypeError
-        return np.where(isna(array), np.nan, array).astype(np.float64) if kind == "O" else array.astype(np.float64)
+        shift = np.asarray(on_host(offset), dtype=np.float64)
     except (TypeError, ValueError):
-        rule = f"{name} holds text, and must hold numbers" if text else f"{name} must hold numbers"
-        raise ValueError(f"{rule}. For classes use covey.GroupSparseClassifier.") from None
-
-
-def finite_numbers(y: Any, name: str, *, vector: bool = False) -> FloatArray:
-    """A response as finite float64 numbers: one per row, or several if `vector`."""
-    array = numbers(y, name)
-    if vector and array.ndim != 2:
-        raise ValueError(f"{name} must have two dimensions (rows, outputs), not shape {array.shape}.")
-    if not vector and array.ndim == 2 and array.shape[1] == 1:
-        array = array[:, 0]
-    if not vector and array.ndim != 1:
-        remedy = " For several responses use the loss 'multi-squared'." if array.ndim == 2 else ""
-        raise ValueError(f"{name} must have one dimension, not shape {array.shape}.{remedy}")
-    if array.size == 0:
-        raise ValueError(f"{name} is empty: shape {array.shape}.")
-    bad = np.flatnonzero(~np.isfinite(array).reshape(len(array), -1).all(axis=1))
+        raise ValueError("offset must hold numbers, one per row.") from None
+    shape = shift.shape
+    if loss.labelled and n_outputs > 1 and (shift.ndim != 2 or shape[1] != n_outputs):
+        raise ValueError(
+            f"offset has shape {shape}: with {n_outputs} classes it needs one column per class, because an offset that "
+            "is the same for all classes has no effect."
+        )
+    if shift.ndim == 1:
+        shift = shift[:, None]
+    if shift.shape not in ((n_rows, 1), (n_rows, n_outputs)):
+        raise ValueError(f"offset has shape {shape}, but there are {n_rows} rows and {n_outputs} predictors.")
+    bad = np.flatnonzero(~np.isfinite(shift).all(axis=1))
     if bad.size:
         raise ValueError(
-            f"{name} has missing or infinite values, first in row {bad[0]} ({bad.size} in all); impute or drop them."
+            f"offset has missing or infinite values, first in row {bad[0]} ({bad.size} in all): impute or drop them; "
+            "the logarithm of an exposure of zero is infinite."
         )
-    return np.ascontiguousarray(array)
+    largest = LARGEST if loss.identity_link else LARGEST_LOGARITHM
+    bad = np.flatnonzero((np.abs(shift) > largest).any(axis=1))
+    if bad.size:
+        raise ValueError(
+            f"offset must not exceed {largest:g} in size; row {bad[0]} has {np.abs(shift[bad[0]]).max():.3g}. It is "
+            "added to the linear predictor: for counts it is the logarithm of the exposure, not the exposure."
+        )
+    return np.broadcast_to(shift, (n_rows, n_outputs))
 
 
-def codes_among(values: NDArray[Any], labels: NDArray[Any], rule: str) -> NDArray[np.intp]:
+def codes_among(values: Array, labels: Array, rule: str) -> NDArray[np.intp]:
     """The position of each value among labels; the message about an unknown one begins with `rule`.
 
     >>> codes_among(np.array(["b", "a", "b"]), np.array(["a", "b"]), "y has the label").tolist()
@@ -102,7 +111,7 @@ def codes_among(values: NDArray[Any], labels: NDArray[Any], rule: str) -> NDArra
     return np.array([places[label] for label in given.tolist()], dtype=np.intp)[codes]
 
 
-def refuse_rows(bad: Any, y: FloatArray, rule: str, remedy: str) -> None:
+def refuse_rows(bad: NDArray[np.bool_], y: FloatArray, rule: str, remedy: str) -> None:
     """Raise if any entry of y is marked as bad; the message gives the rule, the first such row, and the remedy."""
     rows = np.flatnonzero(bad.reshape(len(y), -1).any(axis=1))
     if rows.size:

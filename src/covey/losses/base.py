@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from importlib import import_module
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from covey.losses.arrays import common_dtype, finite_numbers, numbers, within_range
+from covey.losses.arrays import common_dtype, read_offset, within_range
 from covey.losses.constant import scalar_constant, vector_constant
-from covey.losses.on_rows import LossOnRows
-from covey.losses.response import Response
-from covey.validation import FloatArray
+from covey.validation import Array, FloatArray, finite_response, response_numbers
 
-__all__ = ["Loss"]
+__all__ = ["Loss", "LossOnRows", "Response", "get_loss"]
+
+# The classes of `covey.losses` by name.
+LOSSES = {
+    "squared": "Squared", "huber": "Huber", "poisson": "Poisson", "gamma": "Gamma", "binomial": "Binomial",
+    "multinomial": "Multinomial", "multi-squared": "MultiSquared", "cox": "Cox",
+}  # fmt: skip
+ALIASES = {"gaussian": "squared", "logistic": "binomial"}
 
 
 class Loss(ABC):
@@ -59,8 +66,6 @@ class Loss(ABC):
         Whether the loss of a row depends on the other rows.
     has_intercept : bool
         Whether adding a constant to eta changes the loss.
-    quadratic : bool
-        Whether the second derivative is one for every row and output, so that a single Newton step reaches the minimum.
     """
 
     name: ClassVar[str]
@@ -76,10 +81,10 @@ class Loss(ABC):
     coupled: ClassVar[bool] = False
     has_intercept: ClassVar[bool] = True
 
-    def read(self, y: Any, name: str = "y") -> Response:
+    def read(self, y: ArrayLike, name: str = "y") -> Response:
         """The response in the form that is fitted, with the loss that fits it."""
         if not (self.vector or self.coupled):
-            y = numbers(y, name)
+            y = response_numbers(y, name)
             if y.ndim == 2 and y.shape[1] > 1:
                 raise ValueError(
                     f"{name} has {y.shape[1]} columns, and the {self.name} loss is for one response: fit them one by "
@@ -87,9 +92,9 @@ class Loss(ABC):
                 )
         return Response(self, self.check(y, name), columns=self.vector)
 
-    def check(self, y: Any, name: str = "y") -> FloatArray:
+    def check(self, y: ArrayLike, name: str = "y") -> FloatArray:
         """The response as float64, (n,) or (n, n_outputs); a ValueError names the first invalid row."""
-        return within_range(finite_numbers(y, name, vector=self.vector), name)
+        return within_range(finite_response(y, name, vector=self.vector), name)
 
     @abstractmethod
     def value(self, y: FloatArray, eta: FloatArray) -> FloatArray:
@@ -137,7 +142,7 @@ class Loss(ABC):
         """Unit deviance of each row at a predicted mean."""
         return self.deviance(y, self.link(mean))
 
-    def null(self, y: FloatArray, weight: FloatArray, offset: FloatArray | None = None) -> Any:
+    def null(self, y: FloatArray, weight: FloatArray, offset: FloatArray | None = None) -> float | FloatArray:
         """The constant that, added to the offset, minimises the weighted loss: a number, or one per output.
 
         Raises
@@ -167,7 +172,7 @@ class Loss(ABC):
         """The dispersion by which deviances are divided, given the mean unit deviance of a good model."""
         return 1.0 if self.known_dispersion else float(mean_deviance)
 
-    def criterion(self, mean_deviance: Any, n: float) -> Any:
+    def criterion(self, mean_deviance: float | FloatArray, n: float) -> float | FloatArray:
         """Minus twice the log-likelihood up to a constant, from the mean unit deviance of `n` observations.
 
         An unknown dispersion is profiled out: its best value is the mean deviance, hence the logarithm, and a constant
@@ -237,3 +242,121 @@ class Loss(ABC):
             hessian,
             start,
         )
+
+
+class LossOnRows:
+    """The weighted sum of a loss over rows that do not depend on each other.
+
+    The first axis of ``eta`` is rows, and a second one may hold models. If the loss has several outputs, they are the
+    last axis of `eta`. Losses whose rows depend on each other override every method.
+
+    Parameters
+    ----------
+    loss : Loss
+    y, weight : ndarray
+    """
+
+    def __init__(self, loss: Loss, y: FloatArray, weight: FloatArray) -> None:
+        self.loss, self.y, self.weight = loss, y, weight
+
+    def total(self, eta: FloatArray) -> float | FloatArray:
+        """The weighted sum: a float, or one per model."""
+        return self._sum(self.loss.value(self.y, eta))
+
+    def deviance(self, eta: FloatArray) -> float | FloatArray:
+        """Twice the excess of the total over the saturated model's."""
+        return self._sum(self.loss.deviance(self.y, eta))
+
+    def score(self, eta: FloatArray) -> FloatArray:
+        """Minus the gradient of the total."""
+        return self._weighted(self.loss.residual(self.y, eta))
+
+    def curvature(self, eta: FloatArray, bounding: bool = False) -> FloatArray:
+        """The diagonal of the Hessian of the total, or of a quadratic bound on it, for one model: one per row."""
+        of_rows = self.loss.bounding_curvature if bounding else self.loss.curvature
+        return np.asarray(self.weight * of_rows(self.y, eta))
+
+    def curvature_product(self, eta: FloatArray, direction: FloatArray) -> FloatArray:
+        """The Hessian of the total times a direction, for one model."""
+        return self._weighted(self.loss.curvature_product(self.y, eta, direction))
+
+    def gram(self, eta: FloatArray, A: FloatArray, bounding: bool = False) -> FloatArray:
+        """``A' H A``, where H is the Hessian of the total, or of a quadratic bound on it, for one model."""
+        B = A * np.sqrt(self.curvature(eta, bounding))[:, None]
+        return np.asarray(B.T @ B)  # BLAS computes only half of a matrix times its transpose
+
+    def _sum(self, values: FloatArray) -> float | FloatArray:
+        weight, values = np.asarray(self.weight, dtype=np.float64), np.asarray(values, dtype=np.float64)
+        return float(weight @ values) if values.ndim == 1 else np.tensordot(weight, values, axes=1)
+
+    def _weighted(self, values: FloatArray) -> FloatArray:
+        weight = np.asarray(self.weight, dtype=values.dtype)
+        return (weight if values.ndim == 1 else weight.reshape(-1, *[1] * (values.ndim - 1))) * values
+
+
+@dataclass(frozen=True)
+class Response:
+    """A checked response and the loss that fits it.
+
+    Attributes
+    ----------
+    loss : Loss
+        Not always the loss that read the response: squared loss of several columns is `MultiSquared`.
+    y : ndarray of float64, shape (n_rows,) or (n_rows, n_outputs)
+        For survival times, rows of (start, stop, event, stratum).
+    labels : ndarray or None
+        The labels of classes or strata, in the order of their codes.
+    columns : bool
+        Whether a model of this response has one row of coefficients per output, even if there is one output.
+    """
+
+    loss: Loss
+    y: FloatArray
+    labels: Array | None = None
+    columns: bool = False
+
+    @property
+    def n_outputs(self) -> int:
+        """The number of linear predictors per row."""
+        return int(self.y.shape[1]) if self.loss.vector else 1
+
+    def read_offset(self, offset: ArrayLike | None) -> FloatArray | None:
+        """An offset in the shape of the linear predictor, (n_rows,) or (n_rows, n_outputs); None for None."""
+        if offset is None:
+            return None
+        shift = read_offset(offset, len(self.y), self.n_outputs, self.loss)
+        return shift if self.loss.vector else shift[:, 0]
+
+
+def get_loss(loss: object) -> Loss:
+    """The loss with this name; a loss is returned unchanged.
+
+    Parameters
+    ----------
+    loss : str or Loss
+        "squared" (or "gaussian"), "huber", "poisson", "gamma", "binomial" (or "logistic"), "multinomial",
+        "multi-squared", "cox", or a loss.
+
+    Returns
+    -------
+    Loss
+        If a name was given, with default settings.
+
+    Examples
+    --------
+    >>> get_loss("gaussian")
+    Squared()
+    """
+    if isinstance(loss, Loss):
+        return loss
+    if isinstance(loss, type) and issubclass(loss, Loss):
+        raise ValueError(f"loss must be an instance, not a class: pass {loss.__name__}().")
+    if isinstance(loss, str) and (name := ALIASES.get(loss, loss)) in LOSSES:
+        found: Loss = getattr(import_module("covey.losses"), LOSSES[name])()
+        return found
+    raise ValueError(f"loss must be one of {', '.join(map(repr, LOSSES))}, or a covey.losses.Loss, not {_shown(loss)}.")
+
+
+def _shown(loss: object) -> str:
+    text = repr(loss)
+    return text if len(text) <= 60 else f"a {type(loss).__name__}"

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from pandas import isna
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
-from covey.losses.arrays import codes_among, common_dtype, finite_numbers, floating, refuse_rows, spread
-from covey.losses.base import Loss
-from covey.losses.response import Response
-from covey.validation import FloatArray, on_host
+from covey.losses.arrays import codes_among, common_dtype, floating, refuse_rows, spread
+from covey.losses.base import Loss, Response
+from covey.validation import Array, FloatArray, finite_response, on_host
 
 __all__ = ["Binomial", "Multinomial", "read_labels"]
 
 # How far the proportions of a row may be from adding up to one: above the round-off error of thousands of float32.
 SUM_TOLERANCE = 1e-4
 
+# The least probability with a finite logarithm.
+TINY = float(np.finfo(np.float64).tiny)
 
 # The least probability of a class in `deviance_at_mean`, as in scikit-learn's log_loss: a class that was thought
 # impossible has a finite deviance.
@@ -73,9 +74,9 @@ class Binomial(_ClassLoss):
 
     name: ClassVar[str] = "binomial"
 
-    def check(self, y: Any, name: str = "y") -> FloatArray:
+    def check(self, y: ArrayLike, name: str = "y") -> FloatArray:
         """Numbers from 0 to 1."""
-        y = finite_numbers(y, name)
+        y = finite_response(y, name)
         rule = f"{name} must lie between 0 and 1 for the binomial loss"
         remedy = "Code the two classes as 0 and 1, or use covey.GroupSparseClassifier, which accepts any labels."
         refuse_rows((y < 0) | (y > 1), y, rule, remedy)
@@ -83,22 +84,20 @@ class Binomial(_ClassLoss):
 
     def value(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """``log(1 + exp(eta)) - y eta``."""
-        y, eta = common_dtype(y, eta)
         # the second term is exactly zero if a class of 0 or 1 is predicted correctly
         return np.log1p(np.exp(-np.abs(eta))) + (np.maximum(eta, 0) - y * eta)
 
     def residual(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """``y - p`` with ``p = 1 / (1 + exp(-eta))``."""
-        y, eta = common_dtype(y, eta)
         # measured from the nearer of 0 and 1, so that no digits are lost when p is close to it
         small = np.exp(-np.abs(eta))
-        return (y - ~np.signbit(eta)) + np.copysign(small / (1 + small), eta)
+        return (y - (0.5 + np.copysign(0.5, eta))) + np.copysign(small / (1 + small), eta)
 
     def curvature(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """``p (1 - p)``."""
-        y, eta = common_dtype(y, eta)
         small = np.exp(-np.abs(eta))
-        return spread(small / np.square(1 + small), y)
+        curvature = small / np.square(1 + small)
+        return curvature if curvature.shape == np.shape(y) else spread(curvature, y)
 
     def link(self, mean: FloatArray) -> FloatArray:
         """``log(p / (1 - p))``, finite at 0 and 1."""
@@ -120,7 +119,8 @@ class Binomial(_ClassLoss):
         if not y.any() or (y == 1).all():
             raise ValueError(f"Every row is of class {y[0]:g}, and a fit needs both: give rows of the other class.")
         if not np.ptp(offset):
-            return float(self.link(np.asarray(weight @ y))) - float(offset[0])
+            mean = float(weight @ y)
+            return float(np.log(max(mean, TINY)) - np.log(max(1 - mean, TINY)) - offset[0])
         return super()._null_scalar(y, weight, offset)
 
 
@@ -140,13 +140,13 @@ class Multinomial(_ClassLoss):
     name: ClassVar[str] = "multinomial"
     vector: ClassVar[bool] = True
 
-    def check(self, y: Any, name: str = "y") -> FloatArray:
+    def check(self, y: ArrayLike, name: str = "y") -> FloatArray:
         """Proportions of the classes in each row, which add up to one."""
         remedy = "Code labels 0, 1, ... as np.eye(n_classes)[labels], or use covey.GroupSparseClassifier."
         if np.ndim(y) != 2 or np.shape(y)[1] < 2:
             rule = f"{name} must have one column per class, and at least two, for the multinomial loss"
             raise ValueError(f"{rule}, not shape {np.shape(y)}. {remedy}")
-        y = finite_numbers(y, name, vector=True)
+        y = finite_response(y, name, vector=True)
         refuse_rows(y < 0, y, f"{name} must not be negative for the multinomial loss", remedy)
         sums = y.sum(axis=1, keepdims=True)
         refuse_rows(np.abs(sums - 1) > SUM_TOLERANCE, y, f"{name} must add up to one in every row", remedy)
@@ -213,7 +213,7 @@ class Multinomial(_ClassLoss):
         return constant - constant.mean()
 
 
-def read_labels(y: Any, name: str = "y", classes: NDArray[Any] | None = None) -> Response:
+def read_labels(y: ArrayLike, name: str = "y", classes: Array | None = None) -> Response:
     """Labels of classes as 0 and 1 for the binomial loss, or one column per class for the multinomial loss.
 
     Parameters
@@ -247,7 +247,7 @@ def read_labels(y: Any, name: str = "y", classes: NDArray[Any] | None = None) ->
     return Response(Multinomial(), np.eye(labels.size)[codes], labels, columns=True)
 
 
-def _shown(labels: NDArray[Any], position: Any) -> str:
+def _shown(labels: Array, position: int | np.intp) -> str:
     """A label for messages."""
     return repr(labels[position : position + 1].tolist()[0])
 

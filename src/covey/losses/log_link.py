@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from covey.losses.arrays import common_dtype, finite_numbers, floating, refuse_rows, spread, within_range
+from covey.losses.arrays import common_dtype, floating, refuse_rows, spread, within_range
 from covey.losses.base import Loss
-from covey.validation import FloatArray
+from covey.validation import FloatArray, finite_response
 
 __all__ = ["Gamma", "Poisson"]
 
@@ -67,9 +68,9 @@ class Poisson(_LogLink):
     known_dispersion: ClassVar[bool] = True
     effect: ClassVar[str | None] = "rate ratio"
 
-    def check(self, y: Any, name: str = "y") -> FloatArray:
+    def check(self, y: ArrayLike, name: str = "y") -> FloatArray:
         """Finite, non-negative numbers."""
-        y = finite_numbers(y, name)
+        y = finite_response(y, name)
         rule = f"{name} must not be negative for the Poisson loss"
         refuse_rows(y < 0, y, rule, "Use loss='squared' or loss='huber' for a response of any sign.")
         return within_range(y, name, LARGEST_COUNT)
@@ -122,9 +123,9 @@ class Gamma(_LogLink):
     name: ClassVar[str] = "gamma"
     effect: ClassVar[str | None] = "ratio of means"
 
-    def check(self, y: Any, name: str = "y") -> FloatArray:
+    def check(self, y: ArrayLike, name: str = "y") -> FloatArray:
         """Finite numbers above zero."""
-        y = finite_numbers(y, name)
+        y = finite_response(y, name)
         rule = f"{name} must be above zero for the gamma loss"
         refuse_rows(y <= 0, y, rule, "Use loss='poisson' where zeros occur, or loss='squared' for any sign.")
         refuse_rows(

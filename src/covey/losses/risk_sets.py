@@ -11,17 +11,16 @@ every sum over risk sets is a cumulative sum; with left truncation, the sum over
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from covey.losses.on_rows import LossOnRows
-from covey.losses.segments import Segments
+from covey.losses.base import LossOnRows
 from covey.validation import FloatArray
 
-__all__ = ["START", "STOP", "EVENT", "STRATUM", "RiskSets"]  # noqa: RUF022
+__all__ = ["START", "STOP", "EVENT", "STRATUM", "RiskSets", "Segments"]  # noqa: RUF022
 
 # Columns of the response.
 START, STOP, EVENT, STRATUM = range(4)
@@ -32,17 +31,29 @@ CANCELLED = 1e-6
 # The exponential of this is close to the largest float64.
 LARGEST = 700.0
 
+# Exponentials of numbers further apart than this do not fit into the range of float64.
+WIDEST = 600.0
 
-class _At(NamedTuple):
-    """Quantities that all derivatives at a predictor share.
 
-    The logarithms of every row's r (``logs``) and of ``S - f D`` for every step, one per event (``steps``), and every
-    row's expected number of events times its weight.
+@dataclass
+class _At:
+    """Quantities that the total and all derivatives at a predictor share.
+
+    Attributes
+    ----------
+    eta : ndarray
+        The predictor.
+    logs, risk, steps : ndarray
+        The logarithms of every row's r, of S at every time, and of ``S - f D`` for every step, one per event.
+    expected : ndarray or None
+        Every row's expected number of events times its weight, once it is needed.
     """
 
+    eta: FloatArray
     logs: FloatArray
+    risk: FloatArray
     steps: FloatArray
-    expected: FloatArray
+    expected: FloatArray | None = None
 
 
 class RiskSets(LossOnRows):
@@ -60,7 +71,7 @@ class RiskSets(LossOnRows):
 
     def __init__(self, y: FloatArray, weight: FloatArray, efron: bool) -> None:
         self.n_rows = len(y)
-        self._last: tuple[FloatArray, _At] | None = None
+        self._last: _At | None = None
         # rows of strata without events are in no risk set
         used = np.flatnonzero(weight > 0)
         used = used[np.isin(y[used, STRATUM], y[used[y[used, EVENT] > 0], STRATUM])]
@@ -100,11 +111,6 @@ class RiskSets(LossOnRows):
             self._starts, self._stops, self._times = starts, stops, times
             self._reach = np.stack([self._begins, self._begins + n_of], axis=1)[of_time]
 
-    @property
-    def n_events(self) -> int:
-        """The number of events among rows of positive weight."""
-        return self._deaths.size
-
     @cached_property
     def saturated(self) -> float:
         """The total of the saturated model, in which every event was certain to be next."""
@@ -118,36 +124,30 @@ class RiskSets(LossOnRows):
     def values(self, eta: FloatArray) -> FloatArray:
         """The contribution of each event to the total, shared equally among ties; zero for other rows."""
         eta_of_events = np.asarray(eta, dtype=float)[self._rows[self._deaths]]
-        values = self._by_event(self._log_steps(eta)[1])
+        values = self._by_event(self._at(eta).steps)
         values[self._rows[self._deaths]] -= _like(self._weight[self._deaths], eta_of_events) * eta_of_events
         return values
 
-    def total(self, eta: FloatArray) -> Any:
+    def total(self, eta: FloatArray) -> float | FloatArray:
         """Minus the log partial likelihood."""
-        steps = self._log_steps(eta)[1]
         eta_of_events = np.asarray(eta, dtype=float)[self._rows[self._deaths]]
-        total = self._step_weight @ steps - self._weight[self._deaths] @ eta_of_events
+        total = self._step_weight @ self._at(eta).steps - self._weight[self._deaths] @ eta_of_events
         return float(total) if np.ndim(total) == 0 else total
 
-    def deviance(self, eta: FloatArray) -> Any:
+    def deviance(self, eta: FloatArray) -> float | FloatArray:
         """Twice the excess of the total over `saturated`."""
         return 2 * (self.total(eta) - self.saturated)
 
     def score(self, eta: FloatArray) -> FloatArray:
         """Martingale residuals times weights: observed minus expected events."""
-        score = -self._at(eta).expected
+        score = -self._hazard(self._at(eta))
         score[self._deaths] += _like(self._weight[self._deaths], score)
         return self._scattered(score)
 
     def curvature(self, eta: FloatArray, bounding: bool = False) -> FloatArray:
         """The diagonal of the Hessian, not negative."""
         at = self._at(eta)
-        steps = np.log(self._step_weight) - 2 * at.steps
-        squares = np.exp(2 * at.logs + self._log_hazard(steps))
-        if self._has_ties:
-            twice = 2 * self._share - self._share**2
-            squares[self._deaths] -= np.exp(2 * at.logs[self._deaths] + self._over_ties(steps, twice))
-        return self._scattered(np.maximum(at.expected - squares, 0.0))
+        return self._scattered(np.maximum(self._hazard(at) - self._hazard(at, 2), 0.0))
 
     def curvature_product(self, eta: FloatArray, direction: FloatArray) -> FloatArray:
         """The Hessian times a direction."""
@@ -160,13 +160,13 @@ class RiskSets(LossOnRows):
         sums = np.append(self._time_segments.cumulative(at_times, reverse=True), 0.0)
         changes = sums[self._until] - (sums[self._gone] if self._truncated else 0.0)
         changes[self._deaths] -= np.add.reduceat(hazards * self._share, self._first)[self._time]
-        return self._scattered(at.expected * along - np.exp(at.logs - self._level(at)) * changes)
+        return self._scattered(self._hazard(at) * along - np.exp(at.logs - self._level(at)) * changes)
 
     def gram(self, eta: FloatArray, A: FloatArray, bounding: bool = False) -> FloatArray:
         """``A' H A``: rows weighted by their expected events, minus the means over the risk sets."""
         at = self._at(eta)
         columns = A[self._rows]
-        B = columns * np.sqrt(at.expected)[:, None]
+        B = columns * np.sqrt(self._hazard(at))[:, None]
         M = self._means(at, columns) * np.sqrt(self._step_weight)[:, None]
         return np.asarray(B.T @ B - M.T @ M)
 
@@ -179,34 +179,30 @@ class RiskSets(LossOnRows):
             For each time, a row of the response with its event then; ordered by stratum, latest first.
         increments : ndarray, shape (n_times,)
         """
-        logs = self._log_risk(np.asarray(eta, dtype=float)[self._rows] + self._log_weight)
-        return self._rows[self._deaths[self._first]], self._tied * np.exp(-logs)
+        return self._rows[self._deaths[self._first]], self._tied * np.exp(-self._at(eta).risk)
 
     def _at(self, eta: FloatArray) -> _At:
-        """The shared quantities at a predictor, cached because a Newton step needs the score and the Hessian there."""
-        if self._last is None or self._last[0].shape != np.shape(eta) or not (self._last[0] == eta).all():
-            logs, steps = self._log_steps(eta)
-            self._last = np.array(eta, dtype=float), _At(logs, steps, self._expected(logs, steps))
-        return self._last[1]
-
-    def _log_steps(self, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The first two parts of `_At`."""
-        given = np.asarray(eta, dtype=float)[self._rows]
-        logs = given + _like(self._log_weight, given)
-        risk = self._log_risk(logs)
+        """The shared quantities, kept for one predictor: Newton's method needs total, score and Hessian there."""
+        eta, last = np.asarray(eta, dtype=float), self._last
+        if last is not None and last.eta.shape == eta.shape and (last.eta == eta).all():
+            return last
+        logs = eta[self._rows] + self._log_weight.reshape(-1, *[1] * (eta.ndim - 1))
+        risk = self._segments.cumulative(logs, logs=True)[self._at_risk]
+        if self._truncated:
+            risk = self._without_later(risk, logs)
         steps = risk[self._time]
         if self._has_ties:
             tied = np.logaddexp.reduceat(logs[self._deaths], self._first, axis=0)
             share = np.minimum(np.exp(tied - risk), 1.0)[self._time]
             steps = steps + np.log1p(-_like(self._share, share) * share)
-        return logs, steps
+        at = _At(eta.copy(), logs, risk, steps)
+        if eta.ndim == 1:
+            self._last = at
+        return at
 
-    def _log_risk(self, logs: FloatArray) -> FloatArray:
-        """The log of the sum of r over the rows at risk at each time."""
-        risk = self._segments.log_cumulative(logs)[self._at_risk]
-        if not self._truncated:
-            return risk
-        entered = self._segments.log_cumulative(logs[self._entry])
+    def _without_later(self, risk: FloatArray, logs: FloatArray) -> FloatArray:
+        """The log of the sum of r over the rows at risk at each time, without those that enter later."""
+        entered = self._segments.cumulative(logs[self._entry], logs=True)
         later = np.concatenate([entered, np.full_like(entered[:1], -np.inf)])[self._entered]
         left = -np.expm1(np.minimum(later - risk, 0.0))
         with np.errstate(divide="ignore"):
@@ -217,36 +213,36 @@ class RiskSets(LossOnRows):
             log_sums[t] = np.logaddexp.reduce(logs[near][there], axis=0)
         return np.asarray(log_sums)
 
-    def _expected(self, logs: FloatArray, log_steps: FloatArray) -> FloatArray:
-        """The last part of `_At`."""
-        steps = _like(np.log(self._step_weight), log_steps) - log_steps
-        expected = np.exp(logs + self._log_hazard(steps))
-        if self._has_ties:
-            expected[self._deaths] -= np.exp(logs[self._deaths] + self._over_ties(steps, self._share))
-        return np.maximum(expected, 0.0)
+    def _hazard(self, at: _At, power: int = 1) -> FloatArray:
+        """For every row, the weighted sum of ``(r / (S - f D)) ** power`` over the steps at which it is at risk.
 
-    def _log_hazard(self, steps: FloatArray) -> FloatArray:
-        """The log of the sum of the steps' exponentials over the times at which each row is at risk."""
+        For the steps of a row's event, ``r`` counts with the share ``1 - f`` that is left of it. The first power is the
+        row's expected number of events times its weight, which is kept.
+        """
+        if power == 1 and at.expected is not None:
+            return at.expected
+        steps = _like(np.log(self._step_weight), at.steps) - power * at.steps
         at_times = np.logaddexp.reduceat(steps, self._first, axis=0)
-        sums = self._time_segments.log_cumulative(at_times, reverse=True)
+        sums = self._time_segments.cumulative(at_times, logs=True, reverse=True)
         sums = np.concatenate([sums, np.full_like(sums[:1], -np.inf)])
         log_sums = sums[self._until]
-        if not self._truncated:
-            return np.asarray(log_sums)
-        gone, here = sums[self._gone], self._gone != self._until
-        left = np.zeros_like(log_sums)
-        left[here] = -np.expm1(np.minimum(gone[here] - log_sums[here], 0.0))
-        with np.errstate(divide="ignore"):
-            log_sums = log_sums + np.log(left)
-        for row in np.flatnonzero(here & (left < CANCELLED).reshape(len(left), -1).any(axis=1)):
-            log_sums[row] = np.logaddexp.reduce(at_times[self._until[row] : self._gone[row]], axis=0)
-        return np.asarray(log_sums)
-
-    def _over_ties(self, steps: FloatArray, factor: FloatArray) -> FloatArray:
-        """The log of the sum of the steps' exponentials times a factor over those tied with each event."""
-        with np.errstate(divide="ignore"):
-            logs = _like(np.log(factor), steps) + steps
-        return np.asarray(np.logaddexp.reduceat(logs, self._first, axis=0)[self._time])
+        if self._truncated:
+            gone, here = sums[self._gone], self._gone != self._until
+            left = np.zeros_like(log_sums)
+            left[here] = -np.expm1(np.minimum(gone[here] - log_sums[here], 0.0))
+            with np.errstate(divide="ignore"):
+                log_sums = log_sums + np.log(left)
+            for row in np.flatnonzero(here & (left < CANCELLED).reshape(len(left), -1).any(axis=1)):
+                log_sums[row] = np.logaddexp.reduce(at_times[self._until[row] : self._gone[row]], axis=0)
+        hazard = np.exp(power * at.logs + log_sums)
+        if self._has_ties:
+            with np.errstate(divide="ignore"):
+                tied = _like(np.log(self._share if power == 1 else 1 - (1 - self._share) ** power), steps) + steps
+            over_ties = np.logaddexp.reduceat(tied, self._first, axis=0)[self._time]
+            hazard[self._deaths] -= np.exp(power * at.logs[self._deaths] + over_ties)
+        if power == 1:
+            hazard = at.expected = np.maximum(hazard, 0.0)
+        return hazard
 
     def _level(self, at: _At) -> FloatArray:
         """The largest log r of each row's stratum: exponentials of differences from it cannot overflow."""
@@ -287,3 +283,52 @@ def _before(place: NDArray[np.intp], end: NDArray[np.intp], none: int) -> NDArra
 def _like(values: FloatArray, other: FloatArray) -> FloatArray:
     """Values with axes added, to broadcast along the first axis of another array."""
     return values.reshape(-1, *[1] * (other.ndim - 1))
+
+
+class Segments:
+    """Cumulative sums that restart in every segment of the first axis, as sums over risk sets do in every stratum.
+
+    Segments of similar length are laid side by side in one padded table, so that a thousand strata of a few rows each
+    take as many numpy calls as one stratum of a thousand rows.
+
+    Parameters
+    ----------
+    lengths : ndarray of int
+        All positive.
+    """
+
+    def __init__(self, lengths: NDArray[np.intp]) -> None:
+        self.n = int(lengths.sum())
+        self.single = lengths.size == 1
+        # the position of each entry of a table; n beyond the end of a segment
+        self._tables: list[NDArray[np.intp] | None] = [None] if self.single else []
+        begins, powers = np.cumsum(lengths) - lengths, np.frexp(lengths)[1]
+        for power in () if self.single else np.unique(powers):
+            members = np.flatnonzero(powers == power)
+            steps = np.arange(lengths[members].max())
+            table = begins[members, None] + steps
+            self._tables.append(np.where(steps < lengths[members, None], table, self.n))
+
+    def cumulative(self, values: FloatArray, *, logs: bool = False, reverse: bool = False) -> FloatArray:
+        """Cumulative sums within each segment; from the end if `reverse`.
+
+        With `logs`, values and results are logarithms, whose exponentials may lie far outside the range of float64.
+        """
+        turn = slice(None, None, -1 if reverse else 1)
+        if not self.single:
+            values = np.concatenate([values, np.full((1, *values.shape[1:]), -np.inf if logs else 0.0)])
+        out = np.empty_like(values)
+        for table in self._tables:
+            part = values[table][:, turn]
+            if not logs:
+                sums = np.cumsum(part, axis=1)
+            else:
+                largest = part.max(axis=1, keepdims=True)
+                finite = np.where(np.isfinite(part), part, largest)
+                if (largest - finite.min(axis=1, keepdims=True)).max(initial=0.0) > WIDEST:
+                    sums = np.logaddexp.accumulate(part, axis=1)
+                else:
+                    with np.errstate(divide="ignore"):  # sums may start with zeros
+                        sums = largest + np.log(np.cumsum(np.exp(part - largest), axis=1))
+            out[table] = sums[:, turn]
+        return out[: self.n]

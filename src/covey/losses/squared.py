@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from covey.losses.arrays import common_dtype, finite_numbers, numbers
-from covey.losses.base import Loss
-from covey.losses.response import Response
-from covey.validation import FloatArray
+from covey.losses.base import Loss, Response
+from covey.validation import FloatArray, finite_response, response_numbers
 
 __all__ = ["MultiSquared", "Squared"]
 
@@ -22,13 +21,13 @@ class _Quadratic(Loss):
     quadratic: ClassVar[bool] = True
     identity_link: ClassVar[bool] = True
 
-    def read(self, y: Any, name: str = "y") -> Response:
+    def read(self, y: ArrayLike, name: str = "y") -> Response:
         """One response or several, whichever of the two losses was named: the columns of y decide."""
-        y = numbers(y, name)
+        y = response_numbers(y, name)
         if y.ndim == 2 and y.shape[1] > 1:
             return Response(MultiSquared(), MultiSquared().check(y, name), columns=True)
         # the search brings one response to unit scale before it squares it, so that larger numbers are valid, too
-        return Response(Squared(), finite_numbers(y, name), columns=y.ndim == 2)
+        return Response(Squared(), finite_response(y, name), columns=y.ndim == 2)
 
     def value(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """Half of the squared distance."""
@@ -36,8 +35,7 @@ class _Quadratic(Loss):
 
     def residual(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """``y - eta``."""
-        y, eta = common_dtype(y, eta)
-        return y - eta
+        return np.subtract(y, eta)
 
 
 @dataclass(frozen=True)

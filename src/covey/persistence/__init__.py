@@ -9,6 +9,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from sklearn.base import BaseEstimator
+
 from covey.files import write_atomically
 from covey.optional import optional
 from covey.persistence.archive import LARGEST, TooLargeError, foreign_types, inspect
@@ -67,7 +69,7 @@ class ModelFileError(ValueError):
     """A file that does not contain a covey model, or a model that cannot be saved; the message says why."""
 
 
-def save(model: Any, file: str | Path) -> None:
+def save(model: BaseEstimator, file: str | Path) -> None:
     """Write a model to a file, completely or not at all.
 
     Parameters
@@ -97,7 +99,7 @@ def save(model: Any, file: str | Path) -> None:
     write_atomically(Path(file), dump_bytes(model))
 
 
-def dump_bytes(model: Any) -> bytes:
+def dump_bytes(model: BaseEstimator) -> bytes:
     """The content of a model file."""
     last = model.steps[-1][1] if hasattr(model, "steps") else model
     if hasattr(last, "formula_"):
@@ -217,6 +219,6 @@ def import_skops() -> ModuleType:
 class _Absent(MetaPathFinder):
     """Hides libraries that are not imported yet, as if they were not installed."""
 
-    def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
+    def find_spec(self, name: str, path: object = None, target: object = None) -> None:
         if name in ("torch", "dask", "pytest"):
             raise ModuleNotFoundError(f"{name} is not needed here", name=name)

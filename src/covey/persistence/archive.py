@@ -7,7 +7,6 @@ import json
 import math
 import zipfile
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
@@ -74,7 +73,7 @@ def _sizes(archive: zipfile.ZipFile, largest: int) -> dict[str, int]:
     return sizes
 
 
-def _nodes(schema: Any) -> Iterator[dict[str, Any]]:
+def _nodes(schema: object) -> Iterator[dict[str, object]]:
     """Every dictionary in the schema."""
     left = [schema]
     while left:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Callable, Mapping
-from typing import Any, get_type_hints
+from types import UnionType
+from typing import get_type_hints
 
 import numpy as np
 import pandas as pd
@@ -18,15 +19,16 @@ import scipy.sparse as sp
 from covey.groups import Groups
 from covey.losses import Loss
 from covey.path import Path
+from covey.validation import Array
 
 Lengths = Mapping[str, int]
-Check = Callable[[Any, Lengths], bool]
+Check = Callable[[object, Lengths], bool]
 
 
 def _array(*shapes: str, least: float = -np.inf, integer: bool = False) -> Check:
     """Finite real numbers in an array of one of these shapes; ``""`` is a single number."""
 
-    def holds(value: Any, lengths: Lengths) -> bool:
+    def holds(value: object, lengths: Lengths) -> bool:
         if isinstance(value, bool) or not isinstance(value, np.ndarray | np.number | numbers.Real):
             return False
         array = np.asarray(value)
@@ -41,7 +43,7 @@ def _array(*shapes: str, least: float = -np.inf, integer: bool = False) -> Check
 def _sparse(n_times: str, width: str) -> Check:
     """A `scipy.sparse.csr_array` of finite numbers; the lengths of a side are multiplied."""
 
-    def holds(value: Any, lengths: Lengths) -> bool:
+    def holds(value: object, lengths: Lengths) -> bool:
         shape = tuple(int(np.prod([lengths[name] for name in side.split()])) for side in (n_times, width))
         if not isinstance(value, sp.csr_array) or value.shape != shape or value.dtype.kind != "f":
             return False
@@ -53,7 +55,7 @@ def _sparse(n_times: str, width: str) -> Check:
 def _each(entry: Check, length: str = "") -> Check:
     """A list or array with entries of one kind, and of the given length, if any."""
 
-    def holds(value: Any, lengths: Lengths) -> bool:
+    def holds(value: object, lengths: Lengths) -> bool:
         if isinstance(value, np.ndarray):
             value = value.tolist() if value.ndim == 1 else None
         if not isinstance(value, list | tuple) or (length and len(value) != lengths[length]):
@@ -63,7 +65,7 @@ def _each(entry: Check, length: str = "") -> Check:
     return holds
 
 
-def _is(kind: Any) -> Check:
+def _is(kind: type | UnionType) -> Check:
     """A value of a type."""
     return lambda value, lengths: isinstance(value, kind)
 
@@ -72,13 +74,14 @@ def _or_none(check: Check) -> Check:
     return lambda value, lengths: value is None or check(value, lengths)
 
 
-def _is_event(value: Any, lengths: Lengths) -> bool:
+def _is_event(value: object, lengths: Lengths) -> bool:
     """Whether a value is a pair of a group index and a time."""
-    pair = isinstance(value, tuple | list) and len(value) == 2
-    return pair and _array("", integer=True)(value[0], lengths) and _array("")(value[1], lengths)
+    if not isinstance(value, tuple | list) or len(value) != 2:
+        return False
+    return _array("", integer=True)(value[0], lengths) and _array("")(value[1], lengths)
 
 
-def _is_ordinary(array: Any) -> bool:
+def _is_ordinary(array: Array | sp.csr_array) -> bool:
     """Whether floats have single or double precision, in the machine's byte order."""
     return bool(array.dtype.isnative) and (array.dtype.kind != "f" or array.dtype in (np.float32, np.float64))
 

@@ -19,7 +19,7 @@ from covey.persistence.encoders import check_encoder, check_widths
 OUTPUTS = ("default", "pandas", "polars")
 
 
-def check_contents(model: Any) -> None:
+def check_contents(model: object) -> None:
     """Refuse a model with parts that are damaged or do not match each other.
 
     Raises
@@ -50,7 +50,7 @@ def check_contents(model: Any) -> None:
             _check_dataclass(part)
 
 
-def _parts(model: Any) -> Iterator[Any]:
+def _parts(model: object) -> Iterator[object]:
     """All parts of a model, inner parts first, each once."""
     left, found, visited = [model], [], set()
     while left:
@@ -70,7 +70,7 @@ def _parts(model: Any) -> Iterator[Any]:
     return reversed(found)
 
 
-def _check_sparse(table: Any) -> None:
+def _check_sparse(table: sp.sparray | sp.spmatrix) -> None:
     if table.format not in ("csr", "csc"):
         raise ValueError(f"a sparse matrix of format {table.format}")
     table.check_format(full_check=True)

@@ -14,7 +14,7 @@ from sklearn.preprocessing import OneHotEncoder
 __all__ = ["check_encoder", "check_widths"]
 
 
-def check_encoder(part: Any) -> None:
+def check_encoder(part: object) -> None:
     """Refuse an encoder that would write outside the matrix that it makes; other parts pass.
 
     Raises
@@ -41,7 +41,7 @@ def check_widths(pipeline: Pipeline) -> None:
             raise ValueError(f"{type(encoder).__name__} makes {width} columns, which are not those of the next step")
 
 
-def _check_vocabulary(part: Any) -> None:
+def _check_vocabulary(part: CountVectorizer | DictVectorizer) -> None:
     table = part.vocabulary_
     if not isinstance(table, dict) or not all(_is_index(place) for place in table.values()):
         raise ValueError("vocabulary_ is not as it was written")
@@ -57,7 +57,7 @@ def _check_vocabulary(part: Any) -> None:
             raise ValueError("vocabulary_ and feature_names_ do not belong together")
 
 
-def _check_categories(part: Any) -> None:
+def _check_categories(part: OneHotEncoder) -> None:
     """Compute the number of columns per feature again from the categories, dropped and infrequent ones."""
     held = vars(part)
     categories = part.categories_
@@ -101,11 +101,11 @@ def _per_feature(held: dict[str, Any], name: str, n: int) -> list[Any]:
     return list(value)
 
 
-def _is_index(value: Any) -> bool:
+def _is_index(value: object) -> bool:
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
-def _are_indices(values: Any, length: int) -> bool:
+def _are_indices(values: object, length: int) -> bool:
     return (
         isinstance(values, np.ndarray)
         and values.ndim == 1

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import scipy.linalg
@@ -11,10 +13,18 @@ from numpy.typing import NDArray
 
 from covey.designs import Design, Moments
 from covey.groups import Groups
-from covey.layout import alike, gathered, offsets, run
-from covey.validation import FloatArray, name_columns
+from covey.layout import alike, gathered, offsets, run, scatter
+from covey.validation import Array, FloatArray, name_columns, on_host
 
-__all__ = ["Standardize", "block_diagonal", "check_standardize", "group_factors", "times_factors"]
+__all__ = [
+    "Standardize",
+    "block_diagonal",
+    "check_standardize",
+    "factors_from_blocks",
+    "group_factors",
+    "pivoted_cholesky",
+    "times_factors",
+]
 
 Standardize = Literal["group", "column", "block", False]
 
@@ -23,8 +33,19 @@ STANDARDIZE = ("group", "column", "block", False)
 # One over the standard deviation of a column must be finite, with room for multiplication.
 SMALLEST_SPREAD = 1e-300
 
+# Squared relative pivots of the Cholesky factorisation of a group's correlation matrix. Below DEPENDENT, a pivot is
+# round-off error; between the two, the Gram block has too few digits to decide, and the columns are factorised instead.
+DEPENDENT = 1e-13
+DOUBTFUL = 1e-6
 
-def check_standardize(standardize: Any) -> None:
+# Pivots this close are a tie, which the earlier column wins: round-off error must not decide the order.
+TIE = 1e-8
+
+# As in R's lm, a column is dropped if the part that the others do not explain is below this share of its norm.
+RANK_TOLERANCE = 1e-7
+
+
+def check_standardize(standardize: object) -> None:
     """Refuse unknown ways to standardise."""
     if standardize not in STANDARDIZE:
         raise ValueError(f"standardize must be 'group', 'column', 'block' or False, not {standardize!r}.")
@@ -59,13 +80,103 @@ def group_factors(
             spread = np.repeat(_typical(spread, groups.starts), groups.sizes)
         gain = np.divide(1.0, spread, out=np.zeros(groups.n_columns), where=alive)
         return _diagonal_factors(gain, alive, groups)
-    factors, factor_starts, ranks, doubtful = design.factor_groups(moments, groups.starts, scale, root, alive)
+    factors, factor_starts, ranks, doubtful = factors_from_blocks(design, moments, groups.starts, scale, root, alive)
     if doubtful.size == 0:
         return factors, factor_starts, ranks
     pieces: list[FloatArray] = np.split(factors, factor_starts[1:-1])
     for l, T in _factors_from_columns(design, moments, groups, q, scale, root, alive, doubtful).items():
         ranks[l], pieces[l] = T.shape[1], T.ravel()
     return np.concatenate(pieces), offsets(ranks * groups.sizes), ranks
+
+
+class GroupFactors(NamedTuple):
+    """Factors T such that ``T' B T`` is the identity for the unscaled Gram block B of every group.
+
+    Attributes
+    ----------
+    factors, starts, ranks : ndarray
+        The flattened factors, where each starts, and their ranks.
+    doubtful : ndarray of int
+        The groups whose rank is undecided (because their Gram block is too inaccurate, or missing); they have rank zero
+        here.
+    """
+
+    factors: NDArray[np.float64]
+    starts: NDArray[np.intp]
+    ranks: NDArray[np.intp]
+    doubtful: NDArray[np.intp]
+
+
+def factors_from_blocks(
+    design: Design, moments: Moments, starts: Array, scale: Array, root: Array, alive: NDArray[np.bool_]
+) -> GroupFactors:
+    """The factors of all groups by pivoted Cholesky factorisations of their correlation matrices, size by size.
+
+    The matrices of half a million groups on a device are factorised there.
+
+    Parameters
+    ----------
+    scale, root, alive : ndarray, shape (p,)
+        The scale that the columns were multiplied by, their standard deviations afterwards, and whether they vary.
+    """
+    blocks, block_starts, put = moments.blocks, moments.block_starts, design.put
+    sizes = np.diff(starts)
+    ranks, certain = np.zeros(sizes.size, dtype=np.intp), np.diff(block_starts) > 0
+    inverse = np.divide(1.0, root, out=np.zeros(root.size), where=alive)
+    gain = inverse * scale
+    known = np.flatnonzero(certain)
+    pieces: list[tuple[Array, Array]] = []
+    for (size,), at in alike(sizes[known]):
+        step = max(1, design.tile_numbers // size**2)
+        for a in range(0, at.size, step):
+            groups = known[at[a : a + step]]
+            d = put(gathered(inverse, starts[groups], size))
+            A = put(gathered(blocks, block_starts[groups], size * size).reshape(-1, size, size))
+            found = pivoted_cholesky(A * d[:, :, None] * d[:, None, :], put)
+            T, ranks[groups], certain[groups] = map(on_host, found)
+            pieces.append((groups, T * gathered(gain, starts[groups], size)[:, :, None]))
+    ranks[~certain] = 0
+    factor_starts = np.concatenate([[0], np.cumsum(sizes * ranks)])
+    factors = np.empty(int(factor_starts[-1]))
+    for groups, T in pieces:
+        for (rank,), at in alike(ranks[groups]):
+            chosen = T if at.size == groups.size else T[at]
+            scatter(factors, factor_starts[groups[at]], chosen[:, :, :rank].reshape(at.size, -1))
+    return GroupFactors(factors, factor_starts, ranks, np.flatnonzero(~certain))
+
+
+def pivoted_cholesky(A: Any, put: Callable[[Array], Any] = np.asarray) -> tuple[Any, Any, Any]:
+    """T with ``T' A T`` the identity on its first `rank` columns; the ranks; and whether these are certain.
+
+    A has shape (groups, size, size), a numpy array or a tensor. The column with the largest pivot is taken next, which
+    reveals the rank.
+    """
+    xp: Any = np if isinstance(A, np.ndarray) else import_module("torch")
+    A = A + 0.0  # a copy
+    count, size = A.shape[:2]
+    each, every = put(np.arange(count)), put(np.arange(size))
+    T, C = xp.zeros_like(A), xp.zeros_like(A)
+    left = put(np.ones((count, size), dtype=bool))
+    going, certain = put(np.ones(count, dtype=bool)), put(np.ones(count, dtype=bool))
+    ranks = put(np.zeros(count, dtype=np.intp))
+    for k in range(size):
+        diagonal = xp.where(left, A[:, every, every], -np.inf)
+        near_best = diagonal * (1.0 + TIE) >= xp.amax(diagonal, axis=1, keepdims=True)
+        best = (near_best * 1).argmax(axis=1)
+        pivot = diagonal[each, best]
+        going = going & (pivot > DEPENDENT)
+        if not going.any():
+            break
+        certain = certain & ~(going & (pivot <= DOUBTFUL))
+        gain = (going / xp.sqrt(xp.where(going, pivot, 1.0)))[:, None]
+        row = A[each, best] * gain
+        T[:, :, k] = -(T[:, :, :k] @ C[each, best, :k, None])[:, :, 0] * gain
+        T[each, best, k] += gain[:, 0]
+        C[:, :, k] = row
+        A -= row[:, :, None] * row[:, None, :]
+        left[each, best] = False
+        ranks = ranks + going
+    return T, ranks, certain
 
 
 def _diagonal_factors(
@@ -91,10 +202,6 @@ def _typical(spread: FloatArray, starts: NDArray[np.intp]) -> FloatArray:
     unit = np.repeat(np.where(largest > 0, largest, 1.0), np.diff(starts))
     squares = np.add.reduceat((spread / unit) ** 2, starts[:-1])
     return largest * np.sqrt(squares / np.maximum(np.add.reduceat(spread > 0, starts[:-1]), 1))
-
-
-# As in R's lm, a column is dropped if the part that the others do not explain is below this share of its norm.
-RANK_TOLERANCE = 1e-7
 
 
 def _factors_from_columns(
@@ -123,9 +230,6 @@ def _factors_from_columns(
         T[live[l]] *= gain[:, None]
         out[l] = T
     return out
-
-
-Array = NDArray[Any]
 
 
 def block_diagonal(factors: Array, sizes: Array, ranks: Array) -> sp.csr_array:

@@ -12,28 +12,28 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import chdtri
 
-from covey.designs import as_design
+from covey.designs import Design, as_design
 from covey.designs.protocol import NORMS_AT_A_TIME
-from covey.designs.rows import standard_response
 from covey.groups import Groups
 from covey.layout import Layout, alike, gathered, offsets, run, spans
 from covey.preprocess.factoring import Standardize, block_diagonal, check_standardize, group_factors, times_factors
-from covey.validation import FloatArray, as_response, as_sample_weight
+from covey.validation import Array, FloatArray, as_response, as_sample_weight
 
-__all__ = ["WorkingProblem", "prepare"]
-
-Array = NDArray[Any]
+__all__ = ["WorkingProblem", "noise_weights", "prepare", "read_weights", "standard_response"]
 
 # Outside these, squares of a column overflow or underflow, or are about to.
 SMALLEST_VARIANCE, LARGEST_VARIANCE = 1e-200, 1e200
 
 # A power of ten: larger coefficients are about to overflow.
 LARGEST_COEFFICIENT = 305
+
+# Within these limits, squared errors of the response, summed over rows, neither overflow nor underflow.
+SMALLEST_RESPONSE, LARGEST_RESPONSE = 1e-152, 1e152
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class WorkingProblem:
         ``Z' diag(q) y~``, the correlations at w = 0.
     """
 
-    design: Any
+    design: Design
     layout: Layout
     q: FloatArray
     mean: FloatArray
@@ -167,9 +167,9 @@ class WorkingProblem:
 
 
 def prepare(
-    X: Any,
+    X: object,
     y: ArrayLike,
-    groups: Any = None,
+    groups: object = None,
     *,
     standardize: Standardize = "group",
     fit_intercept: bool = True,
@@ -224,3 +224,63 @@ def prepare(
         ranks=ranks, starts=offsets(ranks), y_mean=y_mean, y_scale=y_scale, response=unit_y, correlation=correlation,
     )  # fmt: skip
     return problem, groups
+
+
+def standard_response(y: FloatArray, q: FloatArray, *, centre: bool) -> tuple[FloatArray, float, float]:
+    """The response, centred and scaled to unit mean square, without loss of digits for y of 1e150 or 1e-150."""
+    used = np.where(q > 0, y, 0.0)
+    largest = float(np.abs(used).max())
+    if largest == 0:
+        return np.zeros_like(y), 0.0, 1.0
+    if largest > LARGEST_RESPONSE:
+        raise ValueError(f"y has values of {largest:.3g}, whose squares overflow: change the units.")
+    unit = np.where(q > 0, y / largest, 0.0)
+    mean = float(q @ unit) if centre else 0.0
+    unit = np.where(q > 0, unit - mean, 0.0)
+    size = float(np.sqrt(q @ (unit * unit)))
+    # the round-off error of a constant response is not a signal
+    if size <= 8 * np.finfo(float).eps * abs(mean):
+        return np.zeros_like(y), mean * largest, 1.0
+    if size * largest < SMALLEST_RESPONSE:
+        raise ValueError(f"y varies by only {size * largest:.3g}, whose square underflows: change the units.")
+    return unit / size, mean * largest, size * largest
+
+
+def noise_weights(ranks: FloatArray, first: float) -> FloatArray:
+    """The norm that pure noise exceeds in about `first` groups, if all groups had this dimension.
+
+    In working coordinates, n times the squared norm of a group's correlation with noise is chi-squared with as many
+    degrees of freedom as the group has dimensions. Its mean grows with the dimension faster than its spread, so weights
+    by the mean (the square root of the dimension) would favour groups of one column.
+    """
+    distinct, position = np.unique(ranks, return_inverse=True)
+    share = min(first / (ranks.size + 1), 0.5)
+    return np.asarray(np.sqrt(chdtri(distinct, share))[position])
+
+
+def read_weights(group_weights: ArrayLike | None, ranks: Array, first: float = 1.0) -> NDArray[np.float64]:
+    """Weights of mean one for groups of these dimensions: a group of weight 2 wakes half as fast.
+
+    With "noise", they are fair to groups of all sizes until about `first` groups are awake.
+    """
+    if group_weights is None:
+        return np.ones(ranks.size)
+    if isinstance(group_weights, str):
+        if group_weights not in ("noise", "sqrt"):
+            raise ValueError(
+                f"group_weights must be 'noise', 'sqrt', None or one number per group, not {group_weights!r}."
+            )
+        sizes = np.maximum(ranks, 1).astype(float)
+        named = noise_weights(sizes, first) if group_weights == "noise" else np.sqrt(sizes)
+        return (named / named.mean()).astype(np.float64)
+    try:
+        weights: NDArray[np.float64] = np.asarray(group_weights, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError("group_weights must be 'noise', 'sqrt', None or one number per group.") from None
+    if weights.shape != (ranks.size,):
+        raise ValueError(f"group_weights has shape {weights.shape}; there are {ranks.size} groups.")
+    bad = np.flatnonzero(~(np.isfinite(weights) & (weights > 0)))
+    if bad.size:
+        raise ValueError(f"group_weights must be above 0 and finite; group {bad[0]} has {weights[bad[0]]:g}.")
+    largest = weights.max()
+    return (weights / largest) / (weights / largest).mean()

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from covey.evidence import NestedScore
+from covey.losses.cox import FieldNames, read_survival
 from covey.losses.risk_sets import EVENT, START, STOP
-from covey.losses.survival import FieldNames, read_survival
 from covey.report.axis import Axis
 from covey.report.drawing import Plot, steps
 from covey.report.numbers import MOST_COLOURS, colour

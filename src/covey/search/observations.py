@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covey.losses import Loss
-from covey.losses.on_rows import LossOnRows
+from covey.losses.base import LossOnRows
 from covey.search.arrays import host, like
 from covey.validation import FloatArray
 

@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covey.designs import Design, Factors, RepeatedColumns, count_factors, find_factors
-from covey.designs.rows import standard_response
 from covey.groups import Groups
 from covey.losses import Loss, Squared
 from covey.preprocess import WorkingProblem, prepare
-from covey.preprocess.group_weights import read_weights
+from covey.preprocess.working import read_weights, standard_response
 from covey.search.observations import Observations
 from covey.search.settings import SETTINGS, Settings
 from covey.validation import FloatArray, whole

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covey.designs import Design, as_design
-from covey.designs.row_keys import canonical_keys
-from covey.designs.rows import MIXED, count_rows, hold_out, mix, split_masks
+from covey.designs.protocol import count_rows
+from covey.designs.rows import MIXED, canonical_keys, hold_out, mix, split_masks
 from covey.losses import Loss, Squared
-from covey.losses.offsets import read_offset
+from covey.losses.arrays import read_offset
 from covey.search.problem import Parts, Split, Validation, in_parts
 from covey.validation import FloatArray, on_host, whole
 
@@ -227,7 +227,7 @@ def balanced_folds(
 ) -> NDArray[np.intp]:
     """The fold of every row: k neighbours among the sorted responses go to k different folds; -1 for weight zero.
 
-    `keys` and `same` are the two keys of `covey.designs.row_keys.canonical_keys`.
+    `keys` and `same` are the two keys of `covey.designs.rows.canonical_keys`.
 
     Equal responses count as one neighbour, unless a single value would fill a fold by itself, they are classes, or
     `apart` is true. Then equal rows, as identified by their keys, count as one; if many rows differ only in their

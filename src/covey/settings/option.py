@@ -21,12 +21,12 @@ class Option:
     short: str = ""  # its short form, such as -t
     positional: bool = False  # whether it is an argument without a name
     parameter: str = ""  # the parameter of the estimator, or of a function of `covey.evidence`, that it sets
-    none: Any = None  # the value of that parameter if the option is "none"
+    none: object = None  # the value of that parameter if the option is "none"
     shown: str = ""  # the default on the help page, if the estimator chooses it
     least: int | None = None  # its smallest value
 
 
-def option(default: Any, *about: Any, **more: Any) -> Any:
+def option(default: object, *about: Any, **more: Any) -> Any:
     """A field of a settings class: its default, or `REQUIRED`, and its `Option`."""
     return field(default=default, metadata={"option": Option(*about, **more)})
 
@@ -37,7 +37,7 @@ class Entry:
 
     name: str
     kind: Any
-    default: Any
+    default: object
     option: Option
 
     @property
@@ -78,7 +78,7 @@ class Settings:
                 found[one.option.parameter] = one.option.none if value == "none" else value
         return found
 
-    def changed(self) -> dict[str, Any]:
+    def changed(self) -> dict[str, object]:
         """The settings that differ from their defaults."""
         return {n: getattr(self, n) for n, one in self.table().items() if getattr(self, n) != one.default}
 
@@ -99,7 +99,7 @@ class Settings:
         return shlex.join([*words, "--out", out])
 
 
-def _words(one: Entry, value: Any) -> Iterator[str]:
+def _words(one: Entry, value: object) -> Iterator[str]:
     """An option with its value, as words of a command."""
     if isinstance(value, bool):
         yield one.flag if value else one.negative

@@ -1,17 +1,18 @@
-"""Columns of a table: find them by name or pattern, convert them to numbers, and find missing values."""
+"""Columns of a table: find them by name or pattern, convert them and dates to numbers, and find missing values."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from fnmatch import fnmatchcase
 from glob import has_magic
-from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from covey.tables.complaint import Column, TableError, listed, near
 from covey.tables.unreadable import complaint, read_unreadable
+from covey.validation import Array
 
 
 def find_columns(name: str, columns: Sequence[str], option: str) -> list[str]:
@@ -90,9 +91,9 @@ def to_numbers(column: Column) -> Column:
         return pd.to_numeric(column.map(_float), errors="coerce")
 
 
-def _float(value: Any) -> Any:
+def _float(value: object) -> float | None:
     try:
-        return float(value)
+        return float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):
         return None
     except OverflowError:
@@ -107,7 +108,7 @@ def numbers(column: Column, remedy: str) -> Column:
     return found.astype(float)
 
 
-def _read(column: Column) -> tuple[Column, Any]:
+def _read(column: Column) -> tuple[Column, NDArray[np.bool_]]:
     """A column parsed as numbers, and a mask of the rows where that failed."""
     times = pd.api.types.is_datetime64_any_dtype(column) or pd.api.types.is_timedelta64_dtype(column)
     if times or column.dtype.kind == "c":
@@ -116,7 +117,7 @@ def _read(column: Column) -> tuple[Column, Any]:
     return found, (found.isna() & column.notna()).to_numpy()
 
 
-def number_column(column: Column, option: str) -> Any:
+def number_column(column: Column, option: str) -> NDArray[np.float64]:
     """A column with a finite number in every row."""
     values = numbers(column, f"{option} needs a number in every row").to_numpy(dtype=float)
     _refuse_missing(np.isnan(values), column, option)
@@ -125,7 +126,7 @@ def number_column(column: Column, option: str) -> Any:
     return values
 
 
-def labels(column: Column, option: str) -> Any:
+def labels(column: Column, option: str) -> Array:
     """Labels, one in every row: integers, booleans or text."""
     _refuse_missing(column.isna().to_numpy(), column, option)
     if pd.api.types.is_bool_dtype(column):
@@ -137,8 +138,44 @@ def labels(column: Column, option: str) -> Any:
     return np.array([str(value) for value in column.tolist()], dtype=str)
 
 
-def _refuse_missing(missing: Any, column: Column, option: str) -> None:
+def _refuse_missing(missing: NDArray[np.bool_], column: Column, option: str) -> None:
     n = int(missing.sum())
     if n:
         rows = f"{n} row{'' if n == 1 else 's'} of {len(missing)}"
         raise TableError(f"{option} {column.name!r} is missing in {rows}; leave them out with --drop-missing.")
+
+
+def earliest(column: Column) -> str:
+    """The earliest date of a column, used as the reference day.
+
+    >>> earliest(pd.Series(["2020-03-02", "2020-03-01"]))
+    '2020-03-01'
+    """
+    times = _times(column)
+    if times.isna().all():
+        raise TableError(f"--date {column.name}: all dates are missing; leave the column out with --drop.")
+    return str(times.min().date())
+
+
+def days_since(column: Column, day: str) -> Column:
+    """Days, with fractions, from a day to the dates of a column; missing dates stay missing.
+
+    >>> days_since(pd.Series(["2020-03-01", "2020-03-02 12:00"]), "2020-03-01").tolist()
+    [0.0, 1.5]
+    """
+    days: Column = (_times(column) - pd.Timestamp(day, tz="UTC")) / pd.Timedelta(days=1)
+    return days
+
+
+def _times(column: Column) -> Column:
+    if pd.api.types.is_numeric_dtype(column):
+        raise TableError(f"--date {column.name}: the column already holds numbers; leave out --date.")
+    times = pd.to_datetime(column, format="ISO8601", errors="coerce", utc=True)
+    bad = (times.isna() & column.notna()).to_numpy()
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise TableError(
+            f"--date {column.name}: {column.iloc[row]!r} in row {row + 1} below the header is not a date; write dates "
+            "as 2020-12-31."
+        )
+    return times

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections.abc import Callable
 
 import pandas as pd
 
@@ -26,7 +26,7 @@ def unguarded(frame: pd.DataFrame) -> pd.DataFrame:
     return _mapped(frame, _unguard)
 
 
-def _mapped(frame: pd.DataFrame, change: Any) -> pd.DataFrame:
+def _mapped(frame: pd.DataFrame, change: Callable[[object], object]) -> pd.DataFrame:
     changed = frame.copy(deep=False)
     for j, dtype in enumerate(frame.dtypes):
         if dtype.kind == "O":
@@ -38,11 +38,11 @@ def _mapped(frame: pd.DataFrame, change: Any) -> pd.DataFrame:
     return changed
 
 
-def _guard(value: Any) -> Any:
+def _guard(value: object) -> object:
     return f"'{value}" if isinstance(value, str) and FORMULA.match(value) and not _is_number(value) else value
 
 
-def _unguard(value: Any) -> Any:
+def _unguard(value: object) -> object:
     return value[1:] if isinstance(value, str) and value.startswith("'") and FORMULA.match(value) else value
 
 

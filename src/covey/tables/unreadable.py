@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from covey.tables.complaint import Column
 
@@ -69,7 +69,7 @@ def has_decimal_commas(column: Column) -> bool:
     return _all_match(DECIMAL_COMMA, texts) and any("," in text for text in texts)
 
 
-def read_unreadable(column: Column, bad: Any) -> Unreadable:
+def read_unreadable(column: Column, bad: NDArray[np.bool_]) -> Unreadable:
     """Describe a column whose values in the rows `bad` are not numbers."""
     name = str(column.name)
     drop, without = f"--drop {_shell(name)}", f"leave the column out with --drop {_shell(name)}"

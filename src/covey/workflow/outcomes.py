@@ -11,7 +11,7 @@ from sklearn.metrics import r2_score
 
 from covey.estimators.concordance import concordance_index
 from covey.losses import survival
-from covey.losses.survival import read_survival
+from covey.losses.cox import read_survival
 from covey.tables import TableError, numbers
 from covey.tables.columns import labels, number_column
 from covey.tables.complaint import listed, near

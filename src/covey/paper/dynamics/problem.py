@@ -8,7 +8,7 @@ import numpy as np
 
 from covey.groups import Groups
 from covey.losses import Loss, Squared, get_loss
-from covey.losses.offsets import read_offset
+from covey.losses.arrays import read_offset
 from covey.validation import FloatArray, as_matrix, as_numbers, as_response, check_scale, column_names
 
 __all__ = ["Problem"]
