@@ -13,6 +13,7 @@ from covey.designs import Design, Factors, RepeatedColumns, count_factors, find_
 from covey.designs.rows import standard_response
 from covey.groups import Groups
 from covey.losses import Loss, Squared
+from covey.losses.arrays import weighted_median
 from covey.preprocess import WorkingProblem, prepare
 from covey.preprocess.group_weights import read_weights
 from covey.search.observations import Observations
@@ -268,7 +269,8 @@ def _working_response(
             units = np.column_stack([one[0] for one in standard]).reshape(y.shape)
             return Observations(loss, units, q, np.zeros((n, m)), np.ones(n)), level, scale, total
         if intercept:
-            level = q @ shown  # a large mean would cost the residuals digits
+            # a large level would cost the residuals digits; outliers do not move the median
+            level = np.array([weighted_median(column, q) for column in shown.T])
     return _in_units(loss, y, q, problem.offset, level, scale), level, scale, total
 
 

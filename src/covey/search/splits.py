@@ -17,7 +17,7 @@ from covey.losses.offsets import read_offset
 from covey.search.problem import Parts, Split, Validation, in_parts
 from covey.validation import FloatArray, on_host, whole
 
-__all__ = ["Folds", "HoldOut", "MissingClassError", "balanced_folds", "counts"]
+__all__ = ["EmptyFoldError", "Folds", "HoldOut", "MissingClassError", "balanced_folds", "counts"]
 
 SQUARED = Squared()
 
@@ -61,7 +61,7 @@ class Folds:
         for number, split in enumerate(splits):
             for name, parts_of in (("held-out", split.test), ("training", split.train)):
                 if not in_parts(labels, parts_of).any():
-                    raise ValueError(f"Fold {number} has no {name} rows of positive weight; use fewer folds.")
+                    raise EmptyFoldError(f"Fold {number} has no {name} rows of positive weight; use fewer folds.")
         check_training(loss, y, weight, labels, splits)
         every = Split(tuple(range(int(labels.max()) + 1)))
         return Parts(labels, counts(weight, labels, loss, y), [*splits, every])
@@ -138,6 +138,10 @@ def read_validation(validation: Any, n_columns: int, loss: Loss = SQUARED) -> Va
     if rest and rest[0] is not None:
         offset = read_offset(rest[0], n, response.shape[1] if loss.vector else 1, loss)
     return Validation(design, response, np.ones(n), offset)
+
+
+class EmptyFoldError(ValueError):
+    """A fold has no training rows, or no held-out rows."""
 
 
 class MissingClassError(ValueError):
