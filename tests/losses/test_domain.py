@@ -123,6 +123,8 @@ def test_huber_threshold():
     for bad in (0, -1.0, np.nan, "1", True):
         with pytest.raises(ValueError, match="threshold must be"):
             Huber(bad)
+        with pytest.raises(ValueError, match="limit must be"):
+            Huber(1.0, bad)
     with pytest.raises(ValueError, match=r"no threshold yet.*scaled_to"):
         Huber().value(np.ones(2), np.zeros(2))
 
@@ -135,6 +137,16 @@ def test_huber_threshold():
 def test_dispersion(loss, below, above):
     assert loss.dispersion(0.3) == below
     assert loss.dispersion(4.0) == above
+
+
+def test_outliers_do_not_move_the_dispersion_of_huber():
+    """The mean deviance and the squared threshold are bounds on the mean square of the clipped residuals."""
+    residuals = np.append(np.random.default_rng(0).standard_normal(99), 1e9)
+    loss = Huber(1.345)
+    found = loss.dispersion(loss.deviance(residuals, 0.0).mean())
+    assert np.square(loss.residual(residuals, 0.0)).mean() <= found == 1.345**2
+    mean = loss.deviance(residuals[:99], 0.0).mean()
+    assert np.square(loss.residual(residuals[:99], 0.0)).mean() <= loss.dispersion(mean) == mean
 
 
 def test_criterion_of_the_squared_loss_is_twice_the_gaussian_likelihood():

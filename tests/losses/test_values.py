@@ -41,6 +41,13 @@ def test_huber_with_a_far_threshold_is_squared():
         np.testing.assert_allclose(getattr(Huber(1e6), method)(y, eta), getattr(squared, method)(y, eta), rtol=1e-12)
 
 
+def test_the_deviance_of_huber_does_not_grow_beyond_its_limit():
+    plain, limited, y = Huber(1.0), Huber(1.0, 5.0), np.array([0.5, -3.0, 5.0, -6.0, 1e12])
+    expected = plain.deviance(np.clip(y, -5, 5), np.zeros(5))
+    np.testing.assert_allclose(limited.deviance(y, np.zeros(5)), expected)
+    np.testing.assert_array_equal(limited.value(y, np.zeros(5)), plain.value(y, np.zeros(5)))  # stays convex
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_deviance_is_twice_the_value_above_the_saturated_model(name):
     loss, y, eta, _ = case_of(name)

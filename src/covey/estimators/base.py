@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from covey.designs import Design
 from covey.estimators.formula import number_response, read_formula
 from covey.estimators.reading import read_rows
-from covey.estimators.scale import with_scale
+from covey.estimators.scale import select_scaled
 from covey.groups import Groups
 from covey.losses import Loss
 from covey.losses.arrays import read_offset
@@ -140,9 +140,8 @@ class GroupSparseEstimator(BaseEstimator):
         search = partial(select, selection=self._read_selection(split_groups), rule=self.rule)
         problem = Problem(design, response.y, weight, groups, always, options, loss, shift, read_recipes(self.recipes))
         with showing(type(self).__name__, self.verbose):
-            problem = with_scale(problem, search)
-            found = search(problem)
-        self.loss_, self.groups_ = problem.loss, groups
+            self.loss_, found = select_scaled(problem, search)
+        self.groups_ = groups
         self.always_groups_ = [groups.names[l] for l in always]
         self._publish(found, design.dtype, response.columns)
 

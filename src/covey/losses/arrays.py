@@ -20,6 +20,7 @@ __all__ = [
     "refuse_rows",
     "spread",
     "weighted_median",
+    "weighted_quantile",
     "within_range",
 ]
 
@@ -138,10 +139,15 @@ def weighted_median(values: FloatArray, weight: FloatArray) -> float:
     >>> weighted_median(np.array([3.0, 1.0, 2.0]), np.array([1.0, 1.0, 5.0]))
     2.0
     """
+    return weighted_quantile(values, weight, 0.5)
+
+
+def weighted_quantile(values: FloatArray, weight: FloatArray, share: float) -> float:
+    """The value below which a share of the weight lies; halfway between two values if the weight splits there."""
     order = np.argsort(values, kind="stable")
     order = order[weight[order] > 0]
     reached = np.cumsum(weight[order])
-    half = reached[-1] / 2
-    low = order[np.searchsorted(reached, half * (1 - 1e-12), side="left")]
-    high = order[np.searchsorted(reached, half * (1 + 1e-12), side="right")]
+    at = share * reached[-1]
+    low = order[np.searchsorted(reached, at * (1 - 1e-12), side="left")]
+    high = order[np.searchsorted(reached, at * (1 + 1e-12), side="right")]
     return float(values[low] / 2 + values[high] / 2)

@@ -66,6 +66,8 @@ class Loss(ABC):
         Whether the loss of a row depends on the other rows.
     has_intercept : bool
         Whether adding a constant to eta changes the loss.
+    limit : float or None
+        The residual beyond which a row is an outlier, if outliers are expected.
     """
 
     name: ClassVar[str]
@@ -80,6 +82,7 @@ class Loss(ABC):
     unpenalised: ClassVar[str] = "maximum likelihood"
     coupled: ClassVar[bool] = False
     has_intercept: ClassVar[bool] = True
+    limit: float | None = None
 
     def read(self, y: ArrayLike, name: str = "y") -> Response:
         """The response in the form that is fitted, with the loss that fits it."""
@@ -193,6 +196,10 @@ class Loss(ABC):
 
     def scaled_to(self, residuals: FloatArray, weight: FloatArray) -> Loss:
         """The loss with its scale estimated from residuals ``y - eta``; the loss itself if it has no scale."""
+        return self
+
+    def limited_to(self, residuals: FloatArray, weight: FloatArray) -> Loss:
+        """The loss with its `limit`, from the residuals of a constant; the loss itself if it has none."""
         return self
 
     def informative(self, y: FloatArray) -> NDArray[np.bool_] | None:

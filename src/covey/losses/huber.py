@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
-from covey.losses.arrays import common_dtype, weighted_median
+from covey.losses.arrays import common_dtype, weighted_median, weighted_quantile
 from covey.losses.base import Loss
 from covey.losses.constant import scalar_constant
 from covey.validation import FloatArray, positive
@@ -16,9 +16,10 @@ __all__ = ["Huber"]
 
 # Huber's choice: 95% of the efficiency of least squares for Gaussian noise of unit scale.
 EFFICIENT = 1.345
-# The scale of Gaussian noise divided by its median absolute value, and by its mean absolute value.
-MEDIAN_TO_SCALE = 1.4826
-MEAN_TO_SCALE = float(np.sqrt(np.pi / 2))
+# The scale of Gaussian noise divided by its median absolute value, and by its upper quartile.
+MEDIAN_TO_SCALE, QUARTILE_TO_SCALE = 1.4826, 0.8693
+# Deviances are those of residuals of at most this many times the spread of the response, where good data have none.
+MOST_SPREADS = 7.0
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,10 @@ class Huber(Loss):
     threshold : float, optional
         The residual beyond which the loss is linear. None means 1.345 times a robust scale of the residuals, which
         `scaled_to` sets; before that, only the null model is available.
+    limit : float, optional
+        The residual from which on the deviance, by which models are compared, no longer grows; None for no limit.
+        `limited_to` sets it from the spread of the response. Without it, the deviance of one wild response would hide
+        what the other rows say. The loss itself has no limit, and stays convex.
 
     Examples
     --------
@@ -41,6 +46,7 @@ class Huber(Loss):
     """
 
     threshold: float | None = None
+    limit: float | None = None
     name: ClassVar[str] = "huber"
     unpenalised: ClassVar[str] = "least Huber loss"
     identity_link: ClassVar[bool] = True
@@ -48,6 +54,8 @@ class Huber(Loss):
     def __post_init__(self) -> None:
         if self.threshold is not None:
             positive(self.threshold, "threshold")
+        if self.limit is not None:
+            positive(self.limit, "limit")
 
     def value(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """``r^2 / 2`` up to the threshold, ``threshold (|r| - threshold / 2)`` beyond."""
@@ -71,22 +79,40 @@ class Huber(Loss):
         return threshold / np.maximum(np.abs(r), threshold)
 
     def deviance(self, y: FloatArray, eta: FloatArray) -> FloatArray:
-        """Twice the value."""
-        return 2 * self.value(y, eta)
+        """Twice the value, at most that of a residual of size `limit`."""
+        r, threshold = self._distance(y, eta)
+        if self.limit is not None:
+            r = np.clip(r, -self.limit, self.limit)
+        near = np.clip(r, -threshold, threshold)
+        return near * (2 * r - near)
+
+    def dispersion(self, mean_deviance: float) -> float:
+        """The mean deviance, at most the squared threshold.
+
+        The variance of a difference of deviances depends on the mean square of the clipped residuals, and both of these
+        numbers are bounds on it: the first is close for clean data, and no outlier moves the second.
+        """
+        return float(mean_deviance) if self.threshold is None else min(float(mean_deviance), self.threshold**2)
+
+    def limited_to(self, residuals: FloatArray, weight: FloatArray) -> Huber:
+        """The loss, with a limit of seven times the spread of these residuals of the null model if it has none."""
+        if self.limit is not None:
+            return self
+        size, weight = np.abs(np.asarray(residuals, dtype=np.float64)), np.asarray(weight, dtype=np.float64)
+        # the quartile too, because most rows may be equal, and far from the others
+        spread = max(_scale(size, weight), QUARTILE_TO_SCALE * weighted_quantile(size, weight, 0.75))
+        return replace(self, limit=MOST_SPREADS * spread)
 
     def scaled_to(self, residuals: FloatArray, weight: FloatArray) -> Huber:
         """The loss, with a threshold of 1.345 times the weighted median absolute residual over 0.6745 if it has none.
 
-        If more than half of the residuals are zero, the mean absolute value replaces the median; if all are, any
-        threshold will do, and the scale is one.
+        If at least half of the residuals are zero, the median of the others replaces it; if all are, any threshold will
+        do, and the scale is one.
         """
         if self.threshold is not None:
             return self
         size, weight = np.abs(np.asarray(residuals, dtype=np.float64)), np.asarray(weight, dtype=np.float64)
-        scale = MEDIAN_TO_SCALE * weighted_median(size, weight)
-        if scale == 0:
-            scale = MEAN_TO_SCALE * float(weight @ size) / float(weight.sum()) or 1.0
-        return Huber(EFFICIENT * scale)
+        return replace(self, threshold=EFFICIENT * _scale(size, weight))
 
     def _null_scalar(self, y: FloatArray, weight: FloatArray, offset: FloatArray) -> float:
         distance = y - offset
@@ -109,3 +135,11 @@ class Huber(Loss):
         y, eta = common_dtype(y, eta)
         r = y - eta
         return r, np.asarray(self.threshold, dtype=r.dtype)
+
+
+def _scale(size: FloatArray, weight: FloatArray) -> float:
+    """The scale of noise with these absolute values, from their median; of those above zero if that is zero."""
+    median, above = weighted_median(size, weight), (size > 0) & (weight > 0)
+    if median == 0 and above.any():
+        median = weighted_median(size[above], weight[above])
+    return MEDIAN_TO_SCALE * median or 1.0

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from covey.designs import Design, Factors, RepeatedColumns, count_factors, find_factors
 from covey.groups import Groups
 from covey.losses import Loss, Squared
+from covey.losses.arrays import weighted_median
 from covey.preprocess import WorkingProblem, prepare
 from covey.preprocess.working import read_weights, standard_response
 from covey.search.observations import Observations
@@ -279,7 +280,8 @@ def _working_response(
             units = np.column_stack([one[0] for one in standard]).reshape(y.shape)
             return Observations(loss, units, q, np.zeros((n, m)), np.ones(n)), level, scale, total
         if intercept:
-            level = q @ shown  # a large mean would cost the residuals digits
+            # a large level would cost the residuals digits; outliers do not move the median
+            level = np.array([weighted_median(column, q) for column in shown.T])
     return _in_units(loss, y, q, problem.offset, level, scale), level, scale, total
 
 

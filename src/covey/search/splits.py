@@ -17,7 +17,7 @@ from covey.losses.arrays import read_offset
 from covey.search.problem import Parts, Split, Validation, in_parts
 from covey.validation import FloatArray, on_host, whole
 
-__all__ = ["Folds", "HoldOut", "MissingClassError", "balanced_folds", "counts"]
+__all__ = ["EmptyFoldError", "Folds", "HoldOut", "MissingClassError", "balanced_folds", "counts"]
 
 SQUARED = Squared()
 
@@ -74,7 +74,7 @@ class Folds:
         for number, split in enumerate(splits):
             for name, parts_of in (("held-out", split.test), ("training", split.train)):
                 if not in_parts(labels, parts_of).any():
-                    raise ValueError(f"Fold {number} has no {name} rows of positive weight; use fewer folds.")
+                    raise EmptyFoldError(f"Fold {number} has no {name} rows of positive weight; use fewer folds.")
         check_training(loss, y, weight, labels, splits)
         if not deal:
             splits.append(Split(tuple(range(int(labels.max()) + 1)), everything=True))
@@ -158,6 +158,10 @@ def read_validation(validation: Any, n_columns: int, loss: Loss = SQUARED) -> Va
     if rest and rest[0] is not None:
         offset = read_offset(rest[0], n, response.shape[1] if loss.vector else 1, loss)
     return Validation(design, response, np.ones(n), offset)
+
+
+class EmptyFoldError(ValueError):
+    """A fold has no training rows, or no held-out rows."""
 
 
 class MissingClassError(ValueError):
