@@ -23,10 +23,10 @@ _VALUE = re.compile(rf"(?<![-\w])({'|'.join(OPTIONS)})=(?:'([^']*)'|\"([^\"]*)\"
 def as_options(text: str) -> str:
     """Replace parameters of the estimators in a message by options of ``covey fit``.
 
-    >>> as_options("Use fewer folds, or choose selection='ebic'. rule='1se' selects fewer groups.")
-    'Use fewer folds, or choose --selection ebic. --rule 1se selects fewer groups.'
-    >>> as_options("For one model fit with average=False, or with standardize=False.")
-    'For one model fit with --no-average, or with --standardize none.'
+    >>> as_options("Use fewer folds, or choose selection='ebic'. rule='predict' predicts better.")
+    'Use fewer folds, or choose --selection ebic. --rule predict predicts better.'
+    >>> as_options("For one model fit with standardize=False.")
+    'For one model fit with --standardize none.'
     """
     for pattern, words in WORDS:
         text = re.sub(pattern, words, text)

@@ -46,7 +46,7 @@ def fit(
     Examples:
       covey fit genes.csv --target TRIM32 --groups _ --out fit
       covey fit patients.csv --target y --spline '*:5' --onehot sex --drop id
-      covey fit 'parts/*.parquet' --target y --groups groups.csv --rule 1se
+      covey fit 'parts/*.parquet' --target y --groups groups.csv --rule predict
       covey fit table.csv --target y --groups 'gene01_*' --impute median --json
       covey fit table.csv --target y --always age --selection size:3
       covey fit patients.csv --target diagnosis --always age --always sex

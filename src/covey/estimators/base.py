@@ -201,7 +201,7 @@ class GroupSparseEstimator(BaseEstimator):
         if "candidates_" in state:
             state["candidates_"] = json.dumps(state["candidates_"].to_dict("list"))
             if state["rivals_"] is not None:
-                state["rivals_"] = json.dumps(state["rivals_"].to_dict("list"))
+                state["rivals_"] = state["rivals_"].to_dict("list")  # names of groups need not be text
         for name in ("feature_names_in_", "classes_"):
             if name in state and state[name].dtype == object:
                 state[name] = json.dumps(state[name].tolist())
@@ -209,9 +209,10 @@ class GroupSparseEstimator(BaseEstimator):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         state = dict(state)
-        for name in ("candidates_", "rivals_"):
-            if isinstance(state.get(name), str):
-                state[name] = pd.DataFrame(json.loads(state[name]))
+        if "candidates_" in state:
+            state["candidates_"] = pd.DataFrame(json.loads(state["candidates_"]))
+        if isinstance(state.get("rivals_"), dict):
+            state["rivals_"] = pd.DataFrame(state["rivals_"])
         for name in ("feature_names_in_", "classes_"):
             if isinstance(state.get(name), str):
                 state[name] = np.array(json.loads(state[name]), dtype=object)

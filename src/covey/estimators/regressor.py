@@ -94,9 +94,20 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
         False if the model is least squares (or maximum likelihood) on the selected groups; True if it is shrunk by a
         ridge or is a mean of models.
     candidates_ : DataFrame
-        All candidates with their cross-validated errors; the chosen one is marked.
+        All candidates with their cross-validated errors; the chosen one is marked. Candidates that were left out after
+        the first deal of the folds have the distance from the best that they had then.
+    rivals_ : DataFrame or None
+        The sets of groups that the held-out rows cannot tell from the best, the chosen one first: their ``groups``, what
+        they have ``without`` the chosen set's and ``instead``, their error and its standard error; None if the model is
+        a mean or no rows were held out.
+    price_ : (float, float) or None
+        What sparsity costs: by what share of its error the best model on all groups predicts better on held-out rows,
+        and the standard error of that share; None if there was no such model, or it was chosen.
     fold_frequencies_ : ndarray of shape (n_groups,) or None
-        In how many of the `n_splits_` folds the chosen recipe selects each group; None if there were no folds.
+        In how many of the `n_splits_` folds each group is selected if the model is chosen without the rows held out
+        there; None if there were no folds, or models on all groups were chosen.
+    n_splits_, n_deals_ : int
+        The number of folds in all deals, and how often the rows were dealt to folds.
     path_ : Path
         The path on all rows; it ends with the chosen model.
     n_features_in_ : int

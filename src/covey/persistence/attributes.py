@@ -81,6 +81,13 @@ def _is_event(value: object, lengths: Lengths) -> bool:
     return _array("", integer=True)(value[0], lengths) and _array("")(value[1], lengths)
 
 
+def _are_rivals(value: object, lengths: Lengths) -> bool:
+    """Whether a value is a table of sets of groups and of what they differ in."""
+    if not isinstance(value, pd.DataFrame) or not {"groups", "without", "instead"} <= set(value.columns):
+        return False
+    return all(isinstance(item, list) for name in ("groups", "without", "instead") for item in value[name])
+
+
 def _is_ordinary(array: Array | sp.csr_array) -> bool:
     """Whether floats have single or double precision, in the machine's byte order."""
     return bool(array.dtype.isnative) and (array.dtype.kind != "f" or array.dtype in (np.float32, np.float64))
@@ -123,6 +130,9 @@ MODEL: dict[str, Check] = {
     "candidates_": _is(pd.DataFrame),
     "fold_frequencies_": _or_none(_array("groups", least=0)),
     "n_splits_": _array("", integer=True, least=0),
+    "n_deals_": _array("", integer=True, least=0),
+    "rivals_": _or_none(_are_rivals),
+    "price_": _or_none(lambda value, lengths: _each(_array(""))(value, lengths) and len(value) == 2),
     "n_features_in_": lambda value, lengths: _array("", integer=True)(value, lengths) and value == lengths["columns"],
     "feature_names_in_": _each(_is(str), "columns"),
     # parameters used to describe the fitted model; `fit` reads and checks the others

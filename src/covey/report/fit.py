@@ -30,7 +30,7 @@ from covey.report.residuals import Residuals, residuals
 from covey.report.responses import Response, responses
 from covey.report.survival import Survival, as_records, survival_part
 from covey.report.traces import Frames, keep_frames
-from covey.search.chosen import Judged, how_chosen, in_words, judged
+from covey.search.chosen import Judged, how_chosen, in_words, judged, price_of_sparsity
 
 __all__ = ["FitReport", "fit_report", "render", "write"]
 
@@ -45,6 +45,20 @@ UNITS = {
     "ratio of means": "the logarithm of the mean",
     "hazard ratio": "the logarithm of the hazard",
 }
+
+
+# The most rivals of the chosen set of groups that are listed.
+MOST_RIVALS = 10
+
+
+@dataclass(frozen=True)
+class Rival:
+    """A set of groups that held-out rows cannot tell from the best, compared with the chosen one."""
+
+    n_groups: int
+    without: str
+    instead: str
+    error: str
 
 
 @dataclass(frozen=True)
@@ -66,6 +80,8 @@ class FitReport:
     strength_label: str  # the definition of a group's strength
     n_folds: int = 0  # 0 if the groups selected in each are unknown
     judged: Judged | None = None  # the errors of the candidates
+    price: str = ""  # what sparsity costs, in one sentence
+    rivals: tuple[Rival, ...] = ()  # sets of groups that held-out rows cannot tell from the best
     remarks: tuple[Remark, ...] = ()
     settings: Mapping[str, str] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
@@ -175,6 +191,8 @@ class FitReport:
             strength_label=SPREAD if model.standardize == "group" else NORM,
             n_folds=0 if folds is None else model.n_splits_,
             judged=chosen_by,
+            price=price_of_sparsity(model),
+            rivals=_rivals(model),
             remarks=remarks(model, chosen_by, X, _numbers(model, y), score),
             settings={**parameters(model), **{str(k): shorten(v) for k, v in (settings or {}).items()}},
             versions=versions(),
@@ -194,6 +212,17 @@ class FitReport:
             command=command,
             membership=members(model.groups_) if membership is None else tuple(membership),
         )
+
+
+def _rivals(model: Any) -> tuple[Rival, ...]:
+    """The sets of groups that held-out rows cannot tell from the best, as they are shown."""
+    if model.rivals_ is None:
+        return ()
+    table = model.rivals_.head(MOST_RIVALS)
+    return tuple(
+        Rival(len(one.groups), *(", ".join(map(str, names)) or "-" for names in (one.without, one.instead)), shown(error, 4))
+        for one, error in zip(table.itertuples(), table.iloc[:, 3], strict=True)
+    )
 
 
 def render(report: FitReport) -> str:

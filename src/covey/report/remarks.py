@@ -20,7 +20,7 @@ from covey.evidence.overlap import Overlaps, find_overlaps, inner_coherence
 from covey.report.page import asset
 from covey.report.quality import is_squared
 from covey.search.agreement import fold_counts, split_warning
-from covey.search.chosen import Judged
+from covey.search.chosen import Judged, interchangeable, price_of_sparsity
 
 __all__ = ["Remark", "remarks"]
 
@@ -39,6 +39,9 @@ MANY, MOST_OF = 8, 0.5
 
 # A model that removes less than this share of the error hardly predicts.
 POOR_R2 = 0.05
+
+# A model on all groups that predicts better by this share is worth a remark.
+WORTH = 0.02
 
 # Standard errors within which the null model cannot be distinguished from the fitted one.
 WEAK = 2.0
@@ -84,7 +87,7 @@ class Fit:
     @property
     def is_average(self) -> bool:
         """Whether the model is a mean of several candidates."""
-        return bool(self.model.average and self.model.shrunk_)
+        return self.model.recipe_.startswith("a mean of ")
 
     @property
     def is_dense(self) -> bool:
@@ -150,7 +153,7 @@ def nothing(fit: Fit) -> Found:
 def evidence(fit: Fit) -> Found:
     """How certain the selection is: compared with the null model, and across folds."""
     model, n = fit.model, fit.model.n_splits_
-    if model.average or n == 0:
+    if fit.is_average or n == 0:
         return None
     table = model.candidates_
     error = "mse" if "mse" in table else "deviance"
@@ -167,7 +170,6 @@ def evidence(fit: Fit) -> Found:
         "groups": _counted(len(fewer), "group"),
         "n": n,
         "counts": _listed([f"{name} in {count}" for name, count in fewer.items()]),
-        "fewer": " rule='1se' selects fewer groups." if model.rule == "min" else "",
         "serious": min(fewer.values()) <= n / 2,
     }
 
@@ -175,7 +177,7 @@ def evidence(fit: Fit) -> Found:
 def split(fit: Fit) -> Found:
     """Whether the outer folds select different groups."""
     nested = fit.nested
-    if nested is None or fit.is_dense or fit.model.average or not fit.names:
+    if nested is None or fit.is_dense or fit.is_average or not fit.names:
         return None
     warning = split_warning(fit.names, nested.frequencies, nested.n_folds, "repetitions")
     which = warning.partition(": ")[2]
@@ -192,10 +194,26 @@ def sparsity(fit: Fit) -> Found:
         return "dense", {}
     if n_groups < MANY or n_selected <= MOST_OF * n_groups:
         return None
-    fewer = "rule='1se'" if model.n_splits_ else "selection=5 with rule='1se'"
-    remedy = f"For fewer groups that predict about as well, use {fewer}."
-    strict = model.n_splits_ and model.rule != "min"
-    return "most_selected", {"n": n_selected, "n_groups": n_groups, "fewer": "" if strict else remedy}
+    remedy = "" if model.n_splits_ else "For fewer groups that predict about as well, use selection=5."
+    return "most_selected", {"n": n_selected, "n_groups": n_groups, "fewer": remedy}
+
+
+def price(fit: Fit) -> Found:
+    """Whether a model on all groups predicts clearly better."""
+    if fit.model.price_ is None:
+        return None
+    gain, standard_error = fit.model.price_
+    if gain < WORTH or gain < WEAK * standard_error:
+        return None
+    return "dense_is_better", {"price": price_of_sparsity(fit.model)}
+
+
+def rivals(fit: Fit) -> Found:
+    """Whether held-out rows cannot tell selected groups from others."""
+    pairs = interchangeable(fit.model)
+    if not pairs:
+        return None
+    return "interchangeable", {"pairs": _listed([f"{a} or {b}" for a, b in pairs])}
 
 
 def shrinkage(fit: Fit) -> Found:
@@ -252,7 +270,7 @@ def correlation(fit: Fit) -> Found:
 
 
 # Checks of a model with groups, and those that need the data too.
-MODEL: tuple[Callable[[Fit], Found], ...] = (evidence, split, sparsity, shrinkage)
+MODEL: tuple[Callable[[Fit], Found], ...] = (evidence, split, price, rivals, sparsity, shrinkage)
 DATA: tuple[Callable[[Fit], Found], ...] = (overlap, dependence, correlation)
 
 
