@@ -57,7 +57,7 @@ def expected_false(
     >>> round(expected_false(10, 0.75, 200, assumption="unimodal"), 3)
     0.51
     >>> round(expected_false(10, 0.75, 200), 3)
-    0.034
+    0.13
     """
     tau, B = threshold, n_pairs
     by_chance = n_first**2 / n_groups
@@ -79,12 +79,12 @@ def expected_false(
 def tail_bound(mean: float, least: int, n: int, r: float) -> float:
     r"""Shah and Samworth's D: the most that :math:`P(X \ge t)` can be for an r-concave X with a mean of at most `mean`.
 
-    X takes the values 0, 1/n, ..., 1, t is ``least / n``, and r is negative: :math:`f^r` is convex for the probabilities
-    f. The largest tails belong to :math:`f_i \propto (a + i)^{1/r}` on 0, ..., k, with part of a further value k + 1;
+    X takes the values 0, 1/n, ..., 1, t is ``least / n``, and r is negative: for the probabilities f, :math:`f^r` is
+    convex. The largest tails belong to :math:`f_i \propto (a + i)^{1/r}` on 0, ..., k, with part of a further value k + 1;
     for every k, the shift a is searched between those that have the mean without that value and with all of it.
 
     >>> tail_bound(0.1, 0, 50, -0.5), round(tail_bound(0.1, 30, 50, -0.5), 4)
-    (1.0, 0.0279)
+    (1.0, 0.031)
     """
     m = mean * n
     first = math.ceil(2 * m - ROUNDING) + 1  # below, a uniform distribution has too small a mean

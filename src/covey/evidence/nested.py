@@ -95,8 +95,8 @@ def nested_score(
     `interval`, which is `mean` plus or minus `margin`, is a 90% interval for the score on new rows of the model that is
     fitted to all rows; `folds` have models of fewer rows, so `mean` is slightly pessimistic. It takes no further fits.
     The standard error is computed from the deviances of single rows, with Nadeau and Bengio's correction for training
-    rows that folds have in common, and is enlarged if folds differ by more than their rows explain. The quantile is that
-    of Student's t with fewer degrees of freedom if few rows have most of the deviance. The standard deviation over
+    rows that folds have in common, and is enlarged if folds differ by more than their rows explain. The quantile is
+    that of Student's t with fewer degrees of freedom if few rows have most of the deviance. The standard deviation over
     folds divided by the square root of their number would be several times too small. Scores that single rows do not
     have (`scoring`, concordance) get Nadeau and Bengio's t interval over folds. ``benchmarks/nested.py`` measures how
     often the interval holds.
