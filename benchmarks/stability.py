@@ -5,8 +5,8 @@ columns, three common factors; groups of 4 columns but in the second. The respon
 an effect, as strong together as the noise or four times as strong. Counted are selected groups without an effect, and
 among those the groups that are mistakes in the sense of the bound: half of the rows find them with probability at most
 `chance`, which is estimated from the half-samples of all data sets of the same design, where the active groups are the
-same. Everything default but for 15 pairs. Beside stands the power of a default fit to all rows. Settings are decided on seeds below 1000; results are reported on seeds from
-1000 on. On one core, six minutes:
+same. Beside stands the power of a default fit to all rows. Everything default but for 15 pairs. Settings are decided on
+seeds below 1000; results are reported on seeds from 1000 on. On one core, six minutes:
 
     OMP_NUM_THREADS=1 PYTHONPATH=src .venv-bench/bin/python benchmarks/stability.py --first-seed 1000
     ... --quick      5 data sets of each kind

@@ -80,8 +80,8 @@ def tail_bound(mean: float, least: int, n: int, r: float) -> float:
     r"""Shah and Samworth's D: the most that :math:`P(X \ge t)` can be for an r-concave X with a mean of at most `mean`.
 
     X takes the values 0, 1/n, ..., 1, t is ``least / n``, and r is negative: for the probabilities f, :math:`f^r` is
-    convex. The largest tails belong to :math:`f_i \propto (a + i)^{1/r}` on 0, ..., k, with part of a further value k + 1;
-    for every k, the shift a is searched between those that have the mean without that value and with all of it.
+    convex. The largest tails belong to :math:`f_i \propto (a + i)^{1/r}` on 0, ..., k, with part of a further value
+    k + 1; for every k, the shift a is searched between those that have the mean without that value and with all of it.
 
     >>> tail_bound(0.1, 0, 50, -0.5), round(tail_bound(0.1, 30, 50, -0.5), 4)
     (1.0, 0.031)

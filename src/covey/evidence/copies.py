@@ -155,8 +155,8 @@ def _root(matrix: FloatArray) -> FloatArray:
     values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
     if values[0] < -ROUNDING * max(1.0, values[-1]):
         raise ValueError(
-            f"The covariance of knockoff copies has an eigenvalue of {values[0]:.1g}: groups explain each other too well "
-            "for copies; merge groups that carry the same information."
+            f"The covariance of knockoff copies has an eigenvalue of {values[0]:.1g}: groups explain each other too "
+            "well for copies; merge groups that carry the same information."
         )
     return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T)
 
