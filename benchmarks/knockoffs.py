@@ -5,7 +5,8 @@ independent columns, an autoregression of 0.7 over all columns (within and betwe
 groups of 1, 2, 4 or 8 columns; the others have groups of 4. Two designs have 200 rows, fewer than their 240 columns,
 and a signal ten times as strong as the noise: the covariance is a Wishart matrix (many weak correlations), or columns
 have Student's t distribution with three degrees of freedom. Both statistics see the same copies. The last column
-counts the data sets with a remark on lost correlations or heavy tails. Without adelie the group lasso is left out. With `--draws 3` the
+counts the data sets with a remark on lost correlations or heavy tails. Without adelie the group lasso is left
+out. With `--draws 3` the
 wake-up time has more draws too, put together by e-values. Settings are decided on seeds below 1000; results are
 reported on seeds from 1000 on. On one core, ten minutes:
 

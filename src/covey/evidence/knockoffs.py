@@ -80,10 +80,13 @@ def knockoffs(
     least t at which :math:`(1 + \#\{W \le -t\}) / \#\{W \ge t\}` is at most `fdr`.
 
     ``kind="gaussian"`` assumes that rows are independent draws from a normal distribution, and that the covariance
-    estimated from them is right: the rate holds conditional on it. The estimate has common factors, correlations
-    between groups that exceed chance, and as much of all others as predicts rows that were left out. With about as
-    many columns as rows it cannot be exact; a remark says if copies lack correlations that groups have. Nothing is assumed
-    about how the response depends on the columns. For columns that are not normal, copies match only means and correlations.
+    estimated from them is right: the rate holds conditional on it. The estimate has common factors,
+    correlations between groups that exceed chance, and as much of all others as predicts rows that were left out.
+    With about as
+    many columns as rows it cannot be exact; a remark says if copies lack correlations that groups have. Nothing
+    is assumed
+    about how the response depends on the columns. For columns that are not normal, copies match only means and
+    correlations.
     ``kind="fixed"`` assumes nothing about X, but a linear model with independent normal noise of constant variance. In
     both, "no effect" means no effect given all other groups: a group that only resembles a true one has none, and
     counts as a mistake if it is selected.
@@ -250,8 +253,8 @@ def _remarks(found: KnockoffSelection, problem: Problem, lost: float) -> tuple[s
         heavy = _excess_kurtosis(X[:, ~two]) > max(HEAVY, HEAVY_ERRORS * np.sqrt(24 / len(X)))
         if heavy.sum() > heavy.size / 2:
             remarks.append(
-                f"{heavy.sum()} of {design.shape[1]} columns have heavier tails than a normal distribution, which copies "
-                "do not have: more groups without an effect than the rate allows may be selected. Transform them, "
+                f"{heavy.sum()} of {design.shape[1]} columns have heavier tails than a normal distribution, which "
+                "copies do not have: more groups without an effect than the rate allows may be selected. Transform them, "
                 "for instance by scikit-learn's QuantileTransformer(output_distribution='normal')."
             )
     return tuple(remarks)

@@ -226,7 +226,9 @@ class _Limits:
             raise ValueError(f"n_first is {n_first}, but there are {n_groups} groups.")
         if threshold is None:
             threshold = least_threshold(limit, n_first, n_groups, least=LEAST_THRESHOLD, **settings)
-            if threshold is None:
+            if threshold is None and max_false is None:
+                threshold = STRICT  # the bound is printed, whatever it is
+            elif threshold is None:
                 raise ValueError(
                     f"No threshold keeps n_first={n_first} of {n_groups} groups within max_false={limit:g}; lower "
                     "n_first or raise max_false."
