@@ -8,8 +8,8 @@
 A problem is drawn for every seed: numbers, two classes, counts or three responses; 10 to 100 groups of 1 to 5 columns,
 of which one to eight matter (none in every fifth problem), or, for odd seeds, half of them; 80 to 400 rows; columns
 that are independent or AR(0.7). `covey.nested_score` is compared with the score of the model that is fitted to all
-rows, on 20 000 fresh ones. Beside covey's interval stands the plain one: 1.645 times the spread of the folds over the root of
-their number. On one core, ten minutes.
+rows, on 20 000 fresh ones. Beside covey's interval stands the plain one: 1.645 times the
+spread of the folds over the root of their number. On one core, ten minutes.
 """
 
 from __future__ import annotations

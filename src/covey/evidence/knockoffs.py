@@ -253,9 +253,9 @@ def _remarks(found: KnockoffSelection, problem: Problem, lost: float) -> tuple[s
         heavy = _excess_kurtosis(X[:, ~two]) > max(HEAVY, HEAVY_ERRORS * np.sqrt(24 / len(X)))
         if heavy.sum() > heavy.size / 2:
             remarks.append(
-                f"{heavy.sum()} of {design.shape[1]} columns have heavier tails than a normal distribution, which "
-                "copies do not have: more groups without an effect than the rate allows may be selected. Transform them, "
-                "for instance by scikit-learn's QuantileTransformer(output_distribution='normal')."
+                f"{heavy.sum()} of {design.shape[1]} columns have heavier tails than a normal distribution, "
+                "which copies do not have: more groups without an effect than the rate allows may be selected. Transform "
+                "them, for instance by scikit-learn's QuantileTransformer(output_distribution='normal')."
             )
     return tuple(remarks)
 
