@@ -254,8 +254,8 @@ def _remarks(found: KnockoffSelection, problem: Problem, lost: float) -> tuple[s
         if heavy.sum() > heavy.size / 2:
             remarks.append(
                 f"{heavy.sum()} of {design.shape[1]} columns have heavier tails than a normal distribution, "
-                "which copies do not have: more groups without an effect than the rate allows may be selected. Transform "
-                "them, for instance by scikit-learn's QuantileTransformer(output_distribution='normal')."
+                "which copies do not have: more groups without an effect than the rate allows may be selected. "
+                "Transform them, for instance by scikit-learn's QuantileTransformer(output_distribution='normal')."
             )
     return tuple(remarks)
 
