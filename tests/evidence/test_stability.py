@@ -182,6 +182,13 @@ def test_an_offset_is_taken_off(data):
     np.testing.assert_array_equal(shifted.orders, plain.orders)
 
 
+def test_more_groups_per_half_than_the_bound_allows_are_taken_and_reported(data):
+    """Without max_false, n_first is the user's choice: the bound says what it is worth."""
+    found = stability_selection(data.X, data.y, data.groups, n_first=36, n_pairs=2, random_state=0)
+    assert found.threshold == 0.75
+    assert found.expected_false > 1
+
+
 def test_halves_have_every_class():
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((60, 10)), np.r_[np.ones(2), np.zeros(58)]
