@@ -308,7 +308,7 @@ def test_what_is_held_out_took_no_part_in_choosing(tmp_path):
     score = nested_score(clone(pipeline), frame.drop(columns="y"), frame["y"])
     assert run["nested"]["folds"] == pytest.approx(score.folds)
     assert run["scores"]["held_out_r2"] == pytest.approx(score.mean)
-    assert run["scores"]["held_out_error"] == pytest.approx(score.std_error)
+    assert run["scores"]["held_out_margin"] == pytest.approx(score.margin)
     assert run["nested"]["selected"]["a"] == 5
     scores = {name: one["mean"] for name, one in run["nested"]["references"].items()}
     assert scores.keys() == {"null", "lasso", "ridge", "lasso without splines"}
