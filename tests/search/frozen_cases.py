@@ -1,4 +1,4 @@
-"""About 60 fits whose models were recorded before the method was written once.
+"""About 70 fits whose models are recorded.
 
 `python tests/search/frozen_cases.py FILE` records the models of the installed version.
 """

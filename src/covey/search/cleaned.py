@@ -223,9 +223,9 @@ class CleanedRound:
         """Fit ridges on the same groups together, if only rough fits are needed."""
         groups = frozenset(self.groups[l] for l in left)
         new = [i for i in candidates if (groups, self.recipes[i].ridge) not in self.training.fits]
-        if len(new) < 2 or not self.training.rough or self.W.shape[1] > 1:
-            return
         at, curvature = self._at(left), Curvature()
+        if len(new) < 2 or not at.size or not self.training.rough or self.W.shape[1] > 1:
+            return
         columns = np.concatenate([np.arange(self.intercept), self.intercept + at])
         M = np.zeros((columns.size, columns.size))
         M[self.intercept :, self.intercept :] = self.penalty[np.ix_(at, at)]
@@ -367,16 +367,13 @@ def clean(
     active = paths.active(len(trainings) - 1)
     limits = [active.widths[length] - active.n_first for length in prefixes]
     rounds, quadratics, eliminated = _eliminated(trainings, paths, limits, bool(ridges))
-    # under a quadratic loss, one factorisation serves all sets
-    settings, quadratic = paths.posed.settings, paths.posed.response.loss.quadratic
-    sizes_grow_by = 1.0 if quadratic else settings.ridge_sizes
-    plans = []
+    ratio, plans = paths.posed.settings.ridge_sizes, []
     for limit, quadratic, (dropped, _) in zip(limits, quadratics[-1], eliminated[-1], strict=True):
         widths = np.diff(quadratic.starts)
         sizes = (int(widths.sum()) - np.cumsum([0, *widths[dropped]])).tolist()
         counts = range(len(dropped), -1, -1)
         plain = [Cleaned(round_, limit, c, 0.0, widths.size, n) for c, n in zip(sizes, counts, strict=True)]
-        some = [one for one in plain[:-1] if one is plain[0] or is_tried(one.n_groups, sizes_grow_by)]
+        some = [one for one in plain[:-1] if one is plain[0] or is_tried(one.n_groups, ratio)]
         plans.append(Plan(limit, plain + [replace(one, ridge=ridge) for one in some for ridge in ridges]))
     _add(trainings, rounds, plans, quadratics, eliminated)
     return plans
@@ -423,7 +420,5 @@ def _add(
 @cache
 def is_tried(size: int, ratio: float) -> bool:
     """Whether a size is among those that grow by a ratio."""
-    if ratio == 1.0:
-        return True
     step = round(math.log(size) / math.log(ratio))
     return any(round(ratio**i) == size for i in (step - 1, step, step + 1))

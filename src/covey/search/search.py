@@ -193,10 +193,9 @@ def search(posed: Posed, always: Sequence[int] = (), recipes: Sequence[Recipe] =
             found.knots, null = paths.knots(len(starts) - 1), start
         found.left = reached / (null or 1.0)
         prefixes = _prefixes(paths, begun + n_events)
-        ridges = settings.ridges if found.left > settings.noisy else ()
-        found.clean(paths, prefixes, settings.low_ridges if always_noisy else ridges)
-        if prefixes == [int(np.count_nonzero(posed.ranks))]:
-            break  # elimination began from all groups, and only from them: another round would find the same
+        found.clean(paths, prefixes, settings.ridges if always_noisy or found.left > settings.noisy else ())
+        if _is_exhaustive(posed, prefixes):
+            break
         verdict = found.verdict()
         kept = verdict.recipes[verdict.simplest(settings.strictness)]
         if not isinstance(kept, Cleaned) or kept.round != round_ or round_ + 1 == settings.rounds:
@@ -210,6 +209,11 @@ def search(posed: Posed, always: Sequence[int] = (), recipes: Sequence[Recipe] =
         found.score_dense()
     found.score_further()
     return found
+
+
+def _is_exhaustive(posed: Posed, prefixes: Sequence[int]) -> bool:
+    """Whether elimination began from all groups, and only from them: another round would make the same candidates."""
+    return list(prefixes) == [int(np.count_nonzero(posed.ranks))]
 
 
 def _run(found: Found, paths: Paths) -> tuple[int, float, float]:

@@ -36,12 +36,10 @@ class Settings:
     noisy, dense : float
         Ridges on sets, and ridges on all columns, are tried if the best model on the path leaves more than this share
         of the null model's error: with less, shrinkage gains next to nothing, and many small effects even less.
-    ridges, low_ridges : tuple of float
-        Penalties on sets of groups, for columns of unit variance and in units of the null model's curvature. The lower
-        ones are for losses whose curvature falls as the fit improves (classes, counts).
+    ridges : tuple of float
+        Penalties on sets of groups, for columns of unit variance and in units of the null model's curvature.
     ridge_sizes : float
-        If ridges have to be fitted one by one, the sizes of the sets on which they are tried grow by this factor: sets
-        in between differ less than ridges do.
+        The sizes of sets on which ridges are tried grow by this factor: sets in between differ less than ridges do.
     separated_ridge, elimination_ridge : float
         If the minimum lies at infinity (perfectly separated classes), models have the first of these penalties, which
         is far below any ridge that is tried, and groups are eliminated in the quadratic model of a fit with the second.
@@ -99,7 +97,6 @@ class Settings:
     noisy: float = 0.01
     dense: float = 0.1
     ridges: tuple[float, ...] = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
-    low_ridges: tuple[float, ...] = (0.003, 0.01, 0.03, 0.1, 0.3)
     ridge_sizes: float = 1.2
     separated_ridge: float = 1e-3
     elimination_ridge: float = 0.03
