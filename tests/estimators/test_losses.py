@@ -94,7 +94,7 @@ def assert_one_model(model, X, y, weight=None):
         np.testing.assert_allclose(model.predict(X), model.loss_.inverse_link(eta), rtol=1e-9, atol=1e-9)
     candidates = model.candidates_
     assert candidates["chosen"].any()
-    if not model.rule == "predict":
+    if model.rule != "predict":
         (chosen,) = candidates[candidates["chosen"]].itertuples()
         assert chosen.groups == len(in_model)
     assert model.group_table().index.tolist() == model.selected_groups_

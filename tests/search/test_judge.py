@@ -16,7 +16,6 @@ from covey.search.splits import Folds, balanced_folds
 from estimator_problems import noisy_problem
 
 
-
 def recipe(n_groups, ridge=0.0, round_=0):
     """Groups of one column each that are left of nine."""
     return Cleaned(round_, 9, n_groups, ridge, 9, n_groups)
@@ -150,7 +149,8 @@ def test_a_row_counts_once_however_often_it_is_held_out(problem):
 def test_a_verdict_of_some_splits_is_that_of_a_judge_with_these_alone(problem):
     judge, *_, tables = problem
     for split in range(2):
-        alone = Judge([judge.scores[split]], 90.0, SETTINGS)
+        share = judge.scores[split].weight / sum(scores.weight for scores in judge.scores)
+        alone = Judge([judge.scores[split]], 90.0 * share, SETTINGS)
         alone.add(0, RECIPES, tables[split], SIZES)
         expected, found = alone.verdict(RECIPES), judge.board(RECIPES).verdict([split])
         np.testing.assert_allclose(found.errors, expected.errors)

@@ -51,10 +51,10 @@ class GroupSparseCox(GroupSparseEstimator):
         once (`covey.selection.HoldOut`, also with your own validation set); by an information criterion, which counts
         events; or by the number of groups (``covey.selection.Size(k)``). Folds are balanced by events and their times.
     rule : {"select", "predict"}
-        What the held-out rows decide. ``"select"``: the few groups that matter, fitted as the simplest sparse model that
-        the held-out rows cannot tell from the best one (one standard error). ``"predict"``: the best prediction, the
-        mean of all candidates weighted by the likelihood of the held-out rows; it usually has all groups. The rows are
-        dealt to folds again while it is open which model is chosen (`covey.selection.Folds` sets how often at most).
+        What the held-out rows decide. ``"select"``: the few groups that matter, by the simplest sparse model that the
+        held-out rows cannot tell from the best one (one standard error). ``"predict"``: the best prediction, the mean
+        of all candidates weighted by the likelihood of the held-out rows; it usually has all groups. Rows are dealt to
+        folds again while it is open which model is chosen (`covey.selection.Folds` sets how often at most).
     recipes : iterable of Recipe
         Further candidates, for instance of your own: see "How to add a recipe" in the documentation.
     factors : "auto" or int
@@ -106,9 +106,10 @@ class GroupSparseCox(GroupSparseEstimator):
         All candidates with their cross-validated errors; the chosen one is marked. Candidates that were left out after
         the first deal of the folds have the distance from the best that they had then.
     rivals_ : DataFrame or None
-        The sets of groups that the held-out rows cannot tell from the best, the chosen one first: their ``groups``, what
-        they have ``without`` the chosen set's and ``instead``, their error and its standard error; None if the model is
-        a mean or no rows were held out.
+        The sets of groups that the held-out rows cannot tell from the best, and those that folds select, the chosen one
+        first: their ``groups``, the chosen groups that they are ``without``, what they have ``instead``, the error of
+        their best model and its standard error (NaN if only folds select them), and in how many ``folds`` they are
+        selected. None if the model is a mean of models or no rows were held out.
     price_ : (float, float) or None
         What sparsity costs: by what share of its error the best model on all groups predicts better on held-out rows,
         and the standard error of that share; None if there was no such model, or it was chosen.

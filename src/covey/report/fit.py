@@ -59,6 +59,7 @@ class Rival:
     n_groups: int
     without: str
     instead: str
+    folds: int
     error: str
 
 
@@ -220,9 +221,13 @@ def _rivals(model: Any) -> tuple[Rival, ...]:
     if model.rivals_ is None:
         return ()
     table = model.rivals_.head(MOST_RIVALS)
+    listed = [
+        (len(one.groups), *(", ".join(map(str, names)) or "-" for names in (one.without, one.instead)), one.folds)
+        for one in table.itertuples()
+    ]
     return tuple(
-        Rival(len(one.groups), *(", ".join(map(str, names)) or "-" for names in (one.without, one.instead)), shown(error, 4))
-        for one, error in zip(table.itertuples(), table.iloc[:, 3], strict=True)
+        Rival(*words, "" if np.isnan(error) else shown(error, 4))
+        for words, error in zip(listed, table.iloc[:, 3], strict=True)
     )
 
 

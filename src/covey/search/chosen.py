@@ -140,7 +140,7 @@ def price_of_sparsity(model: Any) -> str:
 
 
 def interchangeable(model: Any) -> list[tuple[Any, Any]]:
-    """Pairs of a selected group and one that may replace it: held-out rows cannot tell which of the two is needed."""
+    """Pairs of a selected group and one that may replace it, because some rows select the one and some the other."""
     if model.rivals_ is None:
         return []
     pairs = zip(model.rivals_["without"], model.rivals_["instead"], strict=True)

@@ -160,9 +160,7 @@ class CleanedRound:
             coef = self._minimised(np.arange(len(coef)), coef, ridge)[0]
         return Quadratic.around(active, prefix, coef, ridge)
 
-    def add(
-        self, plans: Sequence[Plan], quadratics: Sequence[Quadratic], eliminated: Sequence[Eliminated]
-    ) -> None:
+    def add(self, plans: Sequence[Plan], quadratics: Sequence[Quadratic], eliminated: Sequence[Eliminated]) -> None:
         """Make the candidates of some prefixes, given the order in which groups were dropped from each."""
         blocks, levels = [], []
         for plan, quadratic, (dropped, nested_W) in zip(plans, quadratics, eliminated, strict=True):

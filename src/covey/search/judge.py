@@ -150,6 +150,8 @@ class Judge:
 
     def __init__(self, scores: Sequence[Scores], n_rows: float, settings: Settings) -> None:
         self.n_rows, self.settings = n_rows, settings
+        # of the rows that are held out, however often
+        self.weight = sum(one.weight for one in scores)
         self.scores: list[Scores] = []
         self._tables: list[list[FloatArray]] = []
         self._losses: list[FloatArray] = []
@@ -222,7 +224,12 @@ class Board:
     """
 
     def __init__(self, judge: Judge, recipes: list[Recipe]) -> None:
-        self.scores, self.settings, self.n_rows = list(judge.scores), judge.settings, judge.n_rows
+        self.scores, self.settings, self.n_rows, self.weight = (
+            list(judge.scores),
+            judge.settings,
+            judge.n_rows,
+            judge.weight,
+        )
         self.recipes, self.null = recipes, _null(recipes)
         self._tables, self._at = [], []
         losses, sizes = [], []
@@ -241,7 +248,8 @@ class Board:
         """The verdict of some splits, or all."""
         splits = range(len(self.scores)) if splits is None else splits
         losses, sizes = self.losses[:, splits], self.sizes[:, splits].mean(axis=1)
-        totals, n = np.array([self.scores[split].weight for split in splits]), self.n_rows
+        totals = np.array([self.scores[split].weight for split in splits])
+        n = self.n_rows * min(1.0, float(totals.sum()) / (self.weight or 1.0))
         errors = losses.sum(axis=1) / totals.sum()
         rounding = ROUNDING * float(errors[self.null])
         # all models that fit perfectly get the same error

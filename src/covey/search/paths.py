@@ -113,14 +113,14 @@ class Paths:
         while self.n_events() < n_events and not self.ended:
             done = self.n_events()
             target = n_events if self.table.all_near else min(n_events, done + EVENTS_PER_CHECK)
-            self.ended = bool(self._wake(lambda s: self._n_events(s) < target))
+            self.ended = bool(self._wake(lambda s, target=target: self._n_events(s) < target))
 
     def end_at(self, n_columns: int) -> None:
         """End the path of every split where its groups would have more than `n_columns` columns."""
         short = {s for s in range(len(self.paths)) if self.width(s) < n_columns}
         while short:
             most = {s: self._n_events(s) + EVENTS_PER_CHECK for s in short}
-            ended = self._wake(lambda s: s in most and self._n_events(s) < most[s] and self.width(s) <= n_columns)
+            ended = self._wake(lambda s, most=most: self._n_events(s) < most.get(s, 0) and self.width(s) <= n_columns)
             short = {s for s in short.difference(ended) if self.width(s) <= n_columns}
         for s, path in enumerate(self.paths):
             path.truncate(max(self.length(s, n_columns), len(self.starts[s])))

@@ -57,8 +57,16 @@ class Rule(ABC):
         """Whether every part of the splits would choose much the same."""
 
     @abstractmethod
+    def in_splits(self) -> list[frozenset[int]]:
+        """The groups that are selected on each split without its held-out rows; empty for models of all groups."""
+
     def frequencies(self) -> NDArray[np.intp] | None:
-        """In how many splits each group is selected, chosen without their held-out rows; None for all groups."""
+        """In how many splits each group is selected; None for models of all groups."""
+        selected = self.in_splits()
+        counts = np.zeros(self.found.posed.ranks.size, dtype=np.intp)
+        for groups in selected:
+            counts[list(groups)] += 1
+        return counts if selected else None
 
     @property
     def in_contention(self) -> set[Recipe]:
@@ -101,15 +109,13 @@ class Select(Rule):
     def _groups(self, verdict: Verdict) -> set[int]:
         return set(self.found.groups(verdict.recipes[verdict.choose(self.settings)], self.found.final))
 
-    def frequencies(self) -> NDArray[np.intp] | None:
-        """In how many splits each group is selected, chosen without their held-out rows."""
-        found = self.found
-        counts = np.zeros(found.posed.ranks.size, dtype=np.intp)
+    def in_splits(self) -> list[frozenset[int]]:
+        """The groups that are selected on each split, chosen without its held-out rows."""
+        found, selected = self.found, []
         for part, verdict in zip(self.parts, self.without_part or [self.verdict], strict=True):
             recipe = verdict.recipes[verdict.choose(self.settings)]
-            for split in part:
-                counts[found.groups(recipe, found.scored[split])] += 1
-        return counts
+            selected += [frozenset(found.groups(recipe, found.scored[split])) for split in part]
+        return selected
 
 
 class Predict(Rule):
@@ -132,16 +138,13 @@ class Predict(Rule):
             return True
         return self.board.moved(self.weights, others) <= self.settings.settled * self.verdict.noise / self.board.n_rows
 
-    def frequencies(self) -> NDArray[np.intp] | None:
-        """In how many splits a model in the mean has each group; None if one has all."""
+    def in_splits(self) -> list[frozenset[int]]:
+        """The groups of all models in the mean on each split; empty if one of them has all groups."""
         used = [self.verdict.recipes[i] for i in np.flatnonzero(self.weights)]
         if any(recipe.n_groups is None for recipe in used):
-            return None
+            return []
         found = self.found
-        counts = np.zeros(found.posed.ranks.size, dtype=np.intp)
-        for training in found.scored:
-            counts[list({l for recipe in used for l in found.groups(recipe, training)})] += 1
-        return counts
+        return [frozenset(l for recipe in used for l in found.groups(recipe, one)) for one in found.scored]
 
 
 RULES: dict[str, type[Rule]] = {"select": Select, "predict": Predict}

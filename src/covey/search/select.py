@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -97,7 +98,8 @@ class Selected:
     n_deals : int
         How often the rows were dealt to folds.
     rivals : DataFrame or None
-        The sets of groups that the held-out rows cannot tell from the best, the chosen one first.
+        The sets of groups that the held-out rows cannot tell from the best, and those that folds select, the chosen one
+        first.
     price : (float, float) or None
         By what share the best model on all groups predicts better, and the standard error of that; None if there is no
         such model or it was chosen.
@@ -197,22 +199,25 @@ def _candidates(problem: Problem, choice: Rule, first: Verdict) -> pd.DataFrame:
 
 
 def _rivals(problem: Problem, choice: Rule, chosen: Recipe) -> pd.DataFrame:
-    """The sets of groups that the held-out rows cannot tell from the best, each with its best recipe; the chosen first."""
-    found, verdict, unit = choice.found, choice.verdict, _error_unit(problem, choice.found.posed)
-    names, always = problem.groups.names, set(problem.always)
-    near = np.flatnonzero(verdict.near(choice.settings.strictness))
-    sets: dict[frozenset[int], int] = {frozenset(found.groups(chosen, found.final)): verdict.recipes.index(chosen)}
-    (selected,) = sets
+    """Sets of groups that held-out rows cannot tell from the best, and sets that folds select; the chosen one first."""
+    found, verdict, names = choice.found, choice.verdict, problem.groups.names
+    always, near = set(problem.always), np.flatnonzero(verdict.near(choice.settings.strictness))
+    selected = frozenset(found.groups(chosen, found.final))
+    best: dict[frozenset[int], int] = {selected: verdict.recipes.index(chosen)}
     for i in near[np.argsort(verdict.errors[near], kind="stable")]:
         if verdict.recipes[i].n_groups is not None:
-            sets.setdefault(frozenset(found.groups(verdict.recipes[i], found.final)), int(i))
+            best.setdefault(frozenset(found.groups(verdict.recipes[i], found.final)), int(i))
+    counts = Counter(choice.in_splits())
+    sets = [*best, *(one for one, _ in counts.most_common() if one not in best)]
+    unit, nan = _error_unit(problem, found.posed), [np.nan] * (len(sets) - len(best))
     return pd.DataFrame(
         {
             "groups": [[names[l] for l in sorted(one - always)] for one in sets],
             "without": [[names[l] for l in sorted(selected - one)] for one in sets],
             "instead": [[names[l] for l in sorted(one - selected)] for one in sets],
-            _error_name(problem.loss): verdict.errors[list(sets.values())] * unit,
-            "standard_error": verdict.standard_errors[list(sets.values())] * unit,
+            _error_name(problem.loss): [*(verdict.errors[list(best.values())] * unit), *nan],
+            "standard_error": [*(verdict.standard_errors[list(best.values())] * unit), *nan],
+            "folds": [counts[one] for one in sets],
         }
     )
 
