@@ -22,6 +22,7 @@ from covey.path import Path
 from covey.validation import Array
 
 Lengths = Mapping[str, int]
+PAIR = {"pair": 2}
 Check = Callable[[object, Lengths], bool]
 
 
@@ -58,7 +59,7 @@ def _each(entry: Check, length: str = "") -> Check:
     def holds(value: object, lengths: Lengths) -> bool:
         if isinstance(value, np.ndarray):
             value = value.tolist() if value.ndim == 1 else None
-        if not isinstance(value, list | tuple) or (length and len(value) != lengths[length]):
+        if not isinstance(value, list | tuple) or (length and len(value) != (PAIR | dict(lengths))[length]):
             return False
         return all(entry(item, lengths) for item in value)
 
@@ -132,7 +133,7 @@ MODEL: dict[str, Check] = {
     "n_splits_": _array("", integer=True, least=0),
     "n_deals_": _array("", integer=True, least=0),
     "rivals_": _or_none(_are_rivals),
-    "price_": _or_none(lambda value, lengths: _each(_array(""))(value, lengths) and len(value) == 2),
+    "price_": _or_none(_each(_array(""), "pair")),
     "n_features_in_": lambda value, lengths: _array("", integer=True)(value, lengths) and value == lengths["columns"],
     "feature_names_in_": _each(_is(str), "columns"),
     # parameters used to describe the fitted model; `fit` reads and checks the others

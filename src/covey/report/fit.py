@@ -221,14 +221,15 @@ def _rivals(model: Any) -> tuple[Rival, ...]:
     if model.rivals_ is None:
         return ()
     table = model.rivals_.head(MOST_RIVALS)
-    listed = [
-        (len(one.groups), *(", ".join(map(str, names)) or "-" for names in (one.without, one.instead)), one.folds)
-        for one in table.itertuples()
-    ]
+    columns = (table[name] for name in ("groups", "without", "instead", "folds"))
     return tuple(
-        Rival(*words, "" if np.isnan(error) else shown(error, 4))
-        for words, error in zip(listed, table.iloc[:, 3], strict=True)
+        Rival(len(groups), _joined(without), _joined(instead), folds, "" if np.isnan(error) else shown(error, 4))
+        for groups, without, instead, folds, error in zip(*columns, table.iloc[:, 3], strict=True)
     )
+
+
+def _joined(names: Sequence[object]) -> str:
+    return ", ".join(map(str, names)) or "-"
 
 
 def render(report: FitReport) -> str:

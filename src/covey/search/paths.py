@@ -8,7 +8,7 @@ cannot alternate.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -113,14 +113,14 @@ class Paths:
         while self.n_events() < n_events and not self.ended:
             done = self.n_events()
             target = n_events if self.table.all_near else min(n_events, done + EVENTS_PER_CHECK)
-            self.ended = bool(self._wake(lambda s, target=target: self._n_events(s) < target))
+            self.ended = bool(self._wake([target] * len(self.paths)))
 
     def end_at(self, n_columns: int) -> None:
         """End the path of every split where its groups would have more than `n_columns` columns."""
         short = {s for s in range(len(self.paths)) if self.width(s) < n_columns}
         while short:
-            most = {s: self._n_events(s) + EVENTS_PER_CHECK for s in short}
-            ended = self._wake(lambda s, most=most: self._n_events(s) < most.get(s, 0) and self.width(s) <= n_columns)
+            most = [self._n_events(s) + EVENTS_PER_CHECK if s in short else 0 for s in range(len(self.paths))]
+            ended = self._wake(most, n_columns)
             short = {s for s in short.difference(ended) if self.width(s) <= n_columns}
         for s, path in enumerate(self.paths):
             path.truncate(max(self.length(s, n_columns), len(self.starts[s])))
@@ -138,11 +138,17 @@ class Paths:
     def _n_events(self, split: int) -> int:
         return len(self.paths[split]) - len(self.starts[split])
 
-    def _wake(self, goes_on: Callable[[int], bool]) -> list[int]:
-        """Wake groups in every split while it goes on; return the splits on which nothing was left to explain."""
+    def _wake(self, most: Sequence[int], n_columns: float = np.inf) -> list[int]:
+        """Wake groups up to the most events of each split, while there are at most `n_columns` columns.
+
+        Returns the splits on which nothing was left to explain.
+        """
+        splits = range(len(self.paths))
         while True:
             ended: list[int] = []
-            while pending := [s for s in range(len(self.paths)) if s not in ended and goes_on(s)]:
+            while pending := [
+                s for s in splits if s not in ended and self._n_events(s) < most[s] and self.width(s) <= n_columns
+            ]:
                 scores = np.stack([self.active(s).score() for s in pending], axis=1)
                 norms = self.table.gradient_norms(scores)
                 for s, of_split in zip(pending, norms, strict=True):

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from covey.designs import Design
@@ -112,7 +113,7 @@ class Selected:
     strengths: FloatArray
     path: Path
     candidates: pd.DataFrame
-    frequencies: FloatArray | None
+    frequencies: NDArray[np.intp] | None
     n_splits: int
     recipe: str
     shrunk: bool
@@ -306,7 +307,7 @@ def _published(
     mean: _Mean,
     path: Path,
     candidates: pd.DataFrame,
-    frequencies: FloatArray | None,
+    frequencies: NDArray[np.intp] | None,
     n_splits: int,
     recipe: str,
     shrunk: bool,
