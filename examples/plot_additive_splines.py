@@ -27,7 +27,7 @@ columns = ColumnTransformer(
     remainder="passthrough",
     verbose_feature_names_out=False,
 ).set_output(transform="pandas")
-pipeline = make_pipeline(columns, GroupSparseRegressor(groups=TermGroups(frame), rule="1se")).fit(frame, y)
+pipeline = make_pipeline(columns, GroupSparseRegressor(groups=TermGroups(frame))).fit(frame, y)
 model = pipeline[-1]
 print(model.summary())
 

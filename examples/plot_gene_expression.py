@@ -42,7 +42,7 @@ except DataNotFoundError:
 # Five-fold cross-validation chooses among models of all sizes; the rule "1se" gives few genes. `summary` lists them in
 # the order in which they woke up, with the number of folds in which the same recipe selects each.
 
-model = GroupSparseRegressor(groups=groups, rule="1se").fit(X, y)
+model = GroupSparseRegressor(groups=groups).fit(X, y)
 print(model.summary())
 
 # %%
