@@ -60,9 +60,9 @@ def assert_one_model(model, X, y, weight=None, squared=True):
     if "weight" in candidates:
         assert candidates["weight"].sum() == 1 or abs(candidates["weight"].sum() - 1) < 1e-12
         assert ((candidates["weight"] > 0) == candidates["chosen"]).all()
-    if not model.average:
+    if not model.rule == "predict":
         assert candidates["chosen"].sum() == 1
-    if not model.average and "recipe" in candidates:
+    if not model.rule == "predict" and "recipe" in candidates:
         (chosen,) = candidates[candidates["chosen"]].itertuples()
         assert chosen.recipe == model.recipe_
         assert chosen.groups == len(model.selected_groups_)

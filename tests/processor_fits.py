@@ -88,7 +88,7 @@ DESIGNS: dict[str, Callable[[Rng], tuple[Any, Groups]]] = {
 NOISE = {"no noise": 0.0, "weak": 0.1, "strong": 2.0}
 
 WAYS: dict[str, Callable[[], dict[str, Any]]] = {
-    "folds": dict, "1se": lambda: {"rule": "1se"}, "mean": lambda: {"average": True},
+    "folds": dict, "mean": lambda: {"rule": "predict"},
     "held out": lambda: {"selection": "holdout"}, "ebic": lambda: {"selection": "ebic"},
 }  # fmt: skip
 

@@ -36,9 +36,9 @@ def make_table(n_rows=140, seed=0):
 CASES = {
     "two classes": (["--selection", "ebic"], ["two"], GroupSparseClassifier(selection="ebic")),
     "truth values, folds": (
-        ["--selection", "3", "--rule", "1se", "--seed", "2"],
+        ["--selection", "3", "--rule", "select", "--seed", "2"],
         ["truth"],
-        GroupSparseClassifier(selection=3, rule="1se", random_state=2),
+        GroupSparseClassifier(selection=3, random_state=2),
     ),
     "three classes, always": (
         ["--selection", "size:2", "--always", "g5"],
@@ -62,9 +62,9 @@ CASES = {
         GroupSparseRegressor(loss="binomial", selection="bic"),
     ),
     "several": (
-        ["--selection", "3", "--average", "--always", "g5"],
+        ["--selection", "3", "--rule", "predict", "--always", "g5"],
         ["first", "second"],
-        GroupSparseRegressor(selection=3, average=True, always=["g5"]),
+        GroupSparseRegressor(selection=3, rule="predict", always=["g5"]),
     ),
 }
 

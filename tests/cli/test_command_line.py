@@ -23,7 +23,7 @@ SETTINGS = {
         weights="w", selection="size:3", always=("age",), seed=7, nested=False, stability=True,
     ),
     "options": FitSettings(
-        ("a.csv",), ("y",), family="poisson", offset="log:t", rule="1se", average=False, factors="2",
+        ("a.csv",), ("y",), family="poisson", offset="log:t", rule="predict", factors="2",
         standardize="none", group_weights="sqrt",
     ),
     "survival": FitSettings(
@@ -71,8 +71,8 @@ def test_a_command_has_the_options_of_its_table(name, settings, others):
 
 
 def test_what_the_options_set():
-    settings = FitSettings(("a.csv",), ("y",), factors="2", standardize="none", group_weights="none", average=False)
+    settings = FitSettings(("a.csv",), ("y",), factors="2", standardize="none", group_weights="none", rule="predict")
     assert settings.parameters() == {
-        "always": (), "average": False, "factors": 2, "group_weights": None, "random_state": 0, "selection": 5,
+        "always": (), "factors": 2, "group_weights": None, "random_state": 0, "selection": 5,
         "standardize": False,
     }  # fmt: skip

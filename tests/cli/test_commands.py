@@ -129,7 +129,7 @@ def test_help_needs_nothing_heavy():
 
 
 def test_quiet_and_colourless_when_not_a_terminal(table, tmp_path):
-    command = [sys.executable, "-m", "covey.cli", "fit", str(table), "-t", "y", "-g", "_", "--rule", "1se"]
+    command = [sys.executable, "-m", "covey.cli", "fit", str(table), "-t", "y", "-g", "_", "--rule", "select"]
     command += ["--out", str(tmp_path / "f")]
     out = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, check=True)
     assert out.stderr == ""

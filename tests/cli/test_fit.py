@@ -51,7 +51,7 @@ SETTINGS = ["--target", "y", "--groups", "regex:(gene.)_", "--spline", "age:7", 
 
 @pytest.fixture
 def fitted(table, tmp_path):
-    result = covey("fit", table, *SETTINGS, "--rule", "1se", "--out", tmp_path / "fit")
+    result = covey("fit", table, *SETTINGS, "--rule", "select", "--out", tmp_path / "fit")
     assert result.exit_code == 0, result.output
     return tmp_path / "fit"
 
@@ -81,7 +81,7 @@ def test_the_folder(fitted, table, frame):
     run = json.loads((fitted / "run.json").read_text())
     assert run["inputs"][0]["sha256"] == hashlib.sha256(table.read_bytes()).hexdigest()
     assert run["settings"]["spline"] == ["age:7"]
-    assert run["settings"]["options"]["rule"] == "1se"
+    assert run["settings"]["options"]["rule"] == "select"
     assert run["versions"]["covey"] == library.__version__
     assert run["converged"] is True
     assert run["settings"]["options"]["verbose"] == 0
@@ -159,9 +159,8 @@ def test_groups_that_are_always_in(table, tmp_path):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--selection", "bic", "--rule", "1se"], ["--rule has no effect with --selection bic"]),
-        (["--selection", "size:3", "--average"], ["--average has no effect with --selection size:3"]),
-        (["--average", "--rule", "1se"], ["--rule has no effect with --average"]),
+        (["--selection", "bic", "--rule", "select"], ["--rule has no effect with --selection bic"]),
+        (["--selection", "size:3", "--rule", "predict"], ["--rule has no effect with --selection size:3"]),
         (["--selection", "sometimes"], ["not sometimes", "holdout", "size:3"]),
         (["--selection", "1"], ["at least 2 folds"]),
         (["--factors", "many"], ["factors"]),
@@ -177,16 +176,16 @@ def test_a_fit_that_does_not_converge_is_exit_code_3_with_the_result(table, tmp_
     fit = library.GroupSparseRegressor.fit
 
     def warns(self, *given, **options):
-        warnings.warn("Give rule='1se'.", ConvergenceWarning, stacklevel=1)
+        warnings.warn("Give rule='predict'.", ConvergenceWarning, stacklevel=1)
         return fit(self, *given, **options)
 
     monkeypatch.setattr(library.GroupSparseRegressor, "fit", warns)
     result = covey("fit", table, *SETTINGS, "--selection", "bic", "--out", tmp_path / "fit")
     assert result.exit_code == 3, result.output
-    assert "notice: Give --rule 1se." in result.stderr
+    assert "notice: Give --rule predict." in result.stderr
     run = json.loads((tmp_path / "fit" / "run.json").read_text())
     assert run["converged"] is False
-    assert run["notices"] == ["Give --rule 1se."]
+    assert run["notices"] == ["Give --rule predict."]
 
 
 def test_weights_are_like_repeated_rows(frame, tmp_path):
@@ -309,7 +308,7 @@ def test_what_is_held_out_took_no_part_in_choosing(tmp_path):
     score = nested_score(clone(pipeline), frame.drop(columns="y"), frame["y"])
     assert run["nested"]["folds"] == pytest.approx(score.folds)
     assert run["scores"]["held_out_r2"] == pytest.approx(score.mean)
-    assert run["scores"]["held_out_error"] == pytest.approx(score.std_error)
+    assert run["scores"]["held_out_margin"] == pytest.approx(score.margin)
     assert run["nested"]["selected"]["a"] == 5
     scores = {name: one["mean"] for name, one in run["nested"]["references"].items()}
     assert scores.keys() == {"null", "lasso", "ridge", "lasso without splines"}

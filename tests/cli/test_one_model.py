@@ -27,8 +27,8 @@ def frame():
 
 CASES = {
     "folds": ([], {}),
-    "1se": (["--rule", "1se", "--seed", "3"], {"rule": "1se", "random_state": 3}),
-    "mean": (["--average"], {"average": True}),
+    "seed": (["--rule", "select", "--seed", "3"], {"rule": "select", "random_state": 3}),
+    "mean": (["--rule", "predict"], {"rule": "predict"}),
     "hold-out": (["--selection", "holdout"], {"selection": "holdout"}),
     "criterion": (["--selection", "bic"], {"selection": "bic"}),
     "size": (["--selection", "size:2", "--always", "g7"], {"selection": Size(2), "always": ["g7"]}),
@@ -96,8 +96,8 @@ def test_everything_describes_the_estimators_model(case, frame, tmp_path):
     assert f"<b>{found} of {every} groups</b>" in page
     assert page.count('<small class="always">always in</small>') == len(always)
     assert model.recipe_ in page
-    assert "average=False" not in page  # remedies are options of the command line
-    assert ("--no-average" in page) == (case == "mean")
+    assert "rule='" not in page  # remedies are options of the command line
+    assert ("--rule select" in page) == (case == "mean")
     body = page.split('id="group-table"')[1].split("<tbody>", 1)[1].split('<p id="no-group"')[0]
     cells = re.findall(r'<tr><td class="rank">.*?<bdi>(g\d)</bdi>.*?data-label="norm">(.*?)</td>', body)
     assert cells == [(name, shown(float(np.float32(norms[name])))) for name in selected]

@@ -80,7 +80,7 @@ def test_files_console_and_report_agree(plain_fit):
     assert "adds to what is always in" in nested["verdict"]
     page = (out / "report.html").read_text()
     for text in (
-        f"{nested['mean']:.3f} ± {nested['std_error']:.3f}",
+        f"{nested['mean']:.3f} ± {nested['margin']:.3f}",
         f"{nested['references']['always in']['mean']:.3f}",
     ):
         assert text in said

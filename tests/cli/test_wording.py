@@ -57,8 +57,7 @@ def test_remedies_are_options_of_the_command_line(file, options):
     ("text", "shown"),
     [
         ("choose by folds (selection=5), 'ebic' or 'bic'.", "choose by folds (--selection 5), 'ebic' or 'bic'."),
-        ("use selection=5 with rule='1se'.", "use --selection 5 with --rule 1se."),
-        ("fit with average=False.", "fit with --no-average."),
+        ("use selection=5 with rule='predict'.", "use --selection 5 with --rule predict."),
         ("factors=1 holds the leading one", "--factors 1 holds the leading one"),
         ("or covey.selection.Size(k).", "or size:k."),
         ("give random_state=3", "give --seed 3"),

@@ -59,7 +59,7 @@ def survival(eta, rng):
 FITS = {
     "squared": (GroupSparseRegressor(GROUPS), lambda eta, rng: eta + 0.3 * rng.standard_normal(eta.size)),
     "squared, strong noise, held-out rows": (
-        GroupSparseRegressor(GROUPS, selection="holdout", rule="1se"),
+        GroupSparseRegressor(GROUPS, selection="holdout"),
         lambda eta, rng: eta + 1.5 * rng.standard_normal(eta.size),
     ),
     "binomial": (GroupSparseClassifier(GROUPS), lambda eta, rng: np.where(rng.logistic(size=eta.size) < eta, "a", "b")),

@@ -70,13 +70,13 @@ def test_every_selection(selection, layout, noise, tmp_path):
 
 
 @pytest.mark.parametrize("noise", ["weak", "strong"])
-@pytest.mark.parametrize("options", [{"rule": "1se"}, {"average": True}, {"rule": "1se", "average": True}], ids=str)
+@pytest.mark.parametrize("options", [{"rule": "select"}, {"rule": "predict"}, {"rule": "predict", "selection": 3}], ids=str)
 @pytest.mark.parametrize("selection", JUDGED)
 def test_rules_and_means(selection, options, noise, tmp_path):
     X, y, groups = noisy_problem(noise)
     model = GroupSparseRegressor(groups, selection=SELECTIONS[selection](X, y), **options).fit(X, y)
     assert_one_model(model, X, y)
-    if options.get("average") and model.candidates_["chosen"].sum() > 1:
+    if options.get("rule") == "predict" and model.candidates_["chosen"].sum() > 1:
         assert model.shrunk_
         assert f"mean of {model.candidates_['chosen'].sum()}" in model.recipe_
     for again in kept(model, X, tmp_path):
@@ -85,11 +85,11 @@ def test_rules_and_means(selection, options, noise, tmp_path):
 
 @pytest.mark.parametrize("selection", ["folds", "hold-out", "ebic", "size"])
 @pytest.mark.parametrize("noise", ["weak", "strong"])
-@pytest.mark.parametrize("average", [False, True])
-def test_groups_that_are_always_in(selection, noise, average):
+@pytest.mark.parametrize("rule", ["select", "predict"])
+def test_groups_that_are_always_in(selection, noise, rule):
     X, y, groups = noisy_problem(noise)
     named = Groups.from_sizes(groups.sizes)
-    model = GroupSparseRegressor(named, always=[5, 9], selection=SELECTIONS[selection](X, y), average=average)
+    model = GroupSparseRegressor(named, always=[5, 9], selection=SELECTIONS[selection](X, y), rule=rule)
     model.fit(X, y)
     assert {5, 9} <= set(model.selected_groups_)
     assert_one_model(model, X, y)

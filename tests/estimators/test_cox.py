@@ -86,7 +86,7 @@ def test_every_selection(selection, options, tmp_path):
         assert again.score(X, y) == model.score(X, y)
 
 
-@pytest.mark.parametrize("options", [{"rule": "1se"}, {"average": True}, {"ties": "breslow"}], ids=str)
+@pytest.mark.parametrize("options", [{"rule": "select"}, {"rule": "predict"}, {"ties": "breslow"}], ids=str)
 def test_rules_means_and_ties(options):
     X, y, groups = problem(tied=True)
     model = GroupSparseCox(groups, **options).fit(X, y)
@@ -206,7 +206,7 @@ def test_scorers_pipelines_and_grids():
     grid = GridSearchCV(GroupSparseCox(groups, selection="ebic"), {"ties": ["efron", "breslow"]}, cv=3).fit(X, y)
     assert grid.best_score_ > 0.6
     wrapped = metrics.as_concordance_index_ipcw_scorer(GroupSparseCox(groups, selection="ebic"))
-    inside = GridSearchCV(wrapped, {"estimator__rule": ["min"]}, cv=3).fit(X, y)
+    inside = GridSearchCV(wrapped, {"estimator__rule": ["select"]}, cv=3).fit(X, y)
     assert inside.best_score_ > 0.6
     times = np.quantile(y["time"], [0.2, 0.5])
     curves = metrics.as_integrated_brier_score_scorer(GroupSparseCox(groups, selection="ebic"), times=times)

@@ -22,8 +22,8 @@ SELECTIONS = {
     "gcv": lambda X, y: "gcv",
     "size": lambda X, y: Size(3),
 }
-RULES = {"min": {}, "1se": {"rule": "1se"}, "mean": {"average": True}}
-CASES = [(name, "min") for name in SELECTIONS] + [("folds", "1se"), ("folds", "mean")]
+RULES = {"select": {}, "predict": {"rule": "predict"}}
+CASES = [(name, "select") for name in SELECTIONS] + [("folds", "predict")]
 
 
 @pytest.fixture(params=["weak", "strong"])

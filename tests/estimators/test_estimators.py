@@ -24,8 +24,8 @@ from estimator_problems import noisy_problem
     [
         GroupSparseRegressor(),
         GroupSparseRegressor(selection="ebic"),
-        GroupSparseRegressor(selection=3, average=True),
-        GroupSparseRegressor(selection="holdout", rule="1se"),
+        GroupSparseRegressor(selection=3, rule="predict"),
+        GroupSparseRegressor(selection="holdout"),
     ]
 )
 @pytest.mark.filterwarnings("ignore:y has only the values 0 and 1")
@@ -113,7 +113,7 @@ def test_folds_repeat_and_another_seed_deals_rows_otherwise():
 
 
 def test_parameters_are_kept_as_given_and_clones_are_equal(data):
-    model = GroupSparseRegressor(3, always=(1,), selection=Size(2), rule="1se", factors=0)
+    model = GroupSparseRegressor(3, always=(1,), selection=Size(2), factors=0)
     assert clone(model).get_params() == model.get_params()
     fitted = clone(model).fit(data.X, data.y)
     assert fitted.get_params() == model.get_params()
@@ -158,7 +158,7 @@ def test_blocks_of_a_column_transformer_stay_whole():
     columns = ColumnTransformer(
         [("spline", SplineTransformer(5), ["age", "noise"]), ("hot", OneHotEncoder(sparse_output=False), ["town"])]
     ).set_output(transform="pandas")
-    model = make_pipeline(columns, GroupSparseRegressor(groups=TermGroups(frame.columns), rule="1se")).fit(frame, y)
+    model = make_pipeline(columns, GroupSparseRegressor(groups=TermGroups(frame.columns))).fit(frame, y)
     assert set(model[-1].selected_groups_) == {"age", "town"}
     assert model.score(frame, y) > 0.9
     fitted = TermGroups.from_transformer(columns)
@@ -173,7 +173,7 @@ def test_the_summary_says_how_the_model_was_made(data):
     assert f"Model: {model.recipe_}; coefficients are not shrunk." in text
     assert "5 of 5" in text
     X, y, groups = noisy_problem("strong")
-    shrunk = GroupSparseRegressor(groups, average=True).fit(X, y)
+    shrunk = GroupSparseRegressor(groups, rule="predict").fit(X, y)
     assert shrunk.shrunk_
     text = str(shrunk.summary())
     assert "not shrunk" not in text
@@ -222,7 +222,7 @@ CASES = {
 
 
 @pytest.mark.filterwarnings("ignore:y has only the values 0 and 1")
-@pytest.mark.parametrize("options", [{}, {"rule": "1se"}, {"average": True}, {"selection": "ebic"}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"rule": "select"}, {"rule": "predict"}, {"selection": "ebic"}], ids=str)
 @pytest.mark.parametrize("case", CASES)
 def test_degenerate_data_give_finite_answers(case, options):
     rng = np.random.default_rng(0)
@@ -237,11 +237,11 @@ def test_degenerate_data_give_finite_answers(case, options):
         assert not model.coef_[:3].any()
     if case in ("equal rows", "no column varies"):
         assert model.selected_groups_ == []
-    if case == "copied group" and not options.get("average"):
+    if case == "copied group" and not options.get("rule") == "predict":
         assert len(model.selected_groups_) == 1
     if case == "exact":
         np.testing.assert_allclose(model.predict(X), y, atol=1e-6)
-        assert options.get("average") or model.selected_groups_ == [0]
+        assert options.get("rule") == "predict" or model.selected_groups_ == [0]
 
 
 @pytest.mark.parametrize(
@@ -256,8 +256,8 @@ def test_degenerate_data_give_finite_answers(case, options):
         ({"selection": "nonsense"}, "selection must be"),
         ({"selection": True}, "selection must be"),
         ({"selection": HoldOut(0.0)}, "between 0 and 1"),
-        ({"rule": "best"}, "'min' or '1se'"),
-        ({"average": "yes"}, "average"),
+        ({"rule": "best"}, "'select' or 'predict'"),
+        ({"rule": "1se"}, "Use 'select' where you had '1se'"),
         ({"factors": -1}, "factors"),
         ({"factors": "many"}, "factors must be"),
         ({"group_weights": [1.0]}, "there are 20 groups"),

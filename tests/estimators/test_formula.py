@@ -27,12 +27,12 @@ TERMS = "bs(age, df=7) + C(site) + x1:x2"
 
 
 def test_terms_are_groups_and_the_fit_is_that_of_the_columns():
-    model = GroupSparseRegressor.from_formula(f"y ~ {TERMS}", DATA, rule="1se")
+    model = GroupSparseRegressor.from_formula(f"y ~ {TERMS}", DATA)
     assert model.groups_.names == ("bs(age, df=7)", "C(site)", "x1:x2")
     assert model.groups_.sizes.tolist() == [7, 2, 1]
     assert set(model.selected_groups_) == {"bs(age, df=7)", "C(site)"}
     X = np.asarray(formulaic.model_matrix(TERMS, DATA))[:, 1:]
-    same = GroupSparseRegressor(groups=covey.Groups.from_sizes([7, 2, 1]), rule="1se").fit(X, DATA["y"])
+    same = GroupSparseRegressor(groups=covey.Groups.from_sizes([7, 2, 1])).fit(X, DATA["y"])
     np.testing.assert_allclose(model.coef_, same.coef_)
     np.testing.assert_allclose(model.predict(X_of(model, DATA)), same.predict(X))
 

@@ -89,7 +89,7 @@ def transformer():
 @pytest.mark.parametrize("threshold", [0.0, 1.0], ids=["dense", "sparse"])
 def test_a_transformer_without_set_output(threshold):
     fitted = transformer().set_params(sparse_threshold=threshold).fit(TABLE)
-    model = GroupSparseRegressor(groups=TermGroups.from_transformer(fitted), rule="1se")
+    model = GroupSparseRegressor(groups=TermGroups.from_transformer(fitted))
     model.fit(fitted.transform(TABLE), RESPONSE)
     assert model.selected_groups_ == ["site"]
     assert model.groups_.columns == tuple(fitted.get_feature_names_out())
@@ -107,7 +107,7 @@ def test_a_table_of_sparse_columns():
     fitted = OneHotEncoder().fit(TABLE[["site", "sex"]])
     names = fitted.get_feature_names_out()
     frame = pd.DataFrame.sparse.from_spmatrix(fitted.transform(TABLE[["site", "sex"]]), columns=names)
-    model = GroupSparseRegressor(groups="_", rule="1se").fit(frame, RESPONSE)
+    model = GroupSparseRegressor(groups="_").fit(frame, RESPONSE)
     assert model.selected_groups_ == ["site"]
     assert model.feature_names_in_.tolist() == names.tolist()
 

@@ -94,7 +94,7 @@ def assert_one_model(model, X, y, weight=None):
         np.testing.assert_allclose(model.predict(X), model.loss_.inverse_link(eta), rtol=1e-9, atol=1e-9)
     candidates = model.candidates_
     assert candidates["chosen"].any()
-    if not model.average:
+    if not model.rule == "predict":
         (chosen,) = candidates[candidates["chosen"]].itertuples()
         assert chosen.groups == len(in_model)
     assert model.group_table().index.tolist() == model.selected_groups_
@@ -116,15 +116,14 @@ def overlapping(p):
 
 WAYS = {
     "folds": lambda X, y: {},
-    "1se": lambda X, y: {"rule": "1se"},
-    "mean": lambda X, y: {"average": True},
+    "mean": lambda X, y: {"rule": "predict"},
     "hold-out": lambda X, y: {"selection": "holdout"},
     "validation rows": lambda X, y: {"selection": HoldOut(validation=(X[:40] + 0.01, y[:40]))},
     "ebic": lambda X, y: {"selection": "ebic"},
     "gcv": lambda X, y: {"selection": "gcv"},
     "size": lambda X, y: {"selection": Size(3)},
     "always": lambda X, y: {"always": [5]},
-    "always, mean": lambda X, y: {"always": [5], "average": True},
+    "always, mean": lambda X, y: {"always": [5], "rule": "predict"},
     "no intercept": lambda X, y: {"fit_intercept": False, "selection": "bic"},
     "factors": lambda X, y: {"factors": 1},
     "overlapping": lambda X, y: {"groups": overlapping(X.shape[1])},
@@ -423,7 +422,7 @@ def test_names_of_classes_do_not_matter(kind):
         assert found.predict(X).dtype == found.classes_.dtype
 
 
-@pytest.mark.parametrize("way", [{}, {"average": True}, {"selection": "ebic"}, {"selection": "holdout"}], ids=str)
+@pytest.mark.parametrize("way", [{}, {"rule": "predict"}, {"selection": "ebic"}, {"selection": "holdout"}], ids=str)
 @pytest.mark.parametrize("kind", KINDS)
 def test_weights_are_repeated_rows(kind, way):
     X, y, groups = grouped_problem(kind, "strong", n=50)
@@ -589,7 +588,7 @@ def test_scores_of_rows_that_no_finite_constant_fits():
         model.score(X, y, sample_weight=np.ones(3))
 
 
-@pytest.mark.parametrize("way", [{"selection": Size(2)}, {"selection": 3, "average": True}], ids=str)
+@pytest.mark.parametrize("way", [{"selection": Size(2)}, {"selection": 3, "rule": "predict"}], ids=str)
 @pytest.mark.parametrize("loss", ["squared", "huber"])
 def test_a_constant_column_that_is_always_in_does_nothing(loss, way):
     X, y, groups = grouped_problem("huber")

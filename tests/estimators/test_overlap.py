@@ -32,9 +32,9 @@ def data():
     "settings",
     [
         {},
-        {"selection": 3, "rule": "1se"},
+        {"selection": 3, "rule": "select"},
         {"selection": "ebic"},
-        {"average": True},
+        {"rule": "predict"},
         {"selection": Discrepancy(0.3)},
     ],
     ids=str,

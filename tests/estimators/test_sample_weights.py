@@ -55,20 +55,20 @@ def check(a, b, close=1e-8, order=list):
 
 
 @pytest.mark.parametrize("make", DATA)
-@pytest.mark.parametrize("average", [False, True])
+@pytest.mark.parametrize("rule", ["select", "predict"])
 @pytest.mark.parametrize("selection", [4, "holdout", "bic", "ebic", "gcv", "discrepancy"])
-def test_weights_are_repetitions(make, selection, average):
-    if average and make is without_noise:
+def test_weights_are_repetitions(make, selection, rule):
+    if rule == "predict" and make is without_noise:
         pytest.skip("which of the models without any error are in the mean is decided by rounding")
     weighted, repeated, _ = twins(make, 1, selection)
-    model = GroupSparseRegressor(3, selection=selection, average=average)
+    model = GroupSparseRegressor(3, selection=selection, rule=rule)
     found = model.fit(*weighted)
     expected = GroupSparseRegressor(**model.get_params()).fit(*repeated)
     assert found.recipe_ == expected.recipe_
     check(found, expected)
 
 
-@pytest.mark.parametrize("rule", ["min", "1se"])
+@pytest.mark.parametrize("rule", ["select", "predict"])
 @pytest.mark.parametrize("make", DATA[:3])
 def test_weights_are_repetitions_in_folds_that_are_given(make, rule):
     weighted, repeated, rows = twins(make, seed=2)

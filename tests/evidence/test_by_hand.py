@@ -69,7 +69,7 @@ def test_a_scorer_gives_cross_val_score_itself(case, scoring):
     by_hand = cross_val_score(model, X, y, cv=result.splits, scoring=scoring)
     np.testing.assert_allclose(result.folds, by_hand)
     assert result.mean == pytest.approx(by_hand.mean())
-    assert result.std_error == pytest.approx(1.645 * np.sqrt((1 / 3 + 1 / 2) * by_hand.var(ddof=1)))
+    assert result.margin == pytest.approx(2.92 * np.sqrt((1 / 3 + 1 / 2) * by_hand.var(ddof=1)), rel=1e-3)
     assert result.measure == scoring
 
 

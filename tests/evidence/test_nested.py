@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 
 from covey import GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor, nested_score, survival
 from covey.evidence.nested_result import MethodScore, NestedScore
-from covey.evidence.scoring import NINE_IN_TEN, row_error
+from covey.evidence.scoring import row_margin
 
 RNG = np.random.default_rng(1)
 X = RNG.standard_normal((80, 12))
@@ -73,12 +73,11 @@ def test_labelled_rows_stay_together():
     result = nested_score(model, X, Y, 4, split_groups=labels, references=False)
     for train, test in result.splits:
         assert not set(labels[train]) & set(labels[test])
-    # one observation per label: the same sum of squares as of the sums
-    delta = RNG.standard_normal(80)
-    null = np.ones(80)
-    assert row_error(delta, null, null, 5, labels) == pytest.approx(
-        row_error(np.repeat(np.bincount(labels, delta) / 4, 4), null, null, 5, labels)
-    )
+    # one observation per label: the same as if each row of a label had their mean
+    delta, null, fold = RNG.standard_normal(80), np.ones(80), np.arange(80) // 16
+    given = row_margin(delta, null, null, fold, labels, ratio=0.25)
+    by_label = np.repeat(np.bincount(labels, delta) / 4, 4)
+    assert given == pytest.approx(row_margin(by_label, null, null, fold, labels, ratio=0.25))
 
 
 def test_several_responses_do_not_depend_on_units():
@@ -104,7 +103,7 @@ def test_repeated_folds_count_a_row_once():
     assert result.n_folds == 4
     assert not np.isnan(result.predictions).any()
     once = nested_score(MODEL, X, Y, result.splits[:2], references=False)
-    assert result.std_error == pytest.approx(once.std_error, rel=0.5)
+    assert result.margin == pytest.approx(once.margin, rel=0.5)
 
 
 def test_references_of_your_own():
@@ -172,12 +171,54 @@ def test_plain_values_and_text():
     assert result.frequencies[0] == 3
 
 
-def test_the_standard_error_of_independent_rows():
-    """That of a mean, with Nadeau and Bengio's correction, wide enough for nine times in ten."""
-    loss, null = RNG.exponential(size=4000), np.ones(4000)
+def test_the_margin_of_independent_rows():
+    """1.645 times the standard error of a mean with Nadeau and Bengio's correction, if nothing else is the matter."""
+    fold, rows, null = np.arange(4000) % 5, np.arange(4000), np.ones(4000)
+    loss = RNG.standard_normal(4000)
+    loss -= (np.bincount(fold, loss) / 800)[fold]  # no fold is better than another
     plain = loss.std(ddof=1) / np.sqrt(4000)
-    assert row_error(loss, null, null, 5) == pytest.approx(NINE_IN_TEN * plain * 1.5, rel=1e-3)
-    assert row_error(loss, null, null, 5, beside=loss) == 0
+    assert row_margin(loss, null, null, fold, rows, ratio=0.25) == pytest.approx(1.645 * plain * 1.5, rel=1e-3)
+    assert row_margin(loss, null, null, fold, rows, ratio=0.25, beside=loss) == 0
+
+
+def test_the_margin_is_wider_if_folds_differ_or_few_rows_decide():
+    fold, rows, null = np.arange(100) % 5, np.arange(100), np.ones(100)
+    loss = RNG.standard_normal(100)
+    plain = row_margin(loss, null, null, fold, rows, ratio=0.25)
+    assert row_margin(loss + fold, null, null, fold, rows, ratio=0.25) > 2 * plain
+    tail = np.where(rows < 3, 30.0, loss)
+    error = 1.5 * tail.std(ddof=1) / 10
+    assert row_margin(tail, null, null, np.zeros(100, dtype=int), rows, ratio=0.25) > 1.3 * error
+
+
+def test_the_margin_does_not_depend_on_how_often_rows_are_tested():
+    fold, rows, null = np.arange(60) % 4, np.arange(60), np.ones(60)
+    loss = RNG.standard_normal(60)
+    once = row_margin(loss, null, null, fold, rows, ratio=1 / 3)
+    twice = row_margin(
+        np.r_[loss, loss],
+        np.ones(120),
+        np.full(120, 0.5),
+        np.r_[fold, fold + 4],
+        np.r_[rows, rows],
+        ratio=1 / 3,
+        n_deals=2.0,
+    )
+    assert once == pytest.approx(twice)
+
+
+def test_rows_tested_more_often_count_once():
+    """The score is that of the mean deviance of every row."""
+    splits = [(np.arange(40, 80), np.arange(40)), (np.arange(40), np.arange(40, 80))]
+    base = nested_score(MODEL, X, Y, splits, references=False)
+    more = nested_score(MODEL, X, Y, [*splits, splits[0], splits[0]], references=False)
+    assert more.mean == pytest.approx(base.mean)
+
+
+def test_one_holdout_has_an_interval():
+    result = nested_score(MODEL, X, Y, [(np.arange(50), np.arange(50, 80))], references=False)
+    low, high = result.interval
+    assert low < result.mean < high
 
 
 @pytest.mark.parametrize(

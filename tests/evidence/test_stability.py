@@ -7,7 +7,7 @@ from joblib import parallel_config
 from covey import Groups, GroupSparseRegressor, stability_selection
 from covey.datasets import make_group_sparse
 from covey.evidence import expected_false
-from covey.evidence.bounds import largest_first, least_threshold
+from covey.evidence.bounds import largest_first, least_threshold, tail_bound
 from covey.evidence.stability import complementary_halves
 from covey.losses import survival
 from covey.plots import StabilityDisplay
@@ -21,7 +21,7 @@ def data():
 
 def test_bounds_are_their_formulas():
     # Meinshausen and Buehlmann: q^2 / ((2 tau - 1) p)
-    assert expected_false(10, 0.6, 100) == pytest.approx(100 / (0.2 * 100))
+    assert expected_false(10, 0.6, 100, assumption="none") == pytest.approx(100 / (0.2 * 100))
     # Shah and Samworth, theorem 2, on both sides of 3/4
     assert expected_false(10, 0.7, 100, n_pairs=50, assumption="unimodal") == pytest.approx(1 / (2 * (0.4 - 0.01)))
     assert expected_false(10, 0.9, 100, n_pairs=50, assumption="unimodal") == pytest.approx(4 * (0.1 + 0.01) / 1.02)
@@ -32,10 +32,10 @@ def test_bounds_are_their_formulas():
     for q in (1, 5, 40):
         unimodal = [expected_false(q, tau, 100, assumption="unimodal") for tau in grid]
         assert np.all(np.diff(unimodal) <= 1e-9)
-        assert np.all(np.array(unimodal) <= [expected_false(q, tau, 100) + 1e-12 for tau in grid])
+        assert np.all(np.array(unimodal) <= [expected_false(q, tau, 100, assumption="none") + 1e-12 for tau in grid])
 
 
-@pytest.mark.parametrize("assumption", ["none", "unimodal"])
+@pytest.mark.parametrize("assumption", ["none", "unimodal", "r-concave"])
 def test_two_limits_decide_the_third(assumption):
     q = largest_first(1.0, 0.75, 200, 50, assumption)
     bound = [expected_false(n, 0.75, 200, assumption=assumption) for n in (q, q + 1)]
@@ -47,6 +47,45 @@ def test_two_limits_decide_the_third(assumption):
         <= 1
         < expected_false(q, tau - 0.01, 200, assumption=assumption)
     )
+
+
+@pytest.mark.parametrize("r", [-0.5, -0.25])
+def test_no_r_concave_distribution_has_a_larger_tail(r):
+    """Random convex sequences to the power 1 / r, and the extremal ones, which attain the bound."""
+    rng, n, closest = np.random.default_rng(0), 12, 0.0
+    for _ in range(300):
+        k = int(rng.integers(2, n + 1))
+        slopes = np.sort(rng.exponential(size=k) * rng.choice([0.01, 0.1, 1, 10]))
+        if rng.random() < 0.5:
+            slopes = np.full(k, slopes[0])
+        f = (1 + np.r_[0, np.cumsum(slopes)]) ** (1 / r)
+        f /= f.sum()
+        mean = float(np.arange(k + 1) @ f) / n
+        least = int(rng.integers(1, k + 1))
+        bound = tail_bound(mean, least, n, r)
+        assert f[least:].sum() <= bound * (1 + 1e-6)
+        if bound < 1:
+            closest = max(closest, f[least:].sum() / bound)
+            assert bound <= mean * n / least + 1e-12  # Markov
+    assert closest > 0.99
+
+
+def test_r_concave_bounds_are_lower_and_fall_with_the_threshold():
+    bounds = [expected_false(8, tau, 100) for tau in np.arange(0.3, 1.01, 0.1)]
+    assert np.all(np.diff(bounds) <= 0)
+    assert expected_false(8, 0.75, 100) < 0.5 * expected_false(8, 0.75, 100, assumption="unimodal")
+
+
+def test_the_threshold_steps_down_as_groups_are_found(data):
+    """Groups that every half selects leave fewer places for mistakes; the bound is that of the final selection."""
+    found = stability_selection(data.X, data.y, data.groups, n_pairs=10, random_state=0)
+    first = least_threshold(1.0, found.n_first, 40, 10, "r-concave", 0.4)
+    assert 0.4 <= found.threshold < first
+    left = found.frequencies[~found.is_selected]
+    assert found.chance == pytest.approx(left.mean())
+    assert found.expected_false == expected_false(left.mean() * 40, found.threshold, 40, n_pairs=10)
+    given = stability_selection(data.X, data.y, data.groups, threshold=0.9, n_first=6, n_pairs=10, random_state=0)
+    assert given.threshold == 0.9
 
 
 def test_mistakes_on_noise_stay_below_the_bound():
@@ -143,6 +182,13 @@ def test_an_offset_is_taken_off(data):
     np.testing.assert_array_equal(shifted.orders, plain.orders)
 
 
+def test_more_groups_per_half_than_the_bound_allows_are_taken_and_reported(data):
+    """Without max_false, n_first is the user's choice: the bound says what it is worth."""
+    found = stability_selection(data.X, data.y, data.groups, n_first=36, n_pairs=2, random_state=0)
+    assert found.threshold == 0.75
+    assert found.expected_false > 1
+
+
 def test_halves_have_every_class():
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((60, 10)), np.r_[np.ones(2), np.zeros(58)]
@@ -177,7 +223,7 @@ def test_summary_and_plot(data):
     summary = str(found.summary())
     assert f"pathway{data.S[0]}" in summary
     assert "Expected number of mistakes: at most" in summary
-    assert "no more often than a random draw of" in summary
+    assert "no more often than the average group that is not selected" in summary
     assert repr(found).startswith("StabilitySelection(4 of 40 groups")
     display = StabilityDisplay.from_selection(found)
     assert {f"pathway{l}" for l in data.S} <= {text.get_text() for text in display.ax_.texts}
@@ -186,14 +232,14 @@ def test_summary_and_plot(data):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"threshold": 0.5}, "threshold must be above 1/2"),
-        ({"threshold": None}, "threshold=None needs n_first"),
+        ({"threshold": 0.5, "assumption": "none"}, "threshold must be above 1/2"),
+        ({"threshold": 1.5}, "threshold must be above 0"),
         ({"n_first": 41}, "n_first is 41, but there are 40 groups"),
-        ({"n_first": 20, "max_false": 0.1}, "above max_false=0.1"),
+        ({"n_first": 20, "threshold": 0.6, "max_false": 0.1}, "above max_false=0.1"),
         ({"n_first": 40, "threshold": None, "max_false": 0.01}, "No threshold keeps"),
         ({"n_pairs": 0}, "n_pairs must be at least 1"),
         ({"always": range(40)}, "Every group is in always"),
-        ({"assumption": "r-concave"}, "assumption must be"),
+        ({"assumption": "normal"}, "assumption must be"),
         ({"sample_weight": np.r_[1.0, 1.0, np.zeros(98)]}, "2 rows of positive weight are too few"),
     ],
 )

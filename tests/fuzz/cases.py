@@ -70,13 +70,12 @@ FIELDS: dict[str, tuple[list[Any], list[Any]]] = {
          "validation", "bad validation", "criterion", "odd criterion", "sigma", "odd sigma", "folds",
          "empty fold", "size", "size 0", "size 99", "odd size", True],
     ),
-    "rule": (["min"], ["1se", "best", None]),
+    "rule": (["select"], ["predict", "best", None]),
     "always": (["none"], ["first", "two", "all", "unknown", "text", "number"]),
     "group_weights": (["noise"], ["sqrt", None, "ones", "uneven", "zero", "short", "nan", "huge", "text", 2.0]),
     "standardize": (["group"], ["column", "block", False, True, None, "rows"]),
     "fit_intercept": ([True], [False]),
     "factors": (["auto"], [0, 1, 3, 40, -1, 1.5, "many"]),
-    "average": ([False], [True, None, "yes"]),
     "loss": (
         ["poisson", "gamma", "huber", "binomial", "several"],
         ["squared", "multi-squared", "multinomial", "nonsense", None, "wide huber", "narrow huber", 3, "a class"],
@@ -343,7 +342,7 @@ def run(case: Case) -> dict[str, Any]:
         found = stability_selection(X, y, groups, sample_weight=weight, n_pairs=2, random_state=0, **posed, **forced)
         return {"frequencies": found.frequencies, "bound": found.expected_false}
     options = {"selection": selection_of(case, X, y), "rule": case["rule"], **posed}
-    options |= {"always": always_of(case, groups), "factors": number(case["factors"]), "average": case["average"]}
+    options |= {"always": always_of(case, groups), "factors": number(case["factors"])}
     if case["call"] == "classifier":
         weights = {"none": None, "dictionary": {0: 2.0}, "zero": {0: 0.0, 1: 0.0}, "unknown": {"no such": 2.0}}
         word = case["class_weight"]

@@ -172,7 +172,7 @@ def options_of(columns: list[str], rng: random.Random) -> list[Any]:
         ["--impute", rng.choice(["median", "mean"])], ["--drop", any_column], ["--weights", any_column],
         ["--family", rng.choice(["gaussian", "huber", "poisson", "gamma", "binomial", "multinomial"])],
         ["--selection", rng.choice(["3", "holdout", "ebic", "bic", "gcv", "discrepancy", "size:1", "size:99", "1"])],
-        ["--rule", "1se"], ["--average"], ["--always", any_column], ["--offset", any_column], ["--seed", "3"],
+        ["--rule", "select"], ["--rule", "predict"], ["--always", any_column], ["--offset", any_column], ["--seed", "3"],
         ["--factors", rng.choice(["0", "1", "99", "-1"])], ["--standardize", rng.choice(["column", "block", "none"])],
         ["--refits", "0"], ["--target", any_column],
     ]  # fmt: skip

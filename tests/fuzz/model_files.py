@@ -55,7 +55,7 @@ def bases() -> list[tuple[bytes, Any, Any]]:
     several = np.column_stack([y, y[::-1]])
     fits = [
         (regress(groups=3), X, y),
-        (regress(groups=3, average=True), plain, y),
+        (regress(groups=3, rule="predict"), plain, y),
         (regress(groups=covey.Groups.from_lists(lists, overlap=True), selection="ebic"), X, y),
         (regress(groups=3), plain, several),
         (regress(groups=3, loss="poisson", always=[0]), plain, np.floor(np.exp(y / 3))),

@@ -45,8 +45,8 @@ TERMS = {"ab": ["a", "b"], "rest": ["c", "d", "e"]}
 @pytest.mark.parametrize(
     "estimator",
     [
-        covey.GroupSparseRegressor(groups=TERMS, selection=KFold(4, shuffle=True, random_state=1), rule="1se"),
-        covey.GroupSparseRegressor(groups=covey.Groups.from_labels([7, "x", 7, 7, True]), average=True),
+        covey.GroupSparseRegressor(groups=TERMS, selection=KFold(4, shuffle=True, random_state=1)),
+        covey.GroupSparseRegressor(groups=covey.Groups.from_labels([7, "x", 7, 7, True]), rule="predict"),
         covey.GroupSparseRegressor(random_state=0),
         covey.GroupSparseRegressor(groups=1, selection=HoldOut(0.3, random_state=0)),
         covey.GroupSparseRegressor(groups=5, selection=InformationCriterion("bic")),

@@ -19,7 +19,7 @@ def data():
 
 @pytest.fixture(scope="module")
 def model(data):
-    return GroupSparseRegressor(groups=data.groups, rule="1se", selection=3).fit(data.X, data.y)
+    return GroupSparseRegressor(groups=data.groups, selection=3).fit(data.X, data.y)
 
 
 @pytest.fixture(autouse=True)

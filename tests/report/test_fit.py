@@ -94,8 +94,8 @@ CHOICES = {
     "criterion": {"selection": "ebic"},
     "discrepancy": {"selection": "discrepancy"},
     "size": {"selection": Size(2), "always": [7]},
-    "mean": {"average": True},
-    "columns": {"standardize": "column", "rule": "1se"},
+    "mean": {"rule": "predict"},
+    "columns": {"standardize": "column", "rule": "select"},
     "overlap": {
         "groups": Groups.from_lists([*([3 * l, 3 * l + 1, 3 * l + 2] for l in range(20)), [0, 3]], overlap=True)
     },

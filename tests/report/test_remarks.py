@@ -158,7 +158,7 @@ def judged_table(model, nothing, standard_error):
 
 def test_folds_that_differ_are_named(data):
     X, y = data
-    model = fit(X, y, selection=5, rule="1se")
+    model = fit(X, y, selection=5)
     first, *_, last = model.selected_groups_
     names = [str(name) for name in model.groups_.names]
     model.candidates_ = judged_table(model, 4.0, 0.1)
@@ -185,10 +185,10 @@ def test_a_mean_of_models_says_so():
     rng = np.random.default_rng(1)
     X = rng.standard_normal((120, 60))
     y = X[:, :9].sum(axis=1) + 6 * rng.standard_normal(120)
-    model = GroupSparseRegressor(groups=3, average=True).fit(X, y)
+    model = GroupSparseRegressor(groups=3, rule="predict").fit(X, y)
     found = remarks_on(model, X, y)["The model is a mean of models"]
     assert f"{(model.candidates_['weight'] > 0).sum()} candidates" in found.meaning
-    assert "average=False" in found.remedy
+    assert "rule='select'" in found.remedy
     one = GroupSparseRegressor(groups=3).fit(X, y)
     assert "The model is a mean of models" not in remarks_on(one, X, y)
 

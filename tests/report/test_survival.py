@@ -99,7 +99,7 @@ def test_the_page_shows_the_numbers(page, nested):
     marks = [float(t) for t in re.findall(r'<th scope="col">([\d.]+)</th>', table)]
     rows = [list(map(int, re.findall(r"<td>(\d+)</td>", row))) for row in re.findall(r"<tr>.*?</tr>", table)[1:]]
     assert rows == [[curve.at_risk(t) for t in marks] for curve in part.thirds]
-    assert f"{nested.mean:.3f} ± {nested.std_error:.3f}" in page
+    assert f"{nested.mean:.3f} ± {nested.margin:.3f}" in page
     assert "held-out risk: in 3 outer folds" in page
     assert f"The event happened in {EVENT.sum()} of {N} rows" in page
     j = int(np.argmax(np.abs(MODEL.coef_ * X.std(ddof=0).to_numpy())))

@@ -187,7 +187,7 @@ def test_the_model_of_rule_min_is_the_simplest_of_those_near_the_mean(problem):
 def test_the_mean_of_an_estimator_is_the_weighted_mean_of_its_candidates(noise):
     """The weights in the table, applied to the errors in the table, are those of the rule."""
     X, y, groups = noisy_problem(noise)
-    model = GroupSparseRegressor(groups, average=True).fit(X, y)
+    model = GroupSparseRegressor(groups, rule="predict").fit(X, y)
     table = model.candidates_
     rounding = 1e-12 * table["mse"].max()
     errors = table["mse"].to_numpy()

@@ -20,7 +20,15 @@ from covey.evidence.overlap import chance_correlation
 from covey.layout import offsets
 from covey.validation import FloatArray
 
-__all__ = ["CONSTRUCTIONS", "Construction", "Copier", "equicorrelated", "estimated_covariance", "maximum_entropy"]
+__all__ = [
+    "CONSTRUCTIONS",
+    "Construction",
+    "Copier",
+    "equicorrelated",
+    "estimated_covariance",
+    "lost_correlation",
+    "maximum_entropy",
+]
 
 Construction = Literal["entropy", "equicorrelated", "semidefinite"]
 
@@ -39,6 +47,12 @@ LEAST = 0.05
 
 # Factors are counted as in `covey.designs.count_factors`, but on all columns, because groups are orthonormal here.
 MOST_FACTORS, COLUMNS_PER_FACTOR, LEAST_RATIO = 10, 8, 3.0
+
+# The folds and the candidates by which the share of the rows' covariance in its estimate is chosen.
+FOLDS, SHARES = 5, np.arange(20) / 20
+
+# Eigenvalues of this size below zero are round-off errors.
+ROUNDING = 1e-8
 
 # A direction of a group is fully explained by the factors if they leave less than this of it.
 NOTHING_LEFT = 1e-10
@@ -59,8 +73,8 @@ class Copier:
                 "Some groups' columns are linear combinations of other groups' columns, so fixed-X knockoffs would be "
                 "the columns themselves: use kind='gaussian', or leave such groups out."
             )
-        S = CONSTRUCTIONS[construction](covariance, columns.ranks)
         inverse = (vectors / values) @ vectors.T
+        S = _allowed(CONSTRUCTIONS[construction](covariance, columns.ranks), (vectors / np.sqrt(values)) @ vectors.T)
         self._root = _root(2 * S - S @ inverse @ S)
         self._share_of_columns = np.eye(len(S)) - inverse @ S
         self.distance = float(np.diag(S).mean())
@@ -96,6 +110,7 @@ def maximum_entropy(covariance: FloatArray, ranks: NDArray[np.intp]) -> FloatArr
         M, before = np.linalg.inv(2 * covariance - S), S.copy()
         for a, b in pairwise(starts):
             change = (np.linalg.inv(M[a:b, a:b]) - S[a:b, a:b]) / 2
+            change = (change + change.T) / 2  # an asymmetry would grow from sweep to sweep
             S[a:b, a:b] += change
             # update the inverse for the changed block, without factorising all of it again
             side = M[:, a:b].copy()
@@ -121,13 +136,113 @@ def _semidefinite(covariance: FloatArray, ranks: NDArray[np.intp]) -> FloatArray
 CONSTRUCTIONS = {"entropy": maximum_entropy, "equicorrelated": equicorrelated, "semidefinite": _semidefinite}
 
 
+def _allowed(S: FloatArray, root: FloatArray) -> FloatArray:
+    r"""S, or the largest multiple of it with :math:`S \preceq 2 \Sigma`; `root` is :math:`\Sigma^{-1/2}`.
+
+    Rounding errors and solvers that stop early can leave S slightly above its limit. A smaller S gives valid copies
+    with somewhat less power; clipping the eigenvalues of the copies' covariance instead would change what they match.
+    """
+    if np.linalg.eigvalsh(S)[0] < -ROUNDING:
+        raise ValueError(
+            "The similarity of copies and groups is not positive definite: use construction='equicorrelated'."
+        )
+    largest = float(np.linalg.eigvalsh(root @ S @ root)[-1])
+    return S * min(1.0, 2.0 / largest) if largest > 0 else S
+
+
 def _root(matrix: FloatArray) -> FloatArray:
-    """A symmetric square root; eigenvalues below zero are round-off errors and count as zero."""
+    """A symmetric square root of a matrix whose negative eigenvalues are only round-off errors."""
     values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
+    if values[0] < -ROUNDING * max(1.0, values[-1]):
+        raise ValueError(
+            f"The covariance of knockoff copies has an eigenvalue of {values[0]:.1g}: groups explain each other too "
+            "well for copies; merge groups that carry the same information."
+        )
     return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T)
 
 
+def lost_correlation(columns: Columns, copies: FloatArray) -> float:
+    """How much more groups are correlated with each other than with copies of each other, as a share; 0 if equally.
+
+    If the covariance is right, groups can be exchanged with their copies and the two agree up to chance. If the
+    estimate lost correlations, groups have them and copies do not, so groups without an effect can look like ones
+    that have an effect more than their copies do.
+    """
+    weighted, blocks = columns.weighted, np.repeat(np.arange(columns.ranks.size), columns.ranks)
+    apart = blocks[:, None] != blocks
+    if not apart.any():
+        return 0.0
+    between = weighted.T @ (copies * np.sqrt(columns.q)[:, None])
+    return float(np.sum(columns.covariance[apart] ** 2) / np.sum(between[apart] ** 2) - 1)
+
+
 def estimated_covariance(columns: Columns) -> FloatArray:
+    r"""A structured covariance plus as much of that of the rows as predicts held-out rows best.
+
+    The structured covariance has common factors and those canonical correlations between groups that exceed chance:
+    few correlations that are strong. Many weak ones are in none of these, and setting them to zero would make groups
+    resemble true ones more than their copies do. The estimate is :math:`(1 - \lambda) T + \lambda S` for the structured
+    T and the rows' S, with the :math:`\lambda` of the largest normal likelihood of rows that were left out. Without
+    structure it is Ledoit and Wolf's linear shrinkage with a cross-validated intensity.
+    """
+    T = _structured(columns)
+    share = _share_of_rows(columns)
+    return (1 - share) * T + share * _identity_blocks(columns.covariance, columns.ranks)
+
+
+def _identity_blocks(covariance: FloatArray, ranks: NDArray[np.intp]) -> FloatArray:
+    """The same with exact identity blocks."""
+    out = covariance.copy()
+    for a, b in pairwise(offsets(ranks)):
+        out[a:b, a:b] = np.eye(b - a)
+    return out
+
+
+def _share_of_rows(columns: Columns) -> float:
+    """The share of the rows' covariance that gives left-out rows the largest normal likelihood."""
+    n = len(columns.Z)
+    fold = np.random.default_rng(0).permutation(n) % min(FOLDS, n)
+    losses = np.zeros(SHARES.size)
+    for k in range(min(FOLDS, n)):
+        train = _part(columns, fold != k)
+        if train is None:
+            return 0.0
+        part, inverses = train
+        L = np.linalg.cholesky(_structured(part))
+        half = np.linalg.solve(L, part.weighted.T)
+        values, vectors = np.linalg.eigh(half @ half.T)
+        test = fold == k
+        left_out = (columns.Z[test] @ inverses) * np.sqrt(columns.q[test] / columns.q[test].sum())[:, None]
+        seen = np.sum((vectors.T @ np.linalg.solve(L, left_out.T)) ** 2, axis=1)
+        spread = 1 - SHARES[:, None] + SHARES[:, None] * np.maximum(values, 0.0)
+        losses += np.log(spread).sum(axis=1) + (seen / spread).sum(axis=1)
+    return float(SHARES[np.argmin(losses)])
+
+
+def _part(columns: Columns, rows: NDArray[np.bool_]) -> tuple[Columns, FloatArray] | None:
+    """Some rows, orthonormal within groups again, and the map to these columns; None if a group has too few rows."""
+    q = columns.q[rows] / columns.q[rows].sum()
+    weighted = columns.Z[rows] * np.sqrt(q)[:, None]
+    _, inverses, dependent = _block_roots(weighted, columns.ranks)
+    if dependent:
+        return None
+    return Columns(columns.Z[rows] @ inverses, columns.ranks, q, columns.held[rows], columns.intercept), inverses
+
+
+def _block_roots(weighted: FloatArray, ranks: NDArray[np.intp]) -> tuple[FloatArray, FloatArray, bool]:
+    """Roots of each group's second moments, their inverses, and whether a group has linearly dependent columns."""
+    starts, dependent = offsets(ranks), False
+    roots, inverses = np.zeros((2, starts[-1], starts[-1]))
+    for a, b in pairwise(starts):
+        values, vectors = np.linalg.eigh(weighted[:, a:b].T @ weighted[:, a:b])
+        dependent |= bool(values[0] < NOTHING_LEFT)
+        values = np.maximum(values, NOTHING_LEFT)
+        roots[a:b, a:b] = (vectors * np.sqrt(values)) @ vectors.T
+        inverses[a:b, a:b] = (vectors / np.sqrt(values)) @ vectors.T
+    return roots, inverses, dependent
+
+
+def _structured(columns: Columns) -> FloatArray:
     r"""A covariance with common factors and those canonical correlations between groups that exceed chance.
 
     Shrinking all correlations alike, as Ledoit and Wolf do, improves the many that are noise at the cost of the few
@@ -135,7 +250,6 @@ def estimated_covariance(columns: Columns) -> FloatArray:
     is shrunk separately.
     """
     ranks, weighted = columns.ranks, columns.weighted
-    starts = offsets(ranks)
     n = 1 / float((columns.q * columns.q).sum())
     scores, values, _ = np.linalg.svd(weighted, full_matrices=False)
     k = _n_factors(values**2)
@@ -144,12 +258,7 @@ def estimated_covariance(columns: Columns) -> FloatArray:
     effects = scores[:, :k].T @ weighted
     left = weighted - scores[:, :k] @ effects
     # orthonormalise what the factors leave of each group, and keep the inverse map
-    roots, inverses = np.zeros((2, starts[-1], starts[-1]))
-    for a, b in pairwise(starts):
-        values, vectors = np.linalg.eigh(left[:, a:b].T @ left[:, a:b])
-        values = np.maximum(values, NOTHING_LEFT)
-        roots[a:b, a:b] = (vectors * np.sqrt(values)) @ vectors.T
-        inverses[a:b, a:b] = (vectors / np.sqrt(values)) @ vectors.T
+    roots, inverses, _ = _block_roots(left, ranks)
     orthonormal = left @ inverses
     return np.asarray(effects.T @ effects + roots @ _between(orthonormal.T @ orthonormal, ranks, n - k) @ roots)
 

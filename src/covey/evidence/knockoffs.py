@@ -11,9 +11,8 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
-from covey.designs import Design
 from covey.evidence.columns import Columns, read_columns
-from covey.evidence.copies import CONSTRUCTIONS, Construction, Copier
+from covey.evidence.copies import CONSTRUCTIONS, Construction, Copier, lost_correlation
 from covey.evidence.reading import read_problem
 from covey.evidence.selections import KnockoffSelection
 from covey.evidence.statistic import (
@@ -38,6 +37,13 @@ DEPTH = 0.5
 
 # Below this distance, copies resemble their groups so much that hardly anything can be found.
 NEAR = 0.1
+
+# Copies that lost this share of the squared correlations between groups get a remark. With the right covariance it is
+# zero up to a few hundredths; the rate was exceeded from about here on.
+LOST = 0.1
+
+# Columns have heavy tails if their excess kurtosis is above HEAVY, and above HEAVY_ERRORS of its standard errors.
+HEAVY, HEAVY_ERRORS = 1.0, 4.0
 
 # The number of rows used to decide whether a column has only two values.
 ROWS_EXAMINED = 1000
@@ -73,9 +79,14 @@ def knockoffs(
     others, signs are fair coin flips. The knockoff filter (offset 1) selects all groups with :math:`W_l \ge t`, for the
     least t at which :math:`(1 + \#\{W \le -t\}) / \#\{W \ge t\}` is at most `fdr`.
 
-    ``kind="gaussian"`` assumes that rows are independent draws from a normal distribution with the covariance that is
-    estimated from them (common factors, and correlations between groups that exceed chance). It assumes nothing about
-    how the response depends on them. For columns that are not normal, copies match only means and correlations.
+    ``kind="gaussian"`` assumes that rows are independent draws from a normal distribution, and that the covariance
+    estimated from them is right: the rate holds conditional on it. The estimate has common factors,
+    correlations between groups that exceed chance, and as much of all others as predicts rows that were left out.
+    With about as
+    many columns as rows it cannot be exact; a remark says if copies lack correlations that groups have. Nothing
+    is assumed
+    about how the response depends on the columns. For columns that are not normal, copies match only means and
+    correlations.
     ``kind="fixed"`` assumes nothing about X, but a linear model with independent normal noise of constant variance. In
     both, "no effect" means no effect given all other groups: a group that only resembles a true one has none, and
     counts as a mistake if it is selected.
@@ -157,7 +168,8 @@ def knockoffs(
     weights = _weights(group_weights, groups, present, columns.ranks)
     rngs = np.random.default_rng(random_state).spawn(n_draws)
     draws = np.zeros((n_draws, groups.n_groups))
-    draws[:, present] = Parallel(n_jobs=n_jobs)(delayed(_statistics)(copier, observed, weights, rng) for rng in rngs)
+    drawn = Parallel(n_jobs=n_jobs)(delayed(_statistics)(copier, observed, weights, rng) for rng in rngs)
+    draws[:, present] = [statistics for statistics, _ in drawn]
     statistics = np.zeros(groups.n_groups)
     if n_draws == 1:
         statistics[present] = draws[0, present]
@@ -170,7 +182,7 @@ def knockoffs(
         groups, statistics, threshold, fdr, draws, "fixed" if fixed else "gaussian", copier.distance,
         always_groups=tuple(groups.names[l] for l in problem.always),
     )  # fmt: skip
-    return replace(found, remarks=_remarks(found, problem.design))
+    return replace(found, remarks=_remarks(found, problem, float(np.mean([lost for _, lost in drawn]))))
 
 
 def _is_fixed(kind: str, columns: Columns, loss: Loss) -> bool:
@@ -195,17 +207,20 @@ def _weights(group_weights: Any, groups: Groups, present: NDArray[np.intp], rank
     return read_weights(group_weights, groups.sizes)[present]
 
 
-def _statistics(copier: Copier, problem: Problem, weights: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """W of one draw, for the response of a problem."""
+def _statistics(
+    copier: Copier, problem: Problem, weights: FloatArray, rng: np.random.Generator
+) -> tuple[FloatArray, float]:
+    """W of one draw, for the response of a problem, and how much correlation its copies have lost."""
     columns, copies = copier.columns, copier.draw(rng)
     n_groups = columns.ranks.size
     most = min(2 * n_groups, math.ceil(DEPTH * len(copies) / columns.ranks.mean()))
     # the first of two wins a tie, so a coin decides whether that is the group or its copy
     swapped = rng.random(n_groups) < 0.5
-    return signed_maximum(*wake_up_rates(problem, columns, copies, swapped, weights, most))
+    rates = wake_up_rates(problem, columns, copies, swapped, weights, most)
+    return signed_maximum(*rates), lost_correlation(columns, copies)
 
 
-def _remarks(found: KnockoffSelection, design: Design) -> tuple[str, ...]:
+def _remarks(found: KnockoffSelection, problem: Problem, lost: float) -> tuple[str, ...]:
     """Caveats if little could be found, or if columns do not match the copies' assumptions."""
     remarks = []
     if found.distance < NEAR:
@@ -221,11 +236,32 @@ def _remarks(found: KnockoffSelection, design: Design) -> tuple[str, ...]:
             "can find them."
         )
     if found.kind == "gaussian":
-        X = np.asarray(design.take(np.arange(design.shape[1])))
-        two = int(sum(np.unique(column[:ROWS_EXAMINED]).size <= 2 for column in X.T))
-        if two:
+        if lost > LOST:
             remarks.append(
-                f"{two} of {design.shape[1]} columns have two values, and normal copies match only their means and "
-                "correlations: the rate holds approximately."
+                f"Groups are more strongly correlated with each other than with copies (by {lost:.0%} of the squared "
+                "correlations): the covariance that was estimated from these rows lacks some of them, and more groups "
+                "without an effect than the rate allows may be selected."
+            )
+        design, rows = problem.design, np.flatnonzero(problem.weight > 0)
+        X = np.asarray(design.take(np.arange(design.shape[1])))[rows]
+        two = np.array([np.unique(column[:ROWS_EXAMINED]).size <= 2 for column in X.T])
+        if two.any():
+            remarks.append(
+                f"{two.sum()} of {design.shape[1]} columns have two values, and normal copies match only their means "
+                "and correlations: the rate holds approximately."
+            )
+        heavy = _excess_kurtosis(X[:, ~two]) > max(HEAVY, HEAVY_ERRORS * np.sqrt(24 / len(X)))
+        if heavy.sum() > heavy.size / 2:
+            remarks.append(
+                f"{heavy.sum()} of {design.shape[1]} columns have heavier tails than a normal distribution, "
+                "which copies do not have: more groups without an effect than the rate allows may be selected. "
+                "Transform them, for instance by scikit-learn's QuantileTransformer(output_distribution='normal')."
             )
     return tuple(remarks)
+
+
+def _excess_kurtosis(X: FloatArray) -> FloatArray:
+    """The fourth moment of each column relative to its squared variance, less that of a normal distribution."""
+    centred = X - X.mean(axis=0)
+    squares = np.mean(centred**2, axis=0)
+    return np.asarray(np.mean(centred**4, axis=0) / np.where(squares > 0, squares, np.inf) ** 2 - 3)

@@ -12,10 +12,10 @@ from sklearn.metrics import get_scorer
 from sklearn.pipeline import Pipeline
 
 from covey.estimators import GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor
-from covey.evidence.folds import event_labels, indexable, outer_folds
+from covey.evidence.folds import Rows, event_labels, indexable, outer_folds
 from covey.evidence.nested_result import MethodScore, NestedScore
 from covey.evidence.refit import FoldResult, Study, refit_by_deviance, refit_by_score, refit_by_scorer
-from covey.evidence.scoring import fold_error, pooled, read_response, row_error
+from covey.evidence.scoring import fold_margin, pooled, read_response, row_margin
 from covey.selection import Folds
 from covey.validation import FloatArray, as_sample_weight, pandas_frame
 
@@ -88,15 +88,18 @@ def nested_score(
     Returns
     -------
     NestedScore
-        With `mean`, `std_error`, `folds`, `references` and more; prints as a small table.
+        With `mean`, `interval`, `folds`, `references` and more; prints as a small table.
 
     Notes
     -----
-    `std_error` is wider than a textbook standard error: nine times out of ten, the score on new rows of the model
-    fitted to all rows should be within it. It is 1.645 times a standard error computed from the deviances of single
-    rows, with Nadeau and Bengio's correction for training rows that folds have in common. The standard deviation over
-    folds divided by the square root of their number would be several times too small. ``benchmarks/nested.py`` measures
-    the coverage.
+    `interval`, which is `mean` plus or minus `margin`, is a 90% interval for the score on new rows of the model that is
+    fitted to all rows; `folds` have models of fewer rows, so `mean` is slightly pessimistic. It takes no further fits.
+    The standard error is computed from the deviances of single rows, with Nadeau and Bengio's correction for training
+    rows that folds have in common, and is enlarged if folds differ by more than their rows explain. The quantile is
+    that of Student's t with fewer degrees of freedom if few rows have most of the deviance. The standard deviation over
+    folds divided by the square root of their number would be several times too small. Scores that single rows do not
+    have (`scoring`, concordance) get Nadeau and Bengio's t interval over folds. ``benchmarks/nested.py`` measures how
+    often the interval holds.
 
     Examples
     --------
@@ -137,14 +140,14 @@ def nested_score(
             progress(number)
     if by_rows:
         assert results[0].loss is not None
-        scores = _scores_of_rows(results, weight, split_groups)
+        scores = _scores_of_rows(results, folds, weight, split_groups)
         measure = "R^2" if results[0].loss.quadratic else "D^2"
     else:
         scores = _scores_of_folds(results)
         measure = getattr(last, "score_name", "score") if scoring is None else str(scoring)
     of_model = scores.pop("model")
     return NestedScore(
-        of_model.mean, of_model.std_error, of_model.folds, scores, measure, folds, _predictions(results, n),
+        of_model.mean, of_model.margin, of_model.folds, scores, measure, folds, _predictions(results, n),
         response.classes, response.values, weight, [one.selected for one in results],
         tuple(filter(None, [results[0].note])), [one.model for one in results if one.model is not None],
     )  # fmt: skip
@@ -168,30 +171,33 @@ def _check(X: Any, n: int, offset: Any, scoring: Any, references: Any, selection
         )
 
 
-def _scores_of_rows(results: list[FoldResult], weight: FloatArray, labels: Any) -> dict[str, MethodScore]:
-    """The scores of all methods from the deviances of all test rows."""
-    n, k = len(weight), len(results)
-    tested = np.unique(np.concatenate([one.test for one in results]))
-    labels = None if labels is None else np.asarray(labels)[tested]
-    sums, folds = {}, {}
-    for name in results[0].scores:
-        total = np.zeros(n)
-        for one in results:
-            total[one.test] += one.scores[name]
-        sums[name] = total[tested]
-        folds[name] = np.array([pooled(one.scores[name], one.scores["null"], weight[one.test]) for one in results])
-    null, weight = sums["null"], weight[tested]
-    means = {name: pooled(values, null, weight) for name, values in sums.items()}
+def _scores_of_rows(
+    results: list[FoldResult], splits: list[tuple[Rows, Rows]], weight: FloatArray, labels: Any
+) -> dict[str, MethodScore]:
+    """The scores of all methods from the deviances of all test rows; a row tested several times counts by its mean."""
+    tested = np.concatenate([one.test for one in results])
+    fold = np.repeat(np.arange(len(results)), [one.test.size for one in results])
+    counts = np.bincount(tested)
+    share = weight[tested] / counts[tested]
+    units = tested if labels is None else np.asarray(labels)[tested]
+    ratio = float(np.mean([test.size / train.size for train, test in splits]))
+    losses = {name: np.concatenate([one.scores[name] for one in results]) for name in results[0].scores}
+    null, n_deals = losses["null"], tested.size / np.count_nonzero(counts)
+    means = {name: pooled(values, null, share) for name, values in losses.items()}
+
+    def margin(name: str, beside: FloatArray | None = None) -> float:
+        return row_margin(losses[name], null, share, fold, units, ratio=ratio, n_deals=n_deals, beside=beside)
+
     return {
         name: MethodScore(
             means[name],
-            row_error(values, null, weight, k, labels),
-            folds[name],
+            margin(name),
+            np.array([pooled(one.scores[name], one.scores["null"], weight[one.test]) for one in results]),
             means["model"] - means[name],
-            row_error(sums["model"], null, weight, k, labels, beside=values),
+            margin("model", values),
             results[0].what.get(name, ""),
         )
-        for name, values in sums.items()
+        for name, values in losses.items()
     }
 
 
@@ -201,8 +207,8 @@ def _scores_of_folds(results: list[FoldResult]) -> dict[str, MethodScore]:
     model = folds["model"]
     return {
         name: MethodScore(
-            float(values.mean()), fold_error(values), values, float((model - values).mean()),
-            fold_error(model - values), results[0].what.get(name, ""),
+            float(values.mean()), fold_margin(values), values, float((model - values).mean()),
+            fold_margin(model - values), results[0].what.get(name, ""),
         )
         for name, values in folds.items()
     }  # fmt: skip

@@ -30,22 +30,27 @@ class MethodScore:
     ----------
     mean : float
         The score over all test rows: the mean of `folds`, weighted by the null model's deviance.
-    std_error : float
-        How far `mean` may be from the score on new rows, nine times out of ten.
+    margin : float
+        Half the width of `interval`.
     folds : ndarray, shape (n_folds,)
         The score of each outer fold.
-    difference, difference_error : float
-        The model's score minus this one on the same rows, and the error of that difference.
+    difference, difference_margin : float
+        The model's score minus this one on the same rows, and half the width of a 90% interval for it.
     what : str
         A description of the method.
     """
 
     mean: float
-    std_error: float
+    margin: float
     folds: FloatArray
     difference: float = 0.0
-    difference_error: float = 0.0
+    difference_margin: float = 0.0
     what: str = ""
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """A 90% interval for the score on new rows of the model that is fitted to all rows."""
+        return self.mean - self.margin, self.mean + self.margin
 
 
 @dataclass(frozen=True, repr=False)
@@ -56,8 +61,8 @@ class NestedScore:
     ----------
     mean : float
         The share of the null model's deviance that the model removes, over all test rows.
-    std_error : float
-        How far `mean` may be from the score on new rows, nine times out of ten.
+    margin : float
+        Half the width of `interval`.
     folds : ndarray, shape (n_folds,)
         The score of each outer fold.
     references : dict of str to MethodScore
@@ -81,7 +86,7 @@ class NestedScore:
     """
 
     mean: float
-    std_error: float
+    margin: float
     folds: FloatArray
     references: Mapping[str, MethodScore]
     measure: str
@@ -93,6 +98,11 @@ class NestedScore:
     selected: list[tuple[Any, ...]] = field(default_factory=list)
     notes: tuple[str, ...] = ()
     estimators: list[Any] = field(default_factory=list)
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """A 90% interval for the score on new rows of the model that is fitted to all rows."""
+        return self.mean - self.margin, self.mean + self.margin
 
     @property
     def n_folds(self) -> int:
@@ -107,32 +117,32 @@ class NestedScore:
     @property
     def digits(self) -> int:
         """The number of decimals in printed figures."""
-        return _digits(self.std_error)
+        return _digits(self.margin)
 
     def table(self) -> pd.DataFrame:
-        """One row per method: its mean and standard error, and how far the model is above it."""
-        methods = {"model": MethodScore(self.mean, self.std_error, self.folds, np.nan, np.nan), **self.references}
+        """One row per method: its mean and the margin of its 90% interval, and how far the model is above it."""
+        methods = {"model": MethodScore(self.mean, self.margin, self.folds, np.nan, np.nan), **self.references}
         values = {
-            name: (one.mean, one.std_error, one.difference, one.difference_error, one.what)
+            name: (one.mean, one.margin, one.difference, one.difference_margin, one.what)
             for name, one in methods.items()
         }
-        columns = ["mean", "std_error", "model_above", "std_error_above", "what"]
+        columns = ["mean", "margin", "model_above", "margin_above", "what"]
         return pd.DataFrame.from_dict(values, orient="index", columns=columns)
 
     @property
     def verdict(self) -> str:
         """Whether groups help, in a sentence."""
         null = self.references.get("null")
-        if null is not None and self.mean - null.mean <= self.std_error:
+        if null is not None and self.mean - null.mean <= self.margin:
             return "The model predicts no better than the null model, as far as these rows can tell."
         rivals = {name: one for name, one in self.references.items() if name != "null"}
         if not rivals:
             return "There is nothing without groups to compare with."
         name = ALONE if ALONE in rivals else max(rivals, key=lambda key: rivals[key].mean)
         rival = rivals[name]
-        digits = _digits(rival.difference_error)
-        gap = f"{abs(rival.difference):.{digits}f} ± {rival.difference_error:.{digits}f}"
-        unclear, better = abs(rival.difference) <= rival.difference_error, rival.difference > 0
+        digits = _digits(rival.difference_margin)
+        gap = f"{abs(rival.difference):.{digits}f} ± {rival.difference_margin:.{digits}f}"
+        unclear, better = abs(rival.difference) <= rival.difference_margin, rival.difference > 0
         if name == ALONE:
             if unclear:
                 return f"The selected groups add nothing that these rows could show to what is always in ({gap})."
@@ -152,7 +162,7 @@ class NestedScore:
 
         def figures(one: NestedScore | MethodScore) -> dict[str, Any]:
             folds = [_number(value) for value in one.folds]
-            return {"mean": _number(one.mean), "std_error": _number(one.std_error), "folds": folds}
+            return {"mean": _number(one.mean), "margin": _number(one.margin), "folds": folds}
 
         return {
             "measure": self.measure,
@@ -167,25 +177,25 @@ class NestedScore:
         names = {name: "null model" if name == "null" else name for name in ("model", *self.references)}
         width, digits = max(map(len, names.values())), self.digits
         lines = [
-            f"{self.measure} on rows that took no part in choosing ({self.n_folds} outer folds; ± holds 9 times in 10)"
+            f"{self.measure} on rows that took no part in choosing ({self.n_folds} outer folds; ± is a 90% interval)"
         ]
         methods: dict[str, NestedScore | MethodScore] = {"model": self, **self.references}
         for name, one in methods.items():
             what = f"   {one.what}" if isinstance(one, MethodScore) and one.what else ""
-            error = "" if np.isnan(one.std_error) else f" ± {one.std_error:.{digits}f}"
-            lines.append(f"  {names[name]:<{width}}  {one.mean:{digits + 3}.{digits}f}{error}{what}".rstrip())
+            margin = "" if np.isnan(one.margin) else f" ± {one.margin:.{digits}f}"
+            lines.append(f"  {names[name]:<{width}}  {one.mean:{digits + 3}.{digits}f}{margin}{what}".rstrip())
         return "\n".join([*lines, self.verdict, *(f"Note: {note}." for note in self.notes)])
 
     __repr__ = __str__
 
 
-def _digits(error: float) -> int:
-    """The number of decimals for a figure with this standard error: those that are certain, but at least three.
+def _digits(margin: float) -> int:
+    """The number of decimals for a figure with this margin: those that are certain, but at least three.
 
     >>> _digits(0.05), _digits(0.0002)
     (3, 5)
     """
-    return 3 if not 0 < error < 1e-3 else min(int(np.ceil(-np.log10(error))) + 1, 6)
+    return 3 if not 0 < margin < 1e-3 else min(int(np.ceil(-np.log10(margin))) + 1, 6)
 
 
 def _number(value: float) -> float | None:

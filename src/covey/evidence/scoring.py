@@ -6,17 +6,21 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.special import stdtrit
 
 from covey.losses import Binomial, Loss, Multinomial
 from covey.losses.arrays import read_offset
 from covey.losses.classes import read_labels
 from covey.validation import FloatArray, on_host
 
-__all__ = ["NINE_IN_TEN", "Response", "Task", "fold_error", "pooled", "read_response", "row_error"]
+__all__ = ["LEVEL", "Response", "Task", "fold_margin", "pooled", "read_response", "row_margin"]
 
-# A Gaussian variable is within this many standard deviations nine times out of ten. The number after ± is read as the
-# range of the score on new rows, which one standard deviation would contain only two times out of three.
-NINE_IN_TEN = 1.645
+# How often the score on new rows should be within the interval: readers take the number after ± for the range to
+# expect, which one standard error would contain only two times out of three.
+LEVEL = 0.9
+
+# The fewest degrees of freedom of an interval, if one row has nearly all of the deviance.
+LEAST_FREEDOM = 2.0
 
 
 @dataclass(frozen=True)
@@ -97,19 +101,36 @@ def pooled(loss: FloatArray, null: FloatArray, weight: FloatArray) -> float:
     return 1 - float(weight @ loss) / null_loss if null_loss > 0 else float("nan")
 
 
-def row_error(
-    loss: FloatArray, null: FloatArray, weight: FloatArray, n_folds: int, labels: Any = None, beside: Any = None
-) -> float:
-    r"""How far `pooled`, or its difference from another method's, may be from its value on new rows.
+def row_margin(
+    loss: FloatArray, null: FloatArray, weight: FloatArray, fold: Any, units: Any, *, ratio: float,
+    n_deals: float = 1.0, beside: Any = None,
+) -> float:  # fmt: skip
+    r"""Half the width of the interval around `pooled`, or around its difference from another method's.
 
-    The score is a ratio of two means over rows, so each row changes it by about
+    The score is a ratio of two sums over rows, so each row changes it by about
     :math:`\delta_i = -w_i (l_i - (1 - s) n_i) / \sum_j w_j n_j`. If rows and models were independent, the variance
-    would be the sum of :math:`\delta_i^2`. They are not: a row is tested in one fold and trained on in the others, so
-    the errors of folds are correlated. Nadeau and Bengio's correction multiplies the variance by ``1 + k / (k - 1)``
-    for k folds, because the test rows of a fold are a share ``1 / (k - 1)`` of its training rows. The root is
-    multiplied by `NINE_IN_TEN`.
+    would be the sum of :math:`\delta_i^2`. They are not, in two ways. A row is tested in one fold and trained on in the
+    others: Nadeau and Bengio's correction multiplies the variance by one plus the number of folds times the ratio of
+    test rows to training rows. And some folds' models are better than others: by how much the sums of
+    :math:`\delta_i` over folds vary more than those of independent rows would is added. The square root is multiplied
+    by a quantile of Student's t; its degrees of freedom are those of a sum of squares with the kurtosis of
+    :math:`\delta` (Satterthwaite), because a few rows often have most of the deviance.
 
-    Rows with the same entry in `labels` count as one observation; `beside` has the losses of another method.
+    Parameters
+    ----------
+    loss, null, weight : ndarray, shape (n_tests,)
+        The deviances and the weight of every test row in every fold; a row that is tested several times has its weight
+        divided by that number.
+    fold : ndarray of int, shape (n_tests,)
+        The fold of each.
+    units : array-like, shape (n_tests,)
+        Rows with the same entry count as one observation: the row itself, or a label of rows that belong together.
+    ratio : float
+        The number of test rows of a fold over its number of training rows.
+    n_deals : float
+        How many times each row is tested.
+    beside : ndarray, optional
+        The losses of another method.
     """
     null_loss = float(weight @ null)
     if null_loss <= 0:
@@ -117,14 +138,22 @@ def row_error(
     other = null if beside is None else beside
     difference = float(weight @ (other - loss)) / null_loss
     changes = weight * ((other - loss) - difference * null) / null_loss
-    if labels is not None:
-        changes = np.bincount(np.unique(np.asarray(labels), return_inverse=True)[1], weights=changes)
-    n = np.count_nonzero(changes) or 1
-    variance = float(changes @ changes) * (n / max(n - 1, 1))
-    return NINE_IN_TEN * float(np.sqrt(variance * (1 + n_folds / (n_folds - 1))))
+    positions = np.unique(np.asarray(units), return_inverse=True)[1].ravel()
+    by_unit, by_fold = np.bincount(positions, weights=changes), np.bincount(fold, weights=changes)
+    squares, n = float(by_unit @ by_unit), max(by_unit.size, 2)
+    if squares == 0:
+        return 0.0
+    variance, n_folds = squares * n / (n - 1), by_fold.size / n_deals
+    excess = n_deals * float(by_fold @ by_fold) * n_folds / (n_folds - 1) - variance if n_folds > 1 else 0.0
+    kurtosis = n * float(np.sum(by_unit**4)) / squares**2
+    freedom = max(2 * n / max(kurtosis - 1, 1.0), LEAST_FREEDOM)
+    error = np.sqrt(variance * (1 + n_folds * ratio) + max(excess, 0.0))
+    return float(stdtrit(freedom, (1 + LEVEL) / 2) * error)
 
 
-def fold_error(scores: FloatArray) -> float:
-    """The same for a mean over folds, if single rows have no scores."""
+def fold_margin(scores: FloatArray) -> float:
+    """The same for a mean over folds, if single rows have no scores: Nadeau and Bengio's corrected t interval."""
     k = len(scores)
-    return NINE_IN_TEN * float(np.sqrt((1 / k + 1 / (k - 1)) * np.var(scores, ddof=1))) if k > 1 else float("nan")
+    if k < 2:
+        return float("nan")
+    return float(stdtrit(k - 1, (1 + LEVEL) / 2) * np.sqrt((1 / k + 1 / (k - 1)) * np.var(scores, ddof=1)))

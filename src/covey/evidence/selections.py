@@ -90,7 +90,7 @@ class StabilitySelection(GroupSelection):
         were fewer. Rows ``2 b`` and ``2 b + 1`` are a complementary pair.
     threshold : float
         The share of half-samples that a group needs to be selected.
-    assumption : {"none", "unimodal"}
+    assumption : {"r-concave", "unimodal", "none"}
         The assumption under which `expected_false` holds.
     always_groups : tuple
         Names of groups that were in every model; they are not selected.
@@ -100,7 +100,7 @@ class StabilitySelection(GroupSelection):
 
     orders: NDArray[np.intp]
     threshold: float
-    assumption: Assumption = "none"
+    assumption: Assumption = "r-concave"
     _number_format: ClassVar[str] = "{:.2f}"
 
     @property
@@ -135,7 +135,18 @@ class StabilitySelection(GroupSelection):
     def expected_false(self) -> float:
         """An upper bound on the expected number of groups selected by mistake; see `stability_selection`."""
         return expected_false(
-            self.n_first, self.threshold, self.n_groups, n_pairs=self.n_pairs, assumption=self.assumption
+            self.chance * self.n_groups, self.threshold, self.n_groups, n_pairs=self.n_pairs, assumption=self.assumption
+        )
+
+    @property
+    def chance(self) -> float:
+        """The mean frequency of groups that are not selected: groups that are found no more often are mistakes."""
+        left = self.n_groups - self.n_selected
+        by_chance = self.n_first / self.n_groups
+        # never above a random draw, and never zero, because half-samples that found nothing could have
+        least = 1 / (len(self.orders) * self.n_groups)
+        return (
+            max(min(float(self.frequencies[~self.is_selected].sum()) / left, by_chance), least) if left else by_chance
         )
 
     def _evidence(self) -> dict[str, FloatArray]:
@@ -143,10 +154,11 @@ class StabilitySelection(GroupSelection):
 
     def promise(self) -> str:
         """The guarantee on mistakes, in words."""
+        condition = {"r-concave": ", if its tails are r-concave", "unimodal": ", if unimodal", "none": ""}
         return (
-            f"Expected number of mistakes: at most {self.expected_false:.3g}"
-            f"{' if unimodal' if self.assumption == 'unimodal' else ''}. A mistake is a group that half of the rows "
-            f"select no more often than a random draw of {self.n_first} of {self.n_groups} groups would."
+            f"Expected number of mistakes: at most {self.expected_false:.3g}{condition[self.assumption]}. A mistake is "
+            f"a group that half of the rows select no more often than the average group that is not selected here "
+            f"({self.chance:.1%} of half-samples)."
         )
 
     def __repr__(self) -> str:
@@ -212,7 +224,7 @@ class KnockoffSelection(GroupSelection):
     def promise(self) -> str:
         """The guarantee on mistakes, in words."""
         condition = {
-            "gaussian": "rows are independent and normal, with the estimated covariance.",
+            "gaussian": "rows are independent and normal and the covariance estimated from them is right.",
             "fixed": "the response is linear in the columns with independent normal noise of one variance.",
         }[self.kind]
         return (

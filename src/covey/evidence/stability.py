@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
-from covey.evidence.bounds import Assumption, expected_false, largest_first, least_threshold
+from covey.evidence.bounds import ASSUMPTIONS, Assumption, expected_false, largest_first, least_threshold
 from covey.evidence.overlap import find_overlaps
 from covey.evidence.reading import read_problem
 from covey.evidence.selections import StabilitySelection
@@ -29,7 +29,15 @@ Progress = Callable[[int, int], None]
 # The default for `max_false`: most readers of a list of findings would tolerate one mistake.
 ONE_MISTAKE = 1.0
 
-THRESHOLD, PAIRS = 0.75, 50
+PAIRS = 50
+
+# By default, half-samples select as many groups as a threshold of 3/4 allows without an assumption, but at least five,
+# or a sixth of the groups if that is less: with few groups the bound would ask for fewer than are likely to matter.
+STRICT, FEW, SHARE = 0.75, 5, 1 / 6
+
+# The least threshold that is chosen: groups that are found in fewer than two of five half-samples are not stable,
+# whatever the bound. Decided, like the numbers above, on seeds below 1000 of benchmarks/stability.py.
+LEAST_THRESHOLD = 0.4
 
 # The most pairs of correlated groups that a remark names.
 MOST_NAMED = 5
@@ -40,11 +48,11 @@ def stability_selection(
     y: Any,
     groups: Any = None,
     *,
-    threshold: float | None = THRESHOLD,
+    threshold: float | None = None,
     n_first: int | None = None,
     max_false: float | None = None,
     n_pairs: int = PAIRS,
-    assumption: Assumption = "none",
+    assumption: Assumption = "r-concave",
     always: Iterable[Any] = (),
     loss: str | Loss = "squared",
     offset: Any = None,
@@ -63,13 +71,15 @@ def stability_selection(
     `n_first`, and backward elimination keeps `n_first` of them. A group is selected if it is among these in at least a
     share `threshold` of the halves.
 
-    The guarantee: call a group a mistake if half of the rows select it with probability at most :math:`q / L`, where q
-    is `n_first` and L the number of groups, that is, no more often than a random draw of q groups would. Then the
-    expected number of mistakes among the selected groups is at most ``expected_false`` of the result, whatever the
-    noise and the correlations (Shah and Samworth, 2013; rows are assumed to be independent and identically
-    distributed). It is an additional assumption that every group without an effect is a mistake in this sense: no such
-    group may be favoured by its size, which ``group_weights="noise"`` ensures, or by its correlation with a group that
-    has an effect. If selected groups are correlated with others, ``remarks`` of the result says so.
+    The guarantee: call a group a mistake if half of the rows select it with probability at most :math:`\theta`. Then
+    the expected number of mistakes among the selected groups is at most ``expected_false`` of the result, whatever the
+    noise and the correlations (Shah and Samworth, 2013), if rows are independent and identically distributed and the
+    shares of half-samples that select a mistake have tails like those of an r-concave distribution (``assumption``
+    has weaker ones). Here :math:`\theta` is the mean share of half-samples that select a group which is not selected in
+    the end (``chance`` of the result), so that groups which are found every time do not count as places for mistakes.
+    It is an additional assumption that every group without an effect is a mistake in this sense: no such group may be
+    favoured by its size, which ``group_weights="noise"`` ensures, or by its correlation with a group that has an
+    effect. If selected groups are correlated with others, ``remarks`` of the result says so.
 
     Parameters
     ----------
@@ -77,17 +87,17 @@ def stability_selection(
     y : array-like of shape (n_rows,), or (n_rows, n_outputs) for several responses
         Classes may be given as labels.
     groups : None, int, labels, lists, dict or Groups
-    threshold : float or None
-        The share of half-samples that a group needs to be selected, above 1/2. None means the least value for which
-        `n_first` groups give at most `max_false` expected mistakes.
+    threshold : float, optional
+        The share of half-samples that a group needs to be selected; by default the least, from 0.4 on, that gives at
+        most `max_false` expected mistakes. Above 1/2 unless `assumption` is "r-concave".
     n_first : int, optional
-        The number of groups that each half-sample selects; by default as many as `threshold` and `max_false` allow.
+        The number of groups that each half-sample selects.
     max_false : float, optional
-        The largest acceptable expected number of mistakes; 1 if neither this nor `n_first` is given.
+        The largest acceptable expected number of mistakes; 1 unless `threshold` and `n_first` are both given.
     n_pairs : int
         The number of complementary pairs.
-    assumption : {"none", "unimodal"}
-        What else the bound may assume; see `covey.evidence.expected_false`.
+    assumption : {"r-concave", "unimodal", "none"}
+        What the bound may assume; see `covey.evidence.expected_false`.
     always : iterable
         Names of groups that are in every model; they are not candidates for selection.
     loss, offset, sample_weight, group_weights, standardize, fit_intercept
@@ -117,7 +127,7 @@ def stability_selection(
     >>> data = make_group_sparse(150, 300, 3, active=3, random_state=0)
     >>> found = stability_selection(data.X, data.y, 3, n_pairs=10, random_state=0)
     >>> sorted(found.selected_groups), found.n_first, round(found.expected_false, 2)
-    ([0, 1, 2], 7, 0.98)
+    ([0, 1, 2], 7, 0.93)
     """
     problem = read_problem(
         X, y, groups, always, loss, offset, sample_weight,
@@ -126,7 +136,8 @@ def stability_selection(
     groups, always_in = problem.groups, problem.always
     n_pairs = whole(n_pairs, "n_pairs")
     n_candidates = groups.n_groups - len(always_in)
-    threshold, n_first = _read_limits(threshold, n_first, max_false, n_candidates, n_pairs, assumption)
+    limits = _Limits.of(threshold, n_first, max_false, n_candidates, n_pairs, assumption)
+    n_first = limits.n_first
     weight = problem.weight
     strata = _strata(problem.loss, problem.y, weight)
     rng = np.random.default_rng(random_state)
@@ -138,13 +149,35 @@ def stability_selection(
         if progress is not None:
             progress(i + 1, 2 * n_pairs)
     always_groups = tuple(groups.names[l] for l in always_in)
-    found = StabilitySelection(groups, orders, threshold, assumption, always_groups=always_groups)
+    found = StabilitySelection(groups, orders, limits.threshold, assumption, always_groups=always_groups)
+    if threshold is None:
+        found = _step_down(found, limits.max_false)
     return replace(found, remarks=_remarks(found, problem))
 
 
-def default_first(n_groups: int) -> int:
+def default_first(
+    n_groups: int, max_false: float = ONE_MISTAKE, n_pairs: int = PAIRS, assumption: Assumption = "r-concave"
+) -> int:
     """The default number of groups that each half of the rows selects."""
-    return largest_first(ONE_MISTAKE, THRESHOLD, n_groups, PAIRS, "none")
+    first = max(int(np.sqrt((2 * STRICT - 1) * max_false * n_groups)), int(min(FEW, SHARE * n_groups)), 1)
+    first = min(first, n_groups)
+    while first > 1 and (expected_false(first, STRICT, n_groups, n_pairs=n_pairs, assumption=assumption) > max_false):
+        first -= 1
+    return first
+
+
+def _step_down(found: StabilitySelection, max_false: float) -> StabilitySelection:
+    """Lower the threshold as far as the bound allows, given that selected groups leave fewer places for mistakes."""
+    while True:
+        least = least_threshold(
+            max_false, found.chance * found.n_groups, found.n_groups, found.n_pairs, found.assumption, LEAST_THRESHOLD
+        )
+        if least is None or least >= found.threshold:
+            return found
+        lower = replace(found, threshold=least)
+        if lower.expected_false > max_false:
+            return found
+        found = lower
 
 
 def _in_parallel(tasks: Iterable[Any], n_jobs: int | None) -> Iterable[Any]:
@@ -162,38 +195,52 @@ def _first_groups(problem: Problem, half: NDArray[np.intp], n_first: int) -> lis
     return ranked_groups(replace(problem, weight=weight), n_first)
 
 
-def _read_limits(
-    threshold: Any, n_first: Any, max_false: Any, n_groups: int, n_pairs: int, assumption: Assumption
-) -> tuple[float, int]:
-    """The threshold and the number of groups per half-sample."""
-    one_of(assumption, ("unimodal", "none"), "assumption")
-    if n_groups < 1:
-        raise ValueError("Every group is in always: none is left to select.")
-    if threshold is not None and not 0.5 < positive(threshold, "threshold") <= 1:
-        raise ValueError(f"threshold must be above 1/2 and at most 1, not {threshold!r}.")
-    limit = ONE_MISTAKE if max_false is None else positive(max_false, "max_false")
-    if n_first is None:
+@dataclass(frozen=True)
+class _Limits:
+    """The threshold to begin with, the number of groups per half-sample, and the expected number of mistakes."""
+
+    threshold: float
+    n_first: int
+    max_false: float
+
+    @classmethod
+    def of(
+        cls, threshold: Any, n_first: Any, max_false: Any, n_groups: int, n_pairs: int, assumption: Assumption
+    ) -> _Limits:
+        """Those that are given, and the others as they allow."""
+        one_of(assumption, ASSUMPTIONS, "assumption")
+        if n_groups < 1:
+            raise ValueError("Every group is in always: none is left to select.")
+        lowest = 0.0 if assumption == "r-concave" else 0.5
+        if threshold is not None and not lowest < positive(threshold, "threshold") <= 1:
+            above = "0" if lowest == 0 else f"1/2 with assumption={assumption!r}"
+            raise ValueError(f"threshold must be above {above} and at most 1, not {threshold!r}.")
+        limit = ONE_MISTAKE if max_false is None else positive(max_false, "max_false")
+        settings: Any = {"n_pairs": n_pairs, "assumption": assumption}
+        if n_first is None and threshold is None:
+            n_first = default_first(n_groups, limit, **settings)
+        elif n_first is None:
+            n_first = largest_first(limit, threshold, n_groups, **settings)
+        n_first = whole(n_first, "n_first")
+        if n_first > n_groups:
+            raise ValueError(f"n_first is {n_first}, but there are {n_groups} groups.")
         if threshold is None:
-            raise ValueError("threshold=None needs n_first: two of threshold, n_first and max_false decide the third.")
-        return threshold, largest_first(limit, threshold, n_groups, n_pairs, assumption)
-    n_first = whole(n_first, "n_first")
-    if n_first > n_groups:
-        raise ValueError(f"n_first is {n_first}, but there are {n_groups} groups.")
-    if threshold is None:
-        least = least_threshold(limit, n_first, n_groups, n_pairs, assumption)
-        if least is None:
-            raise ValueError(
-                f"No threshold keeps n_first={n_first} of {n_groups} groups within max_false; lower n_first or raise "
-                "max_false."
-            )
-        return least, n_first
-    bound = expected_false(n_first, threshold, n_groups, n_pairs=n_pairs, assumption=assumption)
-    if max_false is not None and bound > limit:
-        raise ValueError(
-            f"n_first={n_first} at threshold={threshold:g} allows {bound:.3g} mistakes, above max_false={limit:g}. "
-            "Leave out one of the three, which then follows from the others."
-        )
-    return threshold, n_first
+            threshold = least_threshold(limit, n_first, n_groups, least=LEAST_THRESHOLD, **settings)
+            if threshold is None and max_false is None:
+                threshold = STRICT  # the bound is printed, whatever it is
+            elif threshold is None:
+                raise ValueError(
+                    f"No threshold keeps n_first={n_first} of {n_groups} groups within max_false={limit:g}; lower "
+                    "n_first or raise max_false."
+                )
+        elif max_false is not None:
+            bound = expected_false(n_first, threshold, n_groups, **settings)
+            if bound > limit:
+                raise ValueError(
+                    f"n_first={n_first} at threshold={threshold:g} allows {bound:.3g} mistakes, above "
+                    f"max_false={limit:g}. Leave out one of the three, which then follows from the others."
+                )
+        return cls(threshold, n_first, limit)
 
 
 def _strata(loss: Loss, y: Any, weight: FloatArray) -> NDArray[np.intp]:

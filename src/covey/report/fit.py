@@ -21,6 +21,7 @@ from covey.losses.risk_sets import STOP
 from covey.report.along import Along, along_the_path
 from covey.report.effects import Effect, term_effects
 from covey.report.fit_page import render_page
+from covey.report.numbers import shown
 from covey.report.page import template
 from covey.report.quality import Score, coded, null_error, quality
 from covey.report.remarks import Remark, remarks

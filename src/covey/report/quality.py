@@ -42,7 +42,7 @@ def quality(
         null = nested.references.get("null")
         chance = "" if nested.measure in MEASURES or null is None else f"; chance is {null.mean:g}"
         note = (
-            f"± {nested.std_error:.{nested.digits}f}, nine times in ten{chance}. On rows that played no part "
+            f"± {nested.margin:.{nested.digits}f} (90% interval){chance}. On rows that played no part "
             f"in choosing the model: the whole fit was repeated in {nested.n_folds} outer folds."
         )
         found.append(Score(f"Held-out {name}", nested.mean, note))

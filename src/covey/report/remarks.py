@@ -127,7 +127,7 @@ def score(fit: Fit) -> Found:
     nested = fit.nested
     if nested is not None and nested.measure not in MEASURES:  # not a share of an error
         null = nested.references.get("null")
-        if null is None or nested.mean - null.mean > nested.std_error:
+        if null is None or nested.mean - null.mean > nested.margin:
             return None
         return "hardly_orders", {"nested": nested, "chance": null.mean}
     r2 = nested.mean if nested is not None else None if fit.judged is None else fit.judged.r2

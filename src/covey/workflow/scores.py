@@ -29,7 +29,7 @@ class Scores:
     measure: str  # name of the score: "R²", or "D²", the share of the deviance that the model removes
     train_r2: float  # on the rows the model was fitted to
     held_out_r2: float | None  # on outer folds that played no part in choosing the model
-    held_out_error: float | None  # half-width of a 90 % interval for the score on new rows
+    held_out_margin: float | None  # half-width of a 90 % interval for the score on new rows
     chosen_r2: float | None  # on the rows used to choose the model, which is optimistic; None if no rows were used
     chosen_by: str  # description of those rows
     accuracy: float | None  # for classes: the share of correct predictions on the outer folds
@@ -48,7 +48,7 @@ def score(problem: Problem, estimator: Any, nested: NestedScore | None = None) -
         measure=measure(estimator),
         train_r2=explained(estimator, problem.X, *response),
         held_out_r2=nested.mean if nested else None,
-        held_out_error=nested.std_error if nested else None,
+        held_out_margin=nested.margin if nested else None,
         chosen_r2=chosen_r2,
         chosen_by=chosen_by if chosen_r2 is not None else "",
         accuracy=classes.accuracy if classes else None,
