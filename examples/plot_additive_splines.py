@@ -20,7 +20,7 @@ smooth = [name for name in frame if name != "sex"]
 
 # %%
 # `TermGroups` determines the groups during the fit, once the names of the spline columns are known: all columns that
-# come from ``bmi`` are one group. The rule "1se" gives few variables.
+# come from ``bmi`` are one group.
 
 columns = ColumnTransformer(
     [("spline", SplineTransformer(5, knots="quantile", include_bias=False), smooth)],
