@@ -39,9 +39,9 @@ except DataNotFoundError:
     print("simulated: the data are not on this machine")
 
 # %%
-# Cross-validation chooses the simplest model that the held-out rows cannot tell from the best. `summary` lists its genes
-# in the order in which they woke up, with the number of folds without whose rows each would still be selected. It took
-# several deals of the rows to folds, and the last line says that even so the choice could have been another.
+# Cross-validation chooses the simplest model that the held-out rows cannot tell from the best. `summary` lists its
+# genes in the order in which they woke up, with the number of folds in which each is selected without the rows held out
+# there. The rows were dealt to folds several times, and the last line says if even so the choice could be another.
 
 model = GroupSparseRegressor(groups=groups).fit(X, y)
 print(model.summary())

@@ -56,9 +56,9 @@ print(f"{len(X)} rows, {y['event'].sum()} events, {data.groups.n_groups} groups,
 
 # %%
 # ``always=`` keeps the clinical columns in every model, without a penalty. Five folds score candidates by the held-out
-# rows' contribution to the partial likelihood. The default rule selects genes only if a small set of them is clearly better
-# than the clinical columns alone. Where many genes matter a little, it may well select none; the rule ``"predict"`` then
-# predicts with all of them.
+# rows' contribution to the partial likelihood. The default rule selects genes only if a small set of them is clearly
+# better than the clinical columns alone. Where many genes matter a little, it may well select none; the rule
+# ``"predict"`` then predicts with all of them.
 
 selected = GroupSparseCox(data.groups, always=clinical).fit(X, y)
 print(f"select: {len(selected.selected_groups_)} groups, {selected.recipe_}")
