@@ -135,7 +135,7 @@ def covey(problem: GlmProblem, **settings: Any) -> Fit:
 
 
 Method = Callable[[GlmProblem], Fit]
-OURS: dict[str, Method] = {"covey": covey, "covey average": lambda problem: covey(problem, average=True)}
+OURS: dict[str, Method] = {"covey": covey, "covey predict": lambda problem: covey(problem, rule="predict")}
 CRITERIA: dict[str, Method] = {
     "abess gic": lambda problem: abess(problem, ic_type="gic"),
     "abess ebic": lambda problem: abess(problem, ic_type="ebic"),

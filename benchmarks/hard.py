@@ -170,7 +170,7 @@ METHODS: dict[str, Method] = {
     "group SCAD": r.by(r.group_scad),
     "abess": r.by(r.abess),
     "covey": OURS["covey"],
-    "covey average": OURS["covey average"],
+    "covey predict": OURS["covey predict"],
     "covey network": network,
     "oracle": oracle,
     "mean": r.mean,

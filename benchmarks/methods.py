@@ -74,6 +74,5 @@ def network(problem: Problem) -> Fit:
 
 OURS: dict[str, Method] = {
     "covey": covey,
-    "covey average": lambda problem: covey(problem, average=True),
-    "covey 1se": lambda problem: covey(problem, rule="1se"),
+    "covey predict": lambda problem: covey(problem, rule="predict"),
 }

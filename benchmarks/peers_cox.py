@@ -214,8 +214,7 @@ def _tuned(problem: Problem, path: Callable[..., tuple[np.ndarray, np.ndarray]])
 
 METHODS: dict[str, Callable[[Problem], Fitted]] = {
     "covey": covey,
-    "covey average": lambda problem: covey(problem, average=True),
-    "covey 1se": lambda problem: covey(problem, rule="1se"),
+    "covey predict": lambda problem: covey(problem, rule="predict"),
     "adelie": adelie,
     "coxnet": coxnet,
 }

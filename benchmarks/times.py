@@ -1,9 +1,9 @@
 """Time of a fit against adelie's on the same folds, one thread, warm; and the cold first fit.
 
-The default fit (five folds, then all rows) is set beside adelie's path of 100 penalties on the same five folds and on
-all rows; one hold-out fit beside one path of adelie. Every time is the median of repeats after a warm-up, and X'y is
-the time of one product, a unit of cost that any machine has. A table of its own has all rivals of `rivals.py`, each
-tuned by the same five folds. On one core:
+The default fit (five given folds, which are used once, then all rows) is set beside adelie's path of 100 penalties on
+the same five folds and on all rows; one hold-out fit beside one path of adelie. Every time is the median of repeats
+after a warm-up, and X'y is the time of one product, a unit of cost that any machine has. A table of its own has all
+rivals of `rivals.py`, each tuned by the same five folds. On one core:
 
     OMP_NUM_THREADS=1 PYTHONPATH=src .venv-bench/bin/python benchmarks/times.py
     ... --quick              the small sizes and half of the kinds at a smaller size

@@ -28,7 +28,7 @@ def fit_report() -> None:
     from covey.report import fit_report
 
     data = load_diabetes_splines()
-    model = GroupSparseRegressor(groups=data.groups, rule="1se").fit(data.X, data.y)
+    model = GroupSparseRegressor(groups=data.groups).fit(data.X, data.y)
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
         page_file = Path(folder) / "report.html"
         fit_report(model, data.X, data.y, page_file, target="progression")

@@ -20,14 +20,14 @@ smooth = [name for name in frame if name != "sex"]
 
 # %%
 # `TermGroups` determines the groups during the fit, once the names of the spline columns are known: all columns that
-# come from ``bmi`` are one group. The rule "1se" gives few variables.
+# come from ``bmi`` are one group.
 
 columns = ColumnTransformer(
     [("spline", SplineTransformer(5, knots="quantile", include_bias=False), smooth)],
     remainder="passthrough",
     verbose_feature_names_out=False,
 ).set_output(transform="pandas")
-pipeline = make_pipeline(columns, GroupSparseRegressor(groups=TermGroups(frame), rule="1se")).fit(frame, y)
+pipeline = make_pipeline(columns, GroupSparseRegressor(groups=TermGroups(frame))).fit(frame, y)
 model = pipeline[-1]
 print(model.summary())
 

@@ -32,7 +32,7 @@ claims = rng.poisson(years * np.exp(-0.3 + young + table["region"].map(by_region
 smooth = SplineTransformer(n_knots=4, include_bias=False).set_output(transform="pandas")
 X = pd.concat([smooth.fit_transform(table[["age", "power"]]), pd.get_dummies(table.iloc[:, 2:], dtype=float)], axis=1)
 train, test = np.arange(n) < 1000, np.arange(n) >= 1000
-model = GroupSparseRegressor(TermGroups(table), loss="poisson", always=["age"], rule="1se")
+model = GroupSparseRegressor(TermGroups(table), loss="poisson", always=["age"])
 model.fit(X[train], claims[train], offset=np.log(years[train]))
 print(model.summary())
 
@@ -40,10 +40,8 @@ print(model.summary())
 # Without the offset, differences in exposure are noise. The third fit models claims per year with squared loss: a
 # one-month policy then counts as much as a two-year policy, and nothing prevents a negative rate.
 
-blind = GroupSparseRegressor(TermGroups(table), loss="poisson", always=["age"], rule="1se").fit(X[train], claims[train])
-squared = GroupSparseRegressor(TermGroups(table), always=["age"], rule="1se").fit(
-    X[train], claims[train] / years[train]
-)
+blind = GroupSparseRegressor(TermGroups(table), loss="poisson", always=["age"]).fit(X[train], claims[train])
+squared = GroupSparseRegressor(TermGroups(table), always=["age"]).fit(X[train], claims[train] / years[train])
 constant = claims[train].sum() / years[train].sum()
 for name, predicted in {
     "rate per year, Poisson": model.predict(X[test], offset=np.log(years[test])),

@@ -37,13 +37,15 @@ print(report.to_frame()[["condition", "measured", "required", "passed"]].to_stri
 
 # %%
 # **Is the choice clear?** Folds score every candidate. A long flat stretch of the curve means that models of many sizes
-# predict equally well; the rule ``min`` takes one from its middle, ``1se`` one from its left end. `fold_frequencies_`
-# counts the folds in which the same recipe selects each group.
+# predict equally well, and the rule ``"select"`` takes one from its left end. `fold_frequencies_` counts the folds
+# without whose rows each group would still be selected, and `rivals_` lists the sets of groups that the held-out rows
+# cannot tell from the best.
 
 model = GroupSparseRegressor(groups=4).fit(X, data.y)
 print(model.summary())
 often = np.argsort(-model.fold_frequencies_)[:8]
 print("in how many folds:", {int(group): int(model.fold_frequencies_[group]) for group in often})
+print(model.rivals_.head().to_string(index=False))
 figure, axes = plt.subplots(1, 2, figsize=(11, 4), layout="constrained")
 GroupPathDisplay.from_estimator(model, ax=axes[0])
 CandidatesDisplay.from_estimator(model, ax=axes[1])

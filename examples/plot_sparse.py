@@ -16,7 +16,7 @@ from covey.datasets import make_group_sparse
 values = np.array([3.0, -2.5, 2.0, -1.5, 1.0, 0.7])
 data = make_group_sparse(150, 500, 1, design="gaussian", active=6, values=values, sigma=1.0, random_state=3)
 models = {
-    "covey": GroupSparseRegressor(rule="1se").fit(data.X, data.y),
+    "covey": GroupSparseRegressor().fit(data.X, data.y),
     "lasso": LassoCV(cv=5).fit(data.X, data.y),
 }
 

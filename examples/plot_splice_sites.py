@@ -50,7 +50,7 @@ main = data.X.iloc[:, :28]
 # First, a model with the seven positions. The coefficients are log odds ratios of the second class in alphabetical
 # order.
 
-model = GroupSparseClassifier(groups=np.repeat([f"Pos.{k}" for k in range(1, 8)], 4), rule="1se").fit(main, site)
+model = GroupSparseClassifier(groups=np.repeat([f"Pos.{k}" for k in range(1, 8)], 4)).fit(main, site)
 print(model.summary())
 
 # %%
