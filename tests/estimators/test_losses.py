@@ -626,3 +626,26 @@ def test_a_constant_column_without_an_intercept(loss, standardize):
         model = GroupSparseRegressor(groups=3, **options).fit(X, y)
     assert np.isfinite(model.coef_).all()
     assert np.isfinite(model.candidates_["mse" if loss == "squared" else "deviance"]).all()
+
+
+@pytest.mark.parametrize("loss", ["poisson", "gamma"])
+def test_predictions_far_outside_the_rows_of_fit_are_bounded_with_a_warning(loss):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (200, 4))
+    y = rng.poisson(np.exp(1 + X[:, 0])) + (loss == "gamma")
+    model = GroupSparseRegressor(loss=loss).fit(X, y)
+    inside, far = X[:3], np.array([[30.0, 0, 0, 0], [0.5, 0, 0, 0]])
+    seen = model.predict(X)
+    np.testing.assert_allclose(model.predict(inside), np.exp(inside @ model.coef_ + model.intercept_))
+    with pytest.warns(UserWarning, match="1 of 2 rows are so far outside the rows of fit"):
+        predicted = model.predict(far)
+    assert predicted[0] == pytest.approx(seen.max() ** 2 / seen.min())  # the range, and once more its width
+    assert predicted[1] == pytest.approx(np.exp(far[1] @ model.coef_ + model.intercept_))
+
+
+def test_a_squared_loss_extrapolates():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (100, 4))
+    model = GroupSparseRegressor().fit(X, X[:, 0])
+    assert model.predictor_range_ is None
+    np.testing.assert_allclose(model.predict(50 * X), 50 * X @ model.coef_ + model.intercept_)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -61,6 +62,7 @@ class GroupSparseEstimator(BaseEstimator):
     fold_frequencies_: Any
     n_deals_: int
     rivals_: pd.DataFrame | None
+    predictor_range_: FloatArray | None
     price_: tuple[float, float] | None
     n_splits_: int
     path_: Path
@@ -144,6 +146,10 @@ class GroupSparseEstimator(BaseEstimator):
         self.groups_ = groups
         self.always_groups_ = [groups.names[l] for l in always]
         self._publish(found, design.dtype, response.columns)
+        self.predictor_range_ = None
+        if not self.loss_.identity_link and self.selected_groups_:
+            seen = np.asarray(on_host(self._predictor(design)), dtype=float)[np.asarray(weight) > 0]
+            self.predictor_range_ = np.stack([seen.min(axis=0), seen.max(axis=0)])
 
     def _read_selection(self, split_groups: Any) -> Selection:
         """How the model is chosen; the response of a validation set is coded like that of `fit`."""
@@ -186,7 +192,7 @@ class GroupSparseEstimator(BaseEstimator):
         """The linear predictor of rows; shape (n_rows, n_outputs)."""
         check_is_fitted(self)
         design = read_rows(self, X)
-        eta = self._predictor(design)
+        eta = self._in_range(self._predictor(design))
         return eta if offset is None else eta + read_offset(offset, design.shape[0], eta.shape[1], self.loss_)
 
     def _predictor(self, design: Design) -> Any:
@@ -194,6 +200,23 @@ class GroupSparseEstimator(BaseEstimator):
         coef = np.atleast_2d(self.coef_)
         used = np.flatnonzero(coef.any(axis=0))
         return design.predict(used, coef[:, used], np.atleast_1d(np.asarray(self.intercept_, dtype=coef.dtype)))
+
+    def _in_range(self, eta: Any) -> Any:
+        """Linear predictors, bounded where their exponential would be far beyond anything that was seen in `fit`."""
+        if self.predictor_range_ is None:
+            return eta
+        low, high = self.predictor_range_
+        given = np.asarray(on_host(eta))
+        bounded = np.clip(given, low - (high - low), high + (high - low))
+        n_outside = int((bounded != given).any(axis=1).sum())
+        if n_outside:
+            warnings.warn(
+                f"{n_outside} of {len(given)} rows are so far outside the rows of fit that their linear predictor leaves "
+                "the range seen there by more than its width; it is bounded there. Check the columns of these rows, and "
+                "splines that continue beyond the range of their data.",
+                stacklevel=4,
+            )
+        return bounded.astype(given.dtype, copy=False)
 
     def __getstate__(self) -> dict[str, Any]:
         """The state as numbers, arrays and text, so that files need no pickle."""

@@ -98,7 +98,8 @@ def _fits(shape: tuple[int, ...], wanted: list[str], lengths: Lengths) -> bool:
     """Whether a shape follows a rule; a length that the model does not have is not checked."""
     if wanted[:1] == ["one"]:
         return lengths["outputs"] == 1 and _fits(shape, wanted[1:], lengths)
-    return len(shape) == len(wanted) and all(lengths.get(name, n) == n for name, n in zip(wanted, shape, strict=True))
+    known = PAIR | dict(lengths)
+    return len(shape) == len(wanted) and all(known.get(name, n) == n for name, n in zip(wanted, shape, strict=True))
 
 
 # Plain values, by their annotations.
@@ -133,6 +134,7 @@ MODEL: dict[str, Check] = {
     "n_splits_": _array("", integer=True, least=0),
     "n_deals_": _array("", integer=True, least=0),
     "rivals_": _or_none(_are_rivals),
+    "predictor_range_": _or_none(_array("pair outputs")),
     "price_": _or_none(_each(_array(""), "pair")),
     "n_features_in_": lambda value, lengths: _array("", integer=True)(value, lengths) and value == lengths["columns"],
     "feature_names_in_": _each(_is(str), "columns"),

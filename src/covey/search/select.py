@@ -39,7 +39,7 @@ def read_selection(selection: Any, random_state: Any = None, labels: Any = None)
     """Convert the ``selection=`` argument to a rule.
 
     >>> read_selection(5)
-    Folds(cv=5, labels=None, random_state=None)
+    Folds(cv=5, labels=None, random_state=None, deals=8)
     >>> read_selection("ebic")
     InformationCriterion(criterion='ebic', gamma=1.0)
     """

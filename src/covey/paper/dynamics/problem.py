@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from covey.groups import Groups
 from covey.losses import Loss, Squared, get_loss
@@ -37,7 +38,7 @@ class Problem:
         groups: object,
         w_star: object = None,
         loss: str | Loss = "squared",
-        offset: object = None,
+        offset: ArrayLike | None = None,
     ) -> Problem:
         """Validate the arguments of a dynamics."""
         matrix = as_matrix(X)
