@@ -27,7 +27,7 @@ def frame():
 
 CASES = {
     "folds": ([], {}),
-    "seed": (["--rule", "select", "--seed", "3"], {"rule": "select", "random_state": 3}),
+    "seed": (["--seed", "3"], {"random_state": 3}),
     "mean": (["--rule", "predict"], {"rule": "predict"}),
     "hold-out": (["--selection", "holdout"], {"selection": "holdout"}),
     "criterion": (["--selection", "bic"], {"selection": "bic"}),

@@ -70,7 +70,7 @@ def test_every_selection(selection, layout, noise, tmp_path):
 
 
 @pytest.mark.parametrize("noise", ["weak", "strong"])
-@pytest.mark.parametrize("options", [{}, {"rule": "predict"}, {"rule": "predict", "selection": 3}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"rule": "predict"}], ids=str)
 @pytest.mark.parametrize("selection", JUDGED)
 def test_rules_and_means(selection, options, noise, tmp_path):
     X, y, groups = noisy_problem(noise)

@@ -77,18 +77,31 @@ def test_correlated_columns_matter_only_where_groups_were_not_orthonormalised(da
     assert "Correlated columns within groups" not in remarks_on(fit(X, y), X, y)
 
 
-def test_a_dense_model_says_so_and_how_to_get_a_sparse_one():
+def test_what_sparsity_costs_is_said_if_it_is_much():
     rng = np.random.default_rng(0)
-    X = rng.standard_normal((120, 90))
-    y = X @ rng.standard_normal(90) / np.sqrt(90) + 0.5 * rng.standard_normal(120)
-    model = GroupSparseRegressor(groups=3).fit(X, y)
-    assert "on all groups" in model.recipe_
-    found = remarks_on(model, X, y)["A dense model was chosen"]
-    assert found.serious
-    assert "selection='ebic'" in found.remedy
-    assert "The folds agree" not in remarks_on(model, X, y)
-    sparse = GroupSparseRegressor(groups=3, selection="ebic").fit(X, y)
-    assert "A dense model was chosen" not in remarks_on(sparse, X, y)
+    X = rng.standard_normal((80, 90))
+    y = X @ rng.standard_normal(90) / np.sqrt(90) + 0.3 * rng.standard_normal(80)
+    model = GroupSparseRegressor(groups=3, selection=5).fit(X, y)
+    assert model.price_ is not None
+    model.price_ = 0.2, 0.05
+    heading = "A model of all groups predicts better"
+    if model.selected_groups_:
+        found = remarks_on(model, X, y)[heading]
+        assert found.serious
+        assert "20.0% ± 5.0% better" in found.meaning
+        assert "rule='predict'" in found.remedy
+    for price in ((0.2, 0.15), (0.01, 0.001), (-0.1, 0.01), None):
+        model.price_ = price
+        assert heading not in remarks_on(model, X, y)
+
+
+def test_groups_that_could_replace_others_are_named():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((100, 6))
+    model = GroupSparseRegressor(selection=5).fit(X, X[:, 0] + 0.1 * rng.standard_normal(100))
+    assert "Some groups could replace others" not in remarks_on(model, X, X[:, 0])
+    model.rivals_ = pd.DataFrame({"groups": [[0], [3]], "without": [[], [0]], "instead": [[], [3]], "mse": [1.0, 1.1]})
+    assert "“0 or 3”" in remarks_on(model, X, X[:, 0])["Some groups could replace others"].meaning
 
 
 def test_a_model_of_most_groups_says_so():
@@ -97,7 +110,7 @@ def test_a_model_of_most_groups_says_so():
     y = X @ np.repeat(rng.permutation(np.linspace(1, 3, 10)), 3) + 0.1 * rng.standard_normal(200)
     model = GroupSparseRegressor(groups=3, selection=Size(10)).fit(X, y)
     assert len(model.selected_groups_) == 10
-    assert "rule='1se'" in remarks_on(model, X, y)["Most groups were selected"].remedy
+    assert "selection=5" in remarks_on(model, X, y)["Most groups were selected"].remedy
     few = GroupSparseRegressor(groups=3, selection=Size(3)).fit(X, y)
     assert "Most groups were selected" not in remarks_on(few, X, y)
 

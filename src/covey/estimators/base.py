@@ -211,9 +211,9 @@ class GroupSparseEstimator(BaseEstimator):
         n_outside = int((bounded != given).any(axis=1).sum())
         if n_outside:
             warnings.warn(
-                f"{n_outside} of {len(given)} rows are so far outside the rows of fit that their linear predictor leaves "
-                "the range seen there by more than its width; it is bounded there. Check the columns of these rows, and "
-                "splines that continue beyond the range of their data.",
+                f"{n_outside} of {len(given)} rows are so far outside the rows of fit that their linear predictor "
+                "leaves the range seen there by more than its width; it is bounded there. Check the columns of these "
+                "rows, and splines that continue beyond the range of their data.",
                 stacklevel=4,
             )
         return bounded.astype(given.dtype, copy=False)

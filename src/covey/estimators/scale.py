@@ -45,7 +45,9 @@ def select_scaled(problem: Problem, search: Callable[[Problem], Selected]) -> tu
     unscaled = loss.limited_to(centred, weight)
     far = np.zeros(y.shape, dtype=bool) if unscaled.limit is None else np.abs(centred) > unscaled.limit
     outlying, used, size = np.zeros_like(far), weight, weighted_median(np.abs(centred), weight)
-    least, scaled = LEAST_NOISE * size, unscaled.scaled_to(centred, weight)
+    # a mean, because more than half of the responses may be equal; bounded, because outliers must not move it
+    bounded = np.minimum(np.abs(centred), np.inf if unscaled.limit is None else unscaled.limit)
+    least, scaled = LEAST_NOISE * float(np.average(bounded, weights=weight)), unscaled.scaled_to(centred, weight)
     searches = 0  # with the same outliers
     for number in range(1, MOST_SEARCHES + 1):
         try:

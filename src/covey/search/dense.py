@@ -157,6 +157,13 @@ class DenseRidges:
             if round_ == 0 and isinstance(self.plain, RowCoordinates):
                 self._keep_largest(self.plain, recipes)
 
+    def prepare(self, recipes: Sequence[Recipe]) -> None:
+        """Get ready for recipes that another deal of the folds has searched."""
+        self.penalties.learn(np.arange(self.posed.ranks.size))
+        penalties = {recipe.penalty for recipe in recipes if isinstance(recipe, Reweighted) and recipe.round}
+        if penalties and isinstance(self.plain, RowCoordinates):
+            self._keep_largest(self.plain, [Reweighted(penalty, 1) for penalty in sorted(penalties)])
+
     def fits(self, recipes: Sequence[Reweighted], training: Training) -> list[RidgeFit]:
         """Fits of recipes of one round on a split; models on all rows are fitted only when requested."""
         new = [recipe for recipe in recipes if (recipe, training.number) not in self._fits]
