@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from covey.losses import Loss
 from covey.paper.dynamics.kernels import NEVER, SWITCH, normalized_steps
@@ -39,7 +40,7 @@ def normalized_descent(
     gradient_scale: float = 1.0,
     magnitude_at: Literal["new", "old"] = "new",
     loss: str | Loss = "squared",
-    offset: object = None,
+    offset: ArrayLike | None = None,
     clock: Literal["steps", "loss"] = "steps",
     reference: bool = False,
 ) -> Trajectory:

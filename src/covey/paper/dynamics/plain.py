@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from covey.losses import Loss
 from covey.paper.dynamics.kernels import plain_steps
@@ -34,7 +35,7 @@ def plain_descent(
     stop: Callable[[int, FloatArray], bool] | None = None,
     gradient_scale: float = 1.0,
     loss: str | Loss = "squared",
-    offset: object = None,
+    offset: ArrayLike | None = None,
     clock: Literal["steps", "loss"] = "steps",
     reference: bool = False,
 ) -> Trajectory:
