@@ -31,7 +31,7 @@ from covey.search.problem import Problem
 from covey.search.recipes import read_recipes
 from covey.search.rules import RULES
 from covey.search.select import Selected, Selection, read_selection, select
-from covey.selection import HoldOut
+from covey.selection import Folds, HoldOut
 from covey.summary import Summary
 from covey.validation import FloatArray, on_host
 
@@ -139,10 +139,12 @@ class GroupSparseEstimator(BaseEstimator):
         groups = Groups.coerce(self.groups, design.shape[1], names)
         always = _read_always(groups, self.always, names)
         options = {name: getattr(self, name) for name in ("group_weights", "standardize", "fit_intercept", "factors")}
-        search = partial(select, selection=self._read_selection(split_groups), rule=self.rule)
+        selection = self._read_selection(split_groups)
+        search = partial(select, selection=selection, rule=self.rule)
+        quick = partial(select, selection=replace(selection, deals=1)) if isinstance(selection, Folds) else search
         problem = Problem(design, response.y, weight, groups, always, options, loss, shift, read_recipes(self.recipes))
         with showing(type(self).__name__, self.verbose):
-            self.loss_, found = select_scaled(problem, search)
+            self.loss_, found = select_scaled(problem, search, quick)
         self.groups_ = groups
         self.always_groups_ = [groups.names[l] for l in always]
         self._publish(found, design.dtype, response.columns)

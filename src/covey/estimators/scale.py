@@ -31,8 +31,10 @@ UNEXPLAINED = 0.5
 SETTLED, MOST_SEARCHES = 0.8, 6
 
 
-def select_scaled(problem: Problem, search: Callable[[Problem], Selected]) -> tuple[Loss, Selected]:
-    """The loss with its scale, and the model that a search selects with it.
+def select_scaled(
+    problem: Problem, search: Callable[[Problem], Selected], quick: Callable[[Problem], Selected]
+) -> tuple[Loss, Selected]:
+    """The loss with its scale, and the model that a search selects with it; a quick search is enough to find the scale.
 
     The first search takes the scale of the response and all rows. Each further one takes the scale of the last model's
     residuals, and leaves out the rows that are outliers by that model.
@@ -50,14 +52,16 @@ def select_scaled(problem: Problem, search: Callable[[Problem], Selected]) -> tu
     least, scaled = LEAST_NOISE * float(np.average(bounded, weights=weight)), unscaled.scaled_to(centred, weight)
     searches = 0  # with the same outliers
     for number in range(1, MOST_SEARCHES + 1):
+        current = replace(problem, loss=scaled, weight=used)
         try:
-            found = search(replace(problem, loss=scaled, weight=used))
+            found = quick(current)
         except EmptyFoldError:
             if not outlying.any():
                 raise
             # the outliers are all rows of a fold: they stay
             far, outlying, used = np.zeros_like(far), np.zeros_like(far), weight
-            found = search(replace(problem, loss=scaled))
+            current = replace(problem, loss=scaled)
+            found = quick(current)
         residuals = y - _predicted(problem, found)
         outlying, before = far & (np.abs(residuals) > UNEXPLAINED * np.abs(centred)), outlying
         searches = searches + 1 if (outlying == before).all() else 0
@@ -67,7 +71,7 @@ def select_scaled(problem: Problem, search: Callable[[Problem], Selected]) -> tu
         if number == MOST_SEARCHES or (searches and settled):
             break
         scaled = unscaled.scaled_to(residuals if size > least else LEAST_NOISE * centred, used)
-    return scaled, found
+    return current.loss, found if quick is search else search(current)
 
 
 def _predicted(problem: Problem, found: Selected) -> FloatArray:

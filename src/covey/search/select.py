@@ -134,7 +134,10 @@ def select(problem: Problem, selection: Selection, rule: str = "select", setting
         choice = RULES[rule](found)
         while found.n_deals < selection.most_deals and not choice.is_settled:
             tell("the verdict is open: folds dealt again", "deal", found.n_deals + 1, selection.most_deals)
-            parts = selection.parts(problem.design, problem.y, problem.weight, problem.loss, deal=found.n_deals)
+            try:
+                parts = selection.parts(problem.design, problem.y, problem.weight, problem.loss, deal=found.n_deals)
+            except ValueError:  # rows of a class or with an event are too few for other folds
+                break
             found.deal_again(parts, choice.in_contention)
             choice = RULES[rule](found)
         return _selected(problem, choice, everything)
