@@ -355,3 +355,16 @@ def test_interrupted_leaves_nothing(tmp_path):
     assert b"Traceback" not in output
     assert b"nothing was written" in output
     assert [file.name for file in tmp_path.iterdir()] == ["wide.parquet"]
+
+
+def test_console_and_report_say_what_sparsity_costs_in_options(tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.standard_normal((100, 12))).rename(columns="x{}".format)
+    frame["y"] = frame["x0"] * 2 + frame.sum(axis=1) / 4 + 1.5 * rng.standard_normal(100)
+    frame.to_csv(tmp_path / "table.csv", index=False)
+    result = covey("fit", tmp_path / "table.csv", "-t", "y", "-o", tmp_path / "fit")
+    assert result.exit_code == 0, result.output
+    page = (tmp_path / "fit" / "report.html").read_text()
+    for text in (result.stdout, page):
+        assert "all 12 groups predict" in text
+        assert "rule='" not in text

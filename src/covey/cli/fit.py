@@ -82,7 +82,8 @@ def print_fit(result: Fit, out: Path) -> None:
     """What was selected, how well it predicts, and where to look."""
     import numpy as np
 
-    from covey.search.chosen import how_chosen, in_words
+    from covey.search.chosen import how_chosen, in_words, price_of_sparsity
+    from covey.wording import as_options
 
     model, problem = result.estimator, result.problem
     response, n_always = problem.response, len(model.always_groups_)
@@ -97,6 +98,8 @@ def print_fit(result: Fit, out: Path) -> None:
         f"Family: {response.family}{f' ({plain(response.reason)})' if response.reason else ''}{_classes(result)}.\n"
         f"Model: {in_words(model)}. Chosen by {how_chosen(model)}."
     )
+    if price := price_of_sparsity(model):
+        say(as_options(price))
     if n_always:
         selected["always"] = ["yes" if is_in else "" for is_in in selected["always"]]
     else:

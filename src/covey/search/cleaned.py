@@ -145,10 +145,7 @@ class CleanedRound:
         if active.response.loss.quadratic:
             everything = Quadratic.around(active, len(self.groups), active.models[-1])
             return [everything.first(m) for m in prefixes]
-        found = []
-        for prefix in prefixes:
-            found.append(self._around(prefix))
-        return found
+        return [self._around(prefix) for prefix in prefixes]
 
     def _around(self, prefix: int) -> Quadratic:
         active, coef, ridge = self.active, self.active.models[prefix], None
@@ -392,9 +389,7 @@ def _eliminated(
     if shrunk:
         # at once, so that a design that has to be read for them is read once
         trainings[0].penalties.learn([l for one in rounds for l in one.groups])
-    quadratics = []
-    for s, one in enumerate(rounds):
-        quadratics.append(one.quadratics([paths.length(s, limit) for limit in limits]))
+    quadratics = [one.quadratics([paths.length(s, limit) for limit in limits]) for s, one in enumerate(rounds)]
     forms: list[Any] = [(q.K, q.c, q.starts) for some in quadratics for q in some]
     orders = iter(eliminate_all(forms, len(trainings[0].always)))
     return rounds, quadratics, [[next(orders) for _ in some] for some in quadratics]

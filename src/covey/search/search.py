@@ -48,6 +48,8 @@ class Found:
         The share of the null model's held-out error that the best model on the path leaves.
     n_deals : int
         How often the rows have been dealt to folds.
+    kept : list of Cleaned
+        The recipes from whose groups the second and later rounds start.
     """
 
     knots: Knots
@@ -62,7 +64,7 @@ class Found:
         self._further = list(further)
         self.recipes: dict[Recipe, None] = {}
         self._plans: list[list[Plan]] = []
-        self._kept: list[Cleaned] = []
+        self.kept: list[Cleaned] = []
         self._version = self.table.version
         self.judge = self._new_judge()
 
@@ -100,10 +102,6 @@ class Found:
         alike = np.array(final.widths) <= self.posed.settings.alike * scored
         return [recipe for recipe, is_alike in zip(final.recipes, alike, strict=True) if is_alike]
 
-    def keep(self, recipe: Cleaned) -> None:
-        """Remember the recipe from whose groups the next round starts."""
-        self._kept.append(recipe)
-
     def score_dense(self) -> None:
         """Score ridges on all columns on every split of the first deal."""
         self.dense = DenseRidges(self.table, self.trainings)
@@ -123,7 +121,7 @@ class Found:
         starts = [list(self.final.always) for _ in trainings]
         for round_, plans in enumerate(self._plans):
             # the next round starts from the groups of this recipe
-            kept = self._kept[round_] if round_ < len(self._kept) else None
+            kept = self.kept[round_] if round_ < len(self.kept) else None
             some = [Plan(plan.n_columns, [r for r in plan.recipes if r in wanted or r == kept]) for plan in plans]
             some = [plan for plan in some if plan.recipes]
             if not some:
@@ -205,7 +203,7 @@ def search(posed: Posed, always: Sequence[int] = (), recipes: Sequence[Recipe] =
         same = all(set(start) == set(paths.groups(s)[: len(start)]) for s, start in enumerate(starts))
         if same and found.left <= settings.dense:
             break  # there is little noise and the path has been there: it would find much the same
-        found.keep(kept)
+        found.kept.append(kept)
     if settings.penalties and (always_noisy or found.left > settings.dense) and can_be_dense(found.table):
         found.score_dense()
     found.score_further()

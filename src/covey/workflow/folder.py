@@ -208,4 +208,4 @@ def _report(fit: Fit) -> str:
         membership=list(dict(zip(problem.sources, names, strict=True)).items()),
     )  # fmt: skip
     remarks = [replace(one, meaning=as_options(one.meaning), remedy=as_options(one.remedy)) for one in report.remarks]
-    return render(replace(report, remarks=tuple(remarks)))
+    return render(replace(report, remarks=tuple(remarks), price=as_options(report.price)))
