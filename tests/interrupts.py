@@ -24,7 +24,7 @@ from covey.paper.experiments import Claim, Verdict, registry
 from covey.paper.experiments.runner import reproduce
 from covey.paper.experiments.style import grid, styled
 from covey.paper.experiments.tasks import run_tasks
-from covey.workflow import FILES, FitSettings, check_out, fit_table, write_fit
+from covey.workflow import GROUP_FILES, FitSettings, check_out, fit_table, write_fit
 
 DATA = make_group_sparse(150, 300, 3, active=6, sigma=1.0, random_state=0)
 KILLS = 6
@@ -59,7 +59,7 @@ def check(name, folder, was_there):
     """What must hold after every kill: a fit that was there once is there, complete. Returns whether it is."""
     if name != "overwriting" or not (was_there or (folder / "fit").exists()):
         return False
-    assert {file.name for file in (folder / "fit").iterdir()} == FILES
+    assert {file.name for file in (folder / "fit").iterdir()} == GROUP_FILES
     check_out(folder / "fit", overwrite=True)  # compares checksums, and clears up
     return True
 

@@ -160,3 +160,22 @@ def test_weights_by_noise_are_quantiles_of_chi(first, sizes):
     np.testing.assert_allclose(weights, norms / norms.mean(), rtol=1e-9)
     np.testing.assert_allclose(read_weights("sqrt", np.array(sizes)), np.sqrt(sizes) / np.sqrt(sizes).mean())
     np.testing.assert_array_equal(read_weights(None, np.array(sizes)), 1.0)
+
+
+@pytest.mark.parametrize("doubtful", [False, True], ids=["from Gram blocks", "from columns"])
+def test_dependent_columns_have_coefficients_of_least_norm(doubtful):
+    """On columns of unit variance: no level of a category is arbitrary, and equal columns share their coefficient."""
+    rng = np.random.default_rng(4)
+    X = np.eye(4)[rng.integers(4, size=80)]
+    third = rng.standard_normal((80, 1))
+    nearly = third + 1e-5 * rng.standard_normal((80, 1)) if doubtful else rng.standard_normal((80, 1))
+    X = np.hstack([X, third, third, nearly])
+    groups = Groups.from_lists([[0, 1, 2, 3], [4, 5, 6]])
+    problem = problem_of(X, X @ np.arange(7.0), groups)
+    coef = to_user(problem, rng.standard_normal(int(problem.ranks.sum())))
+    centred = X - X.mean(axis=0)
+    unit = centred / centred.std(axis=0)
+    for columns in ([0, 1, 2, 3], [4, 5, 6]):
+        scaled = (coef * centred.std(axis=0))[columns]
+        least = np.linalg.lstsq(unit[:, columns], unit[:, columns] @ scaled, rcond=1e-9)[0]
+        np.testing.assert_allclose(scaled, least, rtol=0, atol=1e-6 * np.abs(least).max())

@@ -16,14 +16,20 @@ if TYPE_CHECKING:
     from covey.path import Path
     from covey.persistence import load, save
     from covey.search.limit_path import limit_path
+    from covey.tables import read_table
+    from covey.terms import Curve, Levels, Linear, Terms
 
 __all__ = [
+    "Curve",
     "GroupSparseClassifier",
     "GroupSparseCox",
     "GroupSparseRegressor",
     "Groups",
+    "Levels",
+    "Linear",
     "Path",
     "TermGroups",
+    "Terms",
     "datasets",
     "evidence",
     "limit_path",
@@ -31,6 +37,7 @@ __all__ = [
     "losses",
     "nested_score",
     "plots",
+    "read_table",
     "report",
     "save",
     "selection",
@@ -42,15 +49,20 @@ __version__ = "0.3.0"
 # Imported on first use, so that `import covey` and `covey --help` are fast.
 _ROOMS = ("datasets", "evidence", "losses", "plots", "report", "selection")
 _NAMES = {
+    "Curve": "covey.terms",
     "GroupSparseClassifier": "covey.estimators",
     "GroupSparseCox": "covey.estimators",
     "GroupSparseRegressor": "covey.estimators",
     "Groups": "covey.groups",
+    "Levels": "covey.terms",
+    "Linear": "covey.terms",
     "Path": "covey.path",
     "TermGroups": "covey.estimators",
+    "Terms": "covey.terms",
     "limit_path": "covey.search.limit_path",
     "load": "covey.persistence",
     "nested_score": "covey.evidence",
+    "read_table": "covey.tables",
     "save": "covey.persistence",
     "stability_selection": "covey.evidence",
     "survival": "covey.losses",

@@ -22,7 +22,7 @@ except ImportError:  # Windows
 else:
     CAN_LOCK = True
 
-__all__ = ["atomic_folder", "check_folder", "check_writable", "sweep", "write_atomically"]
+__all__ = ["atomic_folder", "check_folder", "check_writable", "located", "sweep", "write_atomically"]
 
 # The part of a name that is kept in the name of its draft, which must not be too long for the file system.
 LONGEST_NAME = 200
@@ -33,12 +33,13 @@ def write_atomically(file: Path, content: bytes) -> None:
 
     An existing file keeps its permissions. A symbolic link is replaced, not followed.
     """
+    file = located(file)
     file.parent.mkdir(parents=True, exist_ok=True)
     sweep(file)
     draft = _draft(file)
     handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0), 0o666)
     try:
-        with os.fdopen(handle, "wb") as stream:
+        with _named(file), os.fdopen(handle, "wb") as stream:
             _lock(stream.fileno())
             if file.is_file() and not file.is_symlink() and hasattr(os, "fchmod"):
                 os.fchmod(stream.fileno(), file.stat().st_mode & 0o777)
@@ -57,14 +58,15 @@ def atomic_folder(folder: Path, names: Collection[str]) -> Iterator[Path]:
 
     `folder` always has a complete set of files, old or new; only files with these names are ever removed.
     """
-    target = folder.absolute()
+    target = located(folder)
     target.parent.mkdir(parents=True, exist_ok=True)
     sweep(target, names)
     draft = _draft(target)
     draft.mkdir()
     lock = _lock_folder(draft)
     try:
-        yield draft
+        with _named(folder):
+            yield draft
         if target.exists():
             _exchange(draft, target)
         else:
@@ -83,8 +85,10 @@ def check_folder(folder: Path, names: Collection[str], *, overwrite: bool) -> No
     """
     if folder.is_symlink():
         raise FileExistsError(f"{folder} is a symbolic link; give the folder itself with --out.")
+    if str(folder) == "-":
+        raise FileExistsError("A folder cannot be written to standard output (-); give its name with --out.")
     check_writable(folder)
-    sweep(folder.absolute(), names)
+    sweep(located(folder), names)
     if not folder.exists():
         return
     if not folder.is_dir():
@@ -100,7 +104,10 @@ def check_folder(folder: Path, names: Collection[str], *, overwrite: bool) -> No
 
 def check_writable(target: Path) -> None:
     """Refuse, before any work is done, a file or folder that could not be moved into place."""
-    above = next(parent for parent in target.absolute().parents if parent.exists())
+    target = located(target)
+    if not target.name:
+        raise FileExistsError(f"{target} is the root of all folders; choose another place with --out.")
+    above = next(parent for parent in target.parents if parent.exists())
     if not above.is_dir():
         raise NotADirectoryError(f"{above} is not a folder; choose another place with --out.")
     probe = _draft(above / target.name)
@@ -176,6 +183,22 @@ def _exchange_at_once(a: Path, b: Path) -> bool:
     except (OSError, AttributeError, TypeError):  # an old library, or none
         pass
     return False
+
+
+@contextmanager
+def _named(target: Path) -> Iterator[None]:
+    """Give errors of writing the name of the file or folder, which Python leaves out if the disk is full."""
+    try:
+        yield
+    except OSError as reason:
+        if reason.filename is None and reason.errno is not None:
+            raise OSError(reason.errno, reason.strerror, str(target)) from None
+        raise
+
+
+def located(path: Path) -> Path:
+    """The absolute path without ``..``, so that no folder on the way there and back is made; a last link stays."""
+    return path.resolve() if path.name in ("", "..") else path.parent.resolve() / path.name
 
 
 def _draft(target: Path) -> Path:

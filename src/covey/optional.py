@@ -14,6 +14,7 @@ EXTRAS = {
     "formulaic": "formula",
     "jinja2": "report",
     "matplotlib": "plot",
+    "openpyxl": "xlsx",
     "pyarrow": "parquet",
     "rich": "cli",
     "skops": "io",

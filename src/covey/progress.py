@@ -1,13 +1,14 @@
 """Progress of work that takes longer than a second: a bar if rich is installed, else lines.
 
-The caller that wants progress shown opens `showing`; the work calls `tell`, which does nothing otherwise.
+The caller that wants progress shown opens `showing`, or `listening` to show it in its own way; the work calls `tell`,
+which does nothing otherwise, and `enter` where it has parts that tell about themselves.
 """
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
@@ -15,10 +16,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-__all__ = ["showing", "tell"]
+__all__ = ["enter", "listening", "showing", "tell"]
 
 # Seconds before progress is first shown, and between two lines.
 PATIENCE = 1.0
+
+# Seconds between two changes of a bar.
+BLINK = 0.1
 
 
 class Shown:
@@ -26,20 +30,27 @@ class Shown:
 
     def __init__(self, what: str) -> None:
         self.what = what
+        self.part = ("", 1, 1)  # the part that the work is in: what it is called, its number, and how many there are
         self.last = time.perf_counter()
         self.bar: Progress | None = None
         self.lines = not _interactive()
 
-    def update(self, stage: str, unit: str, done: int, total: int) -> None:
-        """Show the progress, unless it was shown less than a second ago."""
-        if self.bar is None and time.perf_counter() - self.last < PATIENCE:
+    def update(self, text: str, share: float) -> None:
+        """Show the progress, a share of the part, unless it was shown a moment ago."""
+        now = time.perf_counter()
+        if now - self.last < (PATIENCE if self.bar is None else BLINK):
             return
+        self.last = now
+        unit, number, total = self.part
+        before = f"{unit} {number} of {total}" if unit else ""
+        self._show(": ".join(filter(None, (before, text))), (number - 1 + share) / total)
+
+    def _show(self, text: str, share: float) -> None:
         bar = None if self.lines else self._open()
         if bar is None:
-            self.last = time.perf_counter()
-            print(f"[covey] {self.what}: {stage}, {unit} {done} of {total} ({done / total:.0%})", flush=True)
+            print(f"[covey] {self.what}: {text} ({share:.0%})", flush=True)
         else:
-            bar.update(bar.task_ids[0], description=f"{stage}, {unit} {done} of {total}", completed=done, total=total)
+            bar.update(bar.task_ids[0], description=text, completed=share, total=1.0)
 
     def _open(self) -> Progress | None:
         """The bar, started if needed; None without rich."""
@@ -61,16 +72,43 @@ class Shown:
             self.bar.stop()
 
 
+class Heard(Shown):
+    """Progress of one task, told to a caller that shows it."""
+
+    def __init__(self, hear: Callable[[str], None]) -> None:
+        super().__init__("")
+        self.hear = hear
+
+    def _show(self, text: str, share: float) -> None:
+        self.hear(text)
+
+
 _SHOWN: ContextVar[Shown | None] = ContextVar("_SHOWN", default=None)
 
 
 @contextmanager
-def showing(what: str, verbose: int) -> Iterator[None]:
-    """Show the progress of the enclosed work if `verbose`; of nested calls, only the outermost has an effect."""
-    if not verbose or _SHOWN.get() is not None:
+def showing(what: str, verbose: int | None) -> Iterator[None]:
+    """Show the progress of the enclosed work if `verbose`; of nested calls, only the outermost has an effect.
+
+    If `verbose` is None, it is shown where a bar can be drawn, which is gone in the end: a terminal or a notebook.
+    """
+    wanted = _interactive() if verbose is None else verbose
+    if not wanted or _SHOWN.get() is not None:
         yield
         return
-    shown = Shown(what)
+    with _open_for(Shown(what)):
+        yield
+
+
+@contextmanager
+def listening(hear: Callable[[str], None]) -> Iterator[None]:
+    """Call `hear` with the progress of the enclosed work, of which nothing else is shown."""
+    with _open_for(Heard(hear)):
+        yield
+
+
+@contextmanager
+def _open_for(shown: Shown) -> Iterator[None]:
     token = _SHOWN.set(shown)
     try:
         yield
@@ -83,7 +121,15 @@ def tell(stage: str, unit: str, done: int, total: int) -> None:
     """Report the progress of a stage: `done` of `total` units, such as folds."""
     shown = _SHOWN.get()
     if shown is not None:
-        shown.update(stage, unit, done, total)
+        shown.update(f"{stage}, {unit} {done} of {total}", done / total)
+
+
+def enter(unit: str, number: int, total: int) -> None:
+    """Begin a part of the work, such as an outer fold; what it tells is shown after its number."""
+    shown = _SHOWN.get()
+    if shown is not None and number <= total:
+        shown.part = (unit, number, total)
+        shown.update("", 0.0)
 
 
 def _interactive() -> bool:

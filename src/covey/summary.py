@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Summary", "brief"]
+__all__ = ["Summary", "brief", "digits"]
 
 # The most rows of a table that are shown; `Summary.source` says how to get the rest.
 MOST_ROWS = 20
@@ -29,18 +29,21 @@ class Summary:
         Sentences after the table.
     source : str
         How to get the full table.
+    what : str
+        The rows of the table.
     """
 
     head: tuple[str, ...]
     table: pd.DataFrame
     notes: tuple[str, ...] = ()
     source: str = ""
+    what: str = "groups"
 
     @property
     def more(self) -> str:
         """A sentence about the rows that are not shown; empty if all are."""
         left = len(self.table) - MOST_ROWS
-        return f"... and {left} more groups: {self.source} has all of them." if left > 0 else ""
+        return f"... and {left} more {self.what}: {self.source} has all of them." if left > 0 else ""
 
     def __str__(self) -> str:
         shown = [self.table.head(MOST_ROWS).to_string(index=False)] if len(self.table) else []
@@ -52,6 +55,15 @@ class Summary:
         shown = [self.table.head(MOST_ROWS).to_html(index=False, border=0)] if len(self.table) else []
         after = [f"<p>{escape(text)}</p>" for text in (self.more, *self.notes) if text]
         return "\n".join([*(f"<p>{escape(text)}</p>" for text in self.head), *shown, *after])
+
+
+def digits(value: float) -> str:
+    """A number with four digits, and a dash for NaN.
+
+    >>> digits(12.34567), digits(float("nan"))
+    ('12.35', '-')
+    """
+    return "-" if value != value else f"{value:.4g}"
 
 
 def brief(values: Any) -> str:

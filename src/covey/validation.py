@@ -25,6 +25,7 @@ __all__ = [
     "column_names",
     "finite_response",
     "is_sparse",
+    "last_step",
     "listed",
     "name_columns",
     "on_host",
@@ -176,6 +177,11 @@ def as_int_vector(values: object, what: str) -> IntArray:
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
         raise ValueError(f"{what} must be whole numbers in one row, not {values!r}.")
     return array.astype(np.intp)
+
+
+def last_step(model: Any) -> Any:
+    """The estimator that was given, or the last step of a pipeline."""
+    return model.steps[-1][1] if hasattr(model, "steps") else model
 
 
 def listed(values: Any, name: str) -> list[Any]:
@@ -351,5 +357,5 @@ def _first_text_column(X: Any, columns: Sequence[str] | None) -> str:
         try:
             np.asarray(X[X.columns[j]]).astype(np.float64)
         except (TypeError, ValueError):
-            return f"; column {column!r} does not (encode it, for instance with sklearn's OneHotEncoder)"
+            return f"; column {column!r} does not (encode it, or fit an estimator with terms='auto')"
     return ""

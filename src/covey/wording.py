@@ -2,31 +2,67 @@
 
 from __future__ import annotations
 
+import ast
 import re
+import shlex
 
-from covey.settings import FitSettings
+from covey.settings import FitSettings, PredictSettings
 
 __all__ = ["as_options"]
 
-# The options of `covey fit` that set a parameter, by its name.
-OPTIONS = {one.option.parameter: one for one in FitSettings.table().values() if one.option.parameter}
+# The options that set a parameter of the estimators, by its name.
+OPTIONS = {
+    one.option.parameter: one
+    for settings in (FitSettings, PredictSettings)
+    for one in settings.table().values()
+    if one.option.parameter
+}
+
+
+def _drop(found: re.Match[str]) -> str:
+    return " ".join(f"--drop {shlex.quote(name)}" for name in ast.literal_eval(found[1]))
+
+
+def _kind(found: re.Match[str]) -> str:
+    return f"--{found[2]} {shlex.quote(ast.literal_eval(found[1]))}"
+
+
+def _mark(found: re.Match[str]) -> str:
+    mark = ast.literal_eval(found[2])
+    # easier to read than what shlex makes of it
+    return f"--{found[1]} " + ('"\'"' if mark == "'" else shlex.quote(mark))
+
 
 # Names that are no parameters, or values that are objects.
 WORDS = (
+    (r"\bX\.drop\(columns=(\[(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|, )*\])\)", _drop),
+    (r"\bX\.drop\(columns=\.\.\.\)", "--drop"),
+    (r"\b(sep|decimal|thousands)=('[^']*'|\"'\")", _mark),
+    (r"\b(sep|decimal|thousands)=(?= )", r"--\1"),
+    (r"\bgive terms='auto' instead of groups=", "leave out --groups"),
+    (r"\bwith (?:X\.dropna\(\)|X\[.*?\]), fill them in with an imputer,", "with --drop-missing,"),
     (r"\bselection=(?:covey\.selection\.)?Size\((\w+)\)", r"--selection size:\1"),
     (r"\b(?:covey\.selection\.)?Size\((\w+)\)", r"size:\1"),
     (r"\bcovey\.stability_selection\b", "covey stability"),
+    (r"Give the sizes one by one with Groups\.from_sizes", "Give a file with two columns: column, group"),
+    (r"\bterms=\{(['\"])(.*?)\1: 'linear'\} or 'levels'", r"--linear \2 or --levels \2"),
+    (r"\bterms=\{('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"): '(linear|curve|levels)'\}", _kind),
+    (r"\bpairs: \('([^']*)', '([^']*)'\)", r"--pairs \1:\2"),
+    (r"\bpairs: \{'with': '([^']*)'\}", r"--pairs with:\1"),
+    (r"\b(with|use) (Levels|Curve|Linear)\(\)", lambda found: f"{found[1]} --{found[2].lower()}"),
 )
 _VALUE = re.compile(rf"(?<![-\w])({'|'.join(OPTIONS)})=(?:'([^']*)'|\"([^\"]*)\"|([\w.+-]*\w))?")
 
 
 def as_options(text: str) -> str:
-    """Replace parameters of the estimators in a message by options of ``covey fit``.
+    """Replace parameters of the estimators in a message by options of the commands.
 
     >>> as_options("Use fewer folds, or choose selection='ebic'. rule='predict' predicts better.")
     'Use fewer folds, or choose --selection ebic. --rule predict predicts better.'
     >>> as_options("For one model fit with standardize=False.")
     'For one model fit with --standardize none.'
+    >>> as_options("pairs: ('age', 'b') has no rows in common. Say terms={'age': 'levels'}.")
+    '--pairs age:b has no rows in common. Say --levels age.'
     """
     for pattern, words in WORDS:
         text = re.sub(pattern, words, text)

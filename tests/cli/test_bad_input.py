@@ -11,6 +11,8 @@ import pytest
 from cli.running import covey, refused
 
 NAMES = "a,y\n" + "".join(f"{i},p{i % 40}\n" for i in range(80))
+MIXED = "a,y\n" + "".join(f"{i},{i % 7}\n" for i in range(80)) + "red,2\n"
+IDENTIFIERS = "id,y\n" + "".join(f"p{i},{i % 7}\n" for i in range(80))
 GOOD = "a_1,a_2,b,y\n" + "".join(f"{i % 7},{i % 5},{i % 3},{i % 7 - i % 5}\n" for i in range(40))
 
 
@@ -29,6 +31,7 @@ CASES = {
     "header only": ("a,y\n", "has no rows"),
     "names twice": ("a,a,y\n1,2,3\n", "columns of the same name: 'a'; rename"),
     "no target": ("a,b\n1,2\n3,4\n", "no column 'y' for --target", "the columns are 'a', 'b'"),
+    "other separator": ("a:y\n1:2\n3:4\n", "the columns are 'a:y'", "give the separator with --sep"),
     "constant target": ("a,y\n1,2\n3,2\n", "'y' is 2 in every row"),
     "misspelt target": ("a,y\n1,1\n2,l\n3,2\n", "Column 'y' holds 'l' in row 2", "needs a number in every row"),
     "names as target": (NAMES, "'y' holds text with 40 different values", "--family multinomial"),
@@ -38,16 +41,11 @@ CASES = {
     "missing target": ("a,y\n1,\n2,1\n3,2\n", "'y' is missing in 1 row of 3"),
     "infinite target": ("a,y\n1,inf\n2,1\n", "'y' is infinite in row 1"),
     "target alone": ("y\n1\n2\n", "No column is left"),
-    "mixed types": ("a,y\n1,1\nred,2\n3,3\n", "Column 'a' holds 'red' in row 2", "--onehot", "--drop"),
-    "dates": (
-        "when,y\n2020-01-01,1\n2020-01-02,2\n",
-        "Column 'when' holds dates, '2020-01-01'",
-        "--date when",
-        "--drop when",
-    ),
-    "infinite": ("a,y\n1,1\ninf,2\n3,3\n", "infinite in 'a'"),
-    "missing": ("a,b,y\n1,,1\n2,5,2\n,6,3\n", "missing in 'a' (1), 'b' (1)", "--impute median"),
-    "row numbers": (",a,y\n0,1,1\n1,5,2\n", "column without a name", "--drop 'Unnamed: 0'"),
+    "mixed types": (MIXED, "Column 'a' holds 'red' in row 81", "--levels a", "--drop a"),
+    "identifiers": (IDENTIFIERS, "No variable of the table can be used", "'id' (identifiers", "--levels id"),
+    "one level": ("a,y\nx,1\nx,2\nx,3\n", "No variable of the table can be used", "'a' (constant)"),
+    "no value": ("a,y\n,1\n,2\n,3\n", "No variable of the table can be used", "'a' (all values are missing)"),
+    "infinite": ("a,y\n1,1\ninf,2\n3,3\n", "'a' has infinite values"),
     "row names": ("a,y\nr1,1,1\nr2,5,2\n", "more values in a row than names"),
     "ragged": ("a,y\n1,2\n3,4,5,6\n", "cannot be read as a table", "line 3"),
     "binary": (b"\x89PNG\r\n\x1a\n\x00\xff\xfe", "not UTF-8 text"),
@@ -63,12 +61,31 @@ def test_tables(tmp_path, case):
     assert len(list(tmp_path.iterdir())) == (content is not None)
 
 
+MATRICES = {
+    "text": (MIXED.replace("red", "x y"), "Column 'a' holds 'x y' in row 81"),
+    "dates": ("when,y\n2020-01-01,1\n2020-01-02,2\n", "holds dates, '2020-01-01'", "leave out --groups", "--drop when"),
+    "categories": ("a,y\nred,1\nblue,2\nred,3\n", "holds text with 2 different values", "leave out --groups"),
+    "infinite": ("a,y\n1,1\ninf,2\n3,3\n", "infinite in 'a'"),
+    "missing": ("a,b,y\n1,,1\n2,5,2\n,6,3\n", "missing in 'a' (1), 'b' (1)", "leave out --groups"),
+    "no value": ("a,b,y\n1,,1\n2,,2\n3,,1\n", "All values are missing in 'b'", "--drop"),
+    "row numbers": (",a,y\n0,1,1\n1,5,2\n", "column without a name", "--drop 'Unnamed: 0'"),
+}
+
+
+@pytest.mark.parametrize("case", MATRICES, ids=str)
+def test_matrices(tmp_path, case):
+    content, *words = MATRICES[case]
+    refused(fit(tmp_path, content, "--groups", "1"), *words)
+    assert not (tmp_path / "fit").exists()
+
+
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
         ("t.parquet", b"PAR1 nonsense", "cannot be read as Parquet"),
         ("t.feather", b"nonsense", "cannot be read as Feather"),
-        ("t.xlsx", b"PK", "unknown extension"),
+        ("t.xlsx", b"PK", "cannot be read as Excel"),
+        ("t.ods", b"PK", "unknown extension"),
         ("t.csv.gz", b"nonsense", "cannot be read as a table"),
         ("t.csv.gz", gzip.compress(GOOD.encode())[:-20], "cannot be read as a table"),
     ],
@@ -104,26 +121,26 @@ def test_group_files(tmp_path, groups, words):
         (["--groups", "regex:(a)_"], "does not match the start of column 'b'"),
         (["--groups", "regex:a"], "has no parentheses"),
         (["--groups", "regex:("], "not a regular expression"),
-        (["--spline", "c"], "--spline 'c' matches no column"),
-        (["--spline", "b:2"], "at least 3 columns"),
-        (["--spline", "b", "--onehot", "b"], "both --spline and --onehot"),
-        (["--onehot", "a_3"], "did you mean 'a_"),
+        (["--groups", "1", "--linear", "b"], "--linear is for tables of variables"),
+        (["--groups", "1", "--pairs", "auto"], "--pairs is for tables of variables"),
+        (["--curve", "c"], "--curve 'c' matches no column"),
+        (["--curve", "b:2"], "at least 3 knots"),
+        (["--curve", "b", "--levels", "b"], "both --curve and --levels"),
+        (["--linear", "y"], "'y' is the column of --target"),
+        (["--levels", "a_3"], "did you mean 'a_"),
+        (["--pairs", "b:c"], "--pairs b:c: there is no variable 'c'"),
+        (["--pairs", "b"], "is not a pair such as age:sex"),
+        (["--pairs", "b:b"], "--pairs b:b is a variable with itself"),
+        (["--pairs", "b:y"], "--pairs b:y: 'y' is the column of --target"),
+        (["--pairs", "with:c"], "--pairs with:c: there is no variable 'c'"),
+        (["--pairs", "auto,b:a_1"], "--pairs auto cannot be combined with 'b:a_1'"),
+        (["--drop", "b", "--pairs", "b:a_1"], "'b' is the column of --drop"),
         (["--drop", "zzz"], "--drop 'zzz' matches no column"),
         (["--weights", "w"], "--weights: there is no column 'w'"),
     ],
 )
 def test_options(tmp_path, more, words):
     refused(fit(tmp_path, GOOD, *more), words)
-
-
-def test_a_column_with_no_value_at_all(tmp_path):
-    content = "a,b,y\n1,,1\n2,,2\n3,,1\n"
-    refused(fit(tmp_path, content, "--impute", "median"), "All values are missing in 'b'", "--drop")
-
-
-def test_names_that_collide_after_the_expansion(tmp_path):
-    content = "a,a_sp_0,y\n" + "".join(f"{i},{i % 3},{i % 5}\n" for i in range(30))
-    refused(fit(tmp_path, content, "--spline", "a"), "cannot be expanded", "not unique")
 
 
 def test_parts_of_different_tables(tmp_path):
@@ -148,7 +165,7 @@ def test_names_twice_in_parquet(tmp_path):
 def test_dates_in_parquet(tmp_path):
     when = pd.date_range("2020", periods=10)
     pd.DataFrame({"when": when, "y": np.arange(10.0)}).to_parquet(tmp_path / "t.parquet")
-    refused(covey("fit", tmp_path / "t.parquet", "-t", "y"), "Column 'when' holds dates", "--drop")
+    refused(covey("fit", tmp_path / "t.parquet", "-t", "y", "-g", "1"), "Column 'when' holds dates", "--drop")
 
 
 def test_a_line_without_end(tmp_path):
@@ -232,4 +249,4 @@ def test_usage(tmp_path):
     assert covey("fit").exit_code == 2
     assert covey("fit", "x.csv").exit_code == 2
     assert covey("nonsense").exit_code == 2
-    assert covey("fit", "x.csv", "--target", "y", "--impute", "magic").exit_code == 2
+    assert covey("fit", "x.csv", "--target", "y", "--ties", "magic").exit_code == 2

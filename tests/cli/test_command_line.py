@@ -18,12 +18,12 @@ class AskedError(Exception):
 SETTINGS = {
     "plain": FitSettings(("a.csv",), ("y",)),
     "terms": FitSettings(
-        ("a b.csv", "c*.parquet"), ("y", "$z"), groups=("g=x*", "h_*"), spline=("age:7", "b*"), onehot=("sex",),
-        drop=("id",), date=("day",), impute="median", drop_missing=True, handle_unknown="ignore", sep=";", decimal=",",
-        weights="w", selection="size:3", always=("age",), seed=7, nested=False, stability=True,
+        ("a b.csv", "c*.parquet"), ("y", "$z"), linear=("x*",), curve=("age:7", "b*"), levels=("sex",),
+        pairs=("with:sex",), drop=("id",), drop_missing=True, sep=";", decimal=",", thousands=".", weights="w",
+        selection="size:3", always=("age",), seed=7, nested=False, stability=True,
     ),
     "options": FitSettings(
-        ("a.csv",), ("y",), family="poisson", offset="log:t", rule="predict", factors="2",
+        ("a.csv",), ("y",), groups=("g=x*", "h_*"), family="poisson", offset="log:t", rule="predict", factors="2",
         standardize="none", group_weights="sqrt",
     ),
     "survival": FitSettings(
@@ -55,15 +55,13 @@ def test_the_command_asks_for_the_same(case, monkeypatch, tmp_path):
     [
         ("fit", FitSettings, {"out", "overwrite", "as_json"}),
         ("stability", StabilitySettings, {"out", "overwrite", "as_json"}),
-        ("predict", PredictSettings, {"out", "as_json"}),
+        ("predict", PredictSettings, {"out", "overwrite", "as_json"}),
     ],
 )
 def test_a_command_has_the_options_of_its_table(name, settings, others):
     command = typer.main.get_command(app).get_command(None, name)
     parameters = {one.name: one for one in command.params}
-    assert parameters.keys() - others == settings.table().keys() - (
-        {"handle_unknown"} if name == "stability" else set()
-    )
+    assert parameters.keys() - others == settings.table().keys()
     for option in parameters.keys() - others:
         entry = settings.table()[option]
         assert parameters[option].help == entry.option.help
@@ -73,6 +71,6 @@ def test_a_command_has_the_options_of_its_table(name, settings, others):
 def test_what_the_options_set():
     settings = FitSettings(("a.csv",), ("y",), factors="2", standardize="none", group_weights="none", rule="predict")
     assert settings.parameters() == {
-        "always": (), "factors": 2, "group_weights": None, "random_state": 0, "rule": "predict", "selection": 5,
-        "standardize": False,
+        "always": (), "class_weight": (), "factors": 2, "group_weights": None, "random_state": 0, "rule": "predict",
+        "selection": 5, "standardize": False,
     }  # fmt: skip

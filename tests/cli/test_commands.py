@@ -57,19 +57,24 @@ def test_demo_and_its_command_by_hand(tmp_path):
     result = covey("demo", "--out", tmp_path / "demo")
     assert result.exit_code == 0, result.output
     found = json.loads((tmp_path / "demo" / "fit" / "run.json").read_text())
-    # Friedewald's formula, and no other measurement; every repetition of the choice finds the same
-    truth = {"cholesterol", "hdl", "log_triglycerides"}
-    assert {row["group"] for row in found["selected_groups"]} == truth
-    assert found["nested"]["selected"] == dict.fromkeys(truth, 5)
+    # Friedewald's formula, and no other measurement; every repetition of the choice finds it
+    truth = {"cholesterol", "hdl", "log_triglycerides", "log_triglycerides~", "log_triglycerides~~"}
+    assert {row["term"] for row in found["selected_terms"]} == truth
+    selected = found["nested"]["selected"]
+    assert {term for term, count in selected.items() if count == 5} == truth
+    assert sum(selected.values()) <= 5 * 5 + 2
     assert all(found["nested"]["mean"] > one["mean"] for one in found["nested"]["references"].values())
-    assert "Groups help" in result.stdout
+    assert "cholesterol (straight), log_triglycerides (curved), hdl (straight)" in result.stdout
     assert (tmp_path / "demo" / "fit" / "report.html").is_file()
     command = result.stdout.strip().splitlines()[-1].replace("'", "").split()
     by_hand = covey(*command[1:], "--out", tmp_path / "again", "--json")
     assert by_hand.exit_code == 0, by_hand.output
     first = json.loads((tmp_path / "demo" / "fit" / "run.json").read_text())
     again = json.loads(by_hand.stdout)
-    assert again["selected_groups"] == first["selected_groups"]
+    # the demo has outer folds too
+    assert again["selected_terms"] == [
+        {name: value for name, value in row.items() if name != "outer_folds"} for row in first["selected_terms"]
+    ]
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish", "powershell"])
@@ -85,7 +90,6 @@ def test_the_shell_is_answered():
         [sys.executable, "-m", "covey.cli"], env={**ENVIRONMENT, **asked}, capture_output=True, text=True, check=True
     )
     assert out.stdout.split() == [
-        "--spline",
         "--sep",
         "--start",
         "--strata",

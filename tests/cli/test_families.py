@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.metrics import log_loss, mean_poisson_deviance, r2_score
+from sklearn.metrics import log_loss, mean_poisson_deviance, r2_score, roc_auc_score
 
 import covey as library
 from cli.families import RESPONSES, command, make_table
@@ -109,7 +109,7 @@ def test_what_a_family_cannot_is_refused(table, tmp_path, options, words):
 
 def test_always_takes_groups_terms_and_columns(table, tmp_path):
     unused = [word for name in RESPONSES if name != "first" for word in ("--drop", name)]
-    asked = ["fit", table, "-t", "first", *unused, "--spline", "years", "--selection", "size:2", "--json"]
+    asked = ["fit", table, "-t", "first", *unused, "--selection", "size:2", "--json"]
     asked += ["--groups", "g2_*", "-o", tmp_path / "fit", "--always", "years", "--always", "g0_1", "--always", "g2"]
     result = covey(*asked)
     assert result.exit_code == 0, result.output
@@ -138,11 +138,54 @@ def test_classes_are_scored_by_accuracy_and_log_loss(table, tmp_path):
     assert run["classes"] == ["ill <b>", "well"]
     assert run["scores"]["held_out_r2"] == run["nested"]["mean"]
     assert run["scores"]["held_out_r2"] < run["scores"]["train_r2"]
-    assert np.sum(run["confusion"]) == len(frame)
-    assert np.trace(run["confusion"]) / len(frame) == pytest.approx(run["scores"]["accuracy"])
+    held_out = run["nested"]["classes"]
+    assert np.sum(held_out["confusion"]) == len(frame)
+    assert np.trace(held_out["confusion"]) / len(frame) == pytest.approx(held_out["accuracy"])
+    assert held_out["positive"] == "well"
     other = tmp_path / "other.csv"
     frame.assign(two="dead").to_csv(other, index=False)
     refused(covey("predict", tmp_path / "fit", other, "--target", "two"), "holds 'dead'", "'ill <b>', 'well'")
+
+
+def test_the_positive_class_is_chosen_and_classes_are_weighted(table, tmp_path):
+    other, out = tmp_path / "other", tmp_path / "fit"
+    given = ("fit", table, "-t", "two", "-g", "_", "--selection", "ebic", "--drop", ",".join(RESPONSES[1:]))
+    result = covey(*given, "--nested", "--positive", "ill <b>", "--class-weight", "balanced", "-o", out)
+    assert result.exit_code == 0, result.output
+    assert "coefficients describe the odds of ill <b> against well" in result.stdout
+    assert "Held-out probabilities of ill <b>" in result.stdout
+    assert "of all ill <b>, found" in result.stdout
+    assert covey(*given, "--class-weight", "well=2,ill <b>=2", "-o", other).exit_code == 0
+    # the other class's odds are the inverse, in every file; the model file keeps scikit-learn's order
+    model = library.load(out / "model.skops")
+    coefficients = pd.read_csv(out / "coefficients.csv")["coefficient"].to_numpy()
+    np.testing.assert_allclose(coefficients[1:], -model.coef_[0], rtol=1e-9)
+    assert model.classes_.tolist() == ["ill <b>", "well"]
+    run = json.loads((out / "run.json").read_text())
+    assert run["nested"]["classes"]["positive"] == "ill <b>"
+    assert "odds of <bdi>ill &lt;b&gt;</bdi> against <bdi>well</bdi>" in (out / "report.html").read_text()
+    scored = json.loads(covey("predict", out, table, "--target", "two", "--json").stdout)
+    truth = pd.read_csv(table)["two"] == "ill <b>"
+    assert scored["auc"] == pytest.approx(roc_auc_score(truth, scored["probability_ill <b>"]))
+    assert scored["base_rate"] == pytest.approx(truth.mean())
+    # equal weights change nothing
+    equal = library.load(other / "model.skops")
+    assert covey(*given, "-o", tmp_path / "plain").exit_code == 0
+    np.testing.assert_allclose(equal.coef_, library.load(tmp_path / "plain" / "model.skops").coef_, atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["-t", "two", "--positive", "dead"], ["--positive must be one of the classes 'ill <b>', 'well', not 'dead'"]),
+        (["-t", "two", "--class-weight", "dead=2"], ["--class-weight must be one of the classes", "not 'dead'"]),
+        (["-t", "two", "--class-weight", "much"], ["--class-weight must be balanced, or a list"]),
+        (["-t", "count", "--positive", "1"], ["--positive is for classes, but the family is gaussian"]),
+        (["-t", "count", "--class-weight", "balanced"], ["--class-weight is for classes"]),
+    ],
+)
+def test_classes_that_are_not_there(options, words, table, tmp_path):
+    refused(covey("fit", table, *options, "-o", tmp_path / "fit"), *words)
 
 
 def test_counts_are_scored_by_deviance_and_need_their_exposure(table, tmp_path):

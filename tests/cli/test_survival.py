@@ -56,7 +56,7 @@ def test_the_model_is_that_of_python(trial, plain_fit):
     y = survival(frame["months"], frame["dead"])
     model.fit(X, y)
     saved = library.load(out / "model.skops")
-    np.testing.assert_allclose(saved[-1].coef_, model.coef_)
+    np.testing.assert_allclose(saved.coef_, model.coef_)
     table = pd.read_csv(out / "coefficients.csv").iloc[1:]
     np.testing.assert_allclose(table["coefficient"], model.coef_)
     np.testing.assert_allclose(table["hazard_ratio"], np.exp(model.coef_))
@@ -96,7 +96,7 @@ def test_predictions_are_log_risk_and_survival(trial, plain_fit):
     frame, model = pd.read_csv(trial), library.load(out / "model.skops")
     answer = json.loads(covey("predict", out, trial, "--at", "1,5", "--at", "10", "--json").stdout)
     np.testing.assert_allclose(answer["prediction"], model.predict(columns_of(frame)))
-    curves = model[-1].predict_survival_function(columns_of(frame))
+    curves = model.predict_survival_function(columns_of(frame))
     for time in (1, 5, 10):
         np.testing.assert_allclose(answer[f"survival_{time}"], [curve(time) for curve in curves])
     quartiles = [f"survival_{float(f'{t:.4g}'):g}" for t in np.quantile(frame["months"], [0.25, 0.5, 0.75])]
@@ -106,7 +106,7 @@ def test_predictions_are_log_risk_and_survival(trial, plain_fit):
     run = json.loads((out / "run.json").read_text())
     assert scored["concordance"] == pytest.approx(run["scores"]["train_r2"])
     result = covey("predict", out, trial, "-t", "months", "-t", "dead", "-o", out.parent / "p.csv")
-    assert f"concordance {scored['concordance']:.4f}" in result.stderr
+    assert f"concordance {scored['concordance']:.3f}" in result.stderr
 
 
 def test_strata_entries_and_words_for_events(trial, strata_fit, tmp_path):
@@ -114,7 +114,7 @@ def test_strata_entries_and_words_for_events(trial, strata_fit, tmp_path):
     model, X = by_hand(frame, selection="bic", ties="breslow")
     y = survival(frame["months"], frame["dead"], start=frame["entry"], strata=frame["site"])
     model.fit(X, y)
-    saved = library.load(strata_fit / "model.skops")[-1]
+    saved = library.load(strata_fit / "model.skops")
     np.testing.assert_allclose(saved.coef_, model.coef_)
     assert saved.ties == "breslow"
     answer = json.loads(
@@ -146,7 +146,7 @@ def test_several_columns_of_strata(tmp_path):
     frame.drop(columns=["status", "entry"]).to_csv(file, index=False)
     asked = ["--time", "months", "--event", "dead", "--strata", "site", "--strata", "sex", "--selection", "bic"]
     assert covey("fit", file, *asked, "-g", "_", "-o", tmp_path / "fit").exit_code == 0
-    saved = library.load(tmp_path / "fit" / "model.skops")[-1]
+    saved = library.load(tmp_path / "fit" / "model.skops")
     assert saved.strata_.tolist() == ["north / 0", "north / 1", "south / 0", "south / 1"]
     assert covey("predict", tmp_path / "fit", file).exit_code == 0
 

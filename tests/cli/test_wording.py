@@ -56,11 +56,13 @@ def test_remedies_are_options_of_the_command_line(file, options):
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
+        ('read the table with thousands="\'".', 'read the table with --thousands "\'".'),
         ("choose by folds (selection=5), 'ebic' or 'bic'.", "choose by folds (--selection 5), 'ebic' or 'bic'."),
         ("use selection=5 with rule='predict'.", "use --selection 5 with --rule predict."),
         ("factors=1 holds the leading one", "--factors 1 holds the leading one"),
         ("or covey.selection.Size(k).", "or size:k."),
         ("give random_state=3", "give --seed 3"),
+        ("Give the sizes one by one with Groups.from_sizes.", "Give a file with two columns: column, group."),
         ("--selection 5 is good", "--selection 5 is good"),
     ],
     ids=str,

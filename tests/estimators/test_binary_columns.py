@@ -45,10 +45,12 @@ def response(loss, X, rng):
 def estimator(loss, groups):
     if loss == "cox":
         return GroupSparseCox(groups)
-    if loss in ("logistic", "multinomial"):
+    if loss == "multinomial":
+        return GroupSparseClassifier(groups, selection=Folds(3, deals=1))
+    if loss == "logistic":
         return GroupSparseClassifier(groups)
     # the scale of Huber's loss takes several searches
-    selection = Folds(3, deals=1) if loss == "huber" else 5
+    selection = Folds(2, deals=1) if loss == "huber" else 5
     return GroupSparseRegressor(groups, loss=loss, selection=selection)
 
 

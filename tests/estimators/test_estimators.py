@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, SplineTransformer, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from covey import Groups, GroupSparseRegressor, TermGroups
+from covey import Groups, GroupSparseClassifier, GroupSparseRegressor, TermGroups
 from covey.datasets import load_diabetes_splines, make_group_sparse
 from covey.selection import HoldOut, Size
 from estimator_problems import noisy_problem
@@ -87,7 +87,7 @@ def test_groups_that_are_always_in_have_names():
     X = pd.DataFrame(rng.standard_normal((60, 4)), columns=list("abcd"))
     y = 3 * X["a"] + 0.1 * rng.standard_normal(60)
     model = GroupSparseRegressor({"signal": ["a"], "site": ["b", "c"], "other": ["d"]}, always=["site"]).fit(X, y)
-    assert model.selected_groups_[0] == "site"
+    assert set(model.selected_groups_) == {"site", "signal"}
     assert "signal" in model.selected_groups_
 
 
@@ -292,6 +292,8 @@ def test_bad_data(data):
         GroupSparseRegressor(groups=3).fit(data.X, data.y, sample_weight=np.eye(120)[0])
     with pytest.raises(NotFittedError):
         GroupSparseRegressor().predict(data.X)
+    with pytest.raises(NotFittedError):
+        GroupSparseRegressor().summary()
     with pytest.raises(ValueError, match="starts with none of the inputs 'a'"):
         TermGroups(["a"])(["b_1"])
     with pytest.raises(ValueError, match="fit it on a DataFrame"):
@@ -312,3 +314,40 @@ def test_small_arrays_take_a_shorter_way_to_the_same_answer(data):
     named = GroupSparseRegressor(3).fit(pd.DataFrame(data.X).rename(columns=str), data.y)
     with pytest.warns(UserWarning, match="valid feature names"):
         named.predict(row)
+
+
+def test_coefficients_have_names_and_one_order_holds_everywhere(data):
+    X = pd.DataFrame(data.X).rename(columns=lambda j: f"x{j}")
+    model = GroupSparseRegressor(3).fit(X, data.y)
+    table = model.coefficients()
+    assert table["column"].tolist() == ["(intercept)", *X.columns]
+    assert table["group"].iloc[1:].tolist() == [model.groups_.names[l] for l in model.groups_.labels]
+    prediction = table["coefficient"].iloc[0] + X @ table["coefficient"].iloc[1:].to_numpy()
+    np.testing.assert_allclose(prediction, model.predict(X), rtol=1e-9)
+    strengths = model.group_table()["strength"].to_numpy()
+    assert (np.diff(strengths) <= 0).all()
+    assert model.group_table().index.tolist() == model.selected_groups_
+    overlapping = (
+        GroupSparseRegressor(Groups.from_lists([[0, 1], [1, 2]], 3, overlap=True), selection="bic")
+        .fit(data.X[:, :3], data.y)
+        .coefficients()
+    )
+    assert overlapping["group"].tolist() == [None, "0", "0, 1", "1"]
+
+
+def test_coefficients_of_classes_and_of_terms():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"age": rng.uniform(20, 60, 120), "site": rng.choice(list("ab"), 120)})
+    y = np.where(table["age"] + 5 * rng.standard_normal(120) > 40, "old", "young")
+    model = GroupSparseClassifier(terms="auto", selection="bic").fit(table, y)
+    found = model.coefficients()
+    assert found.columns.tolist() == ["column", "term", "coefficient", "odds_ratio"]
+    assert found["term"].iloc[1:].isin(model.selected_groups_).all()
+    several = (
+        GroupSparseClassifier(selection="bic").fit(table[["age"]], np.digitize(table["age"], [30, 45])).coefficients()
+    )
+    assert [name for name in several if name.startswith("coefficient")] == [
+        "coefficient_0",
+        "coefficient_1",
+        "coefficient_2",
+    ]

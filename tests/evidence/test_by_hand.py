@@ -10,6 +10,7 @@ from sklearn.preprocessing import StandardScaler
 
 from covey import GroupSparseClassifier, GroupSparseRegressor, nested_score
 from covey.evidence.references import FOLDS, RIDGES
+from covey.selection import Folds
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((90, 12))
@@ -31,7 +32,7 @@ SCORERS = {
 
 
 def model_of(case):
-    options = {"groups": 3, "selection": 2}
+    options = {"groups": 3, "selection": Folds(2, deals=1)}
     return GroupSparseClassifier(**options) if "classes" in case else GroupSparseRegressor(loss=case, **options)
 
 

@@ -14,6 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from covey import GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor, nested_score, survival
 from covey.evidence.nested_result import MethodScore, NestedScore
 from covey.evidence.scoring import row_margin
+from covey.selection import Folds
 
 RNG = np.random.default_rng(1)
 X = RNG.standard_normal((80, 12))
@@ -92,7 +93,7 @@ def test_several_responses_do_not_depend_on_units():
 @pytest.mark.parametrize("loss", ["huber", "gamma", "binomial"])
 def test_every_loss_says_what_it_is_compared_with(loss):
     y = {"huber": Y, "gamma": np.exp(Y / 3), "binomial": 1 / (1 + np.exp(-Y))}[loss]
-    result = nested_score(GroupSparseRegressor(3, loss=loss, selection=3), X, y, 2)
+    result = nested_score(GroupSparseRegressor(3, loss=loss, selection=Folds(3, deals=1)), X, y, 2)
     assert result.mean > 0.3
     assert result.notes
     assert ("lasso" in result.references) == (loss == "huber")
@@ -147,10 +148,13 @@ def of(mean, lasso, error):
 @pytest.mark.parametrize(
     ("result", "words"),
     [
-        (of(0.5, 0.4, 0.02), "Groups help: R^2 is 0.100 ± 0.020 above that of the lasso"),
+        (of(0.5, 0.4, 0.02), "in groups helps: R^2 is 0.100 ± 0.020 above that of the lasso"),
         (of(0.5, 0.4, 0.02), "which leaves 1.2 times the error"),
-        (of(0.5, 0.49, 0.02), "no difference that these rows could show: a lasso does as well"),
-        (of(0.4, 0.5, 0.02), "Groups do not help here: the lasso predicts better, by 0.100"),
+        (
+            of(0.5, 0.49, 0.02),
+            "A lasso of single columns predicts as well (the difference is 0.010 ± 0.020)",
+        ),
+        (of(0.4, 0.5, 0.02), "The lasso, which does not know the groups, predicts better: its R^2 is higher by 0.100"),
         (of(0.03, -0.1, 0.02), "no better than the null model"),
     ],
     ids=["better", "error", "alike", "worse", "nothing"],
@@ -166,7 +170,7 @@ def test_plain_values_and_text():
     assert values["folds"] == result.folds.tolist()
     assert values["references"]["ridge"]["what"] == "RidgeCV"
     lines = str(result).splitlines()
-    assert lines[0].startswith("R^2 on rows that took no part in choosing (3 outer folds;")
+    assert lines[0].startswith("R^2 on rows that took no part in choosing or fitting the model (3 outer folds;")
     assert len(lines) == 6
     assert result.frequencies[0] == 3
 
@@ -262,3 +266,16 @@ def test_survival_times_are_scored_by_concordance():
     np.testing.assert_allclose(nested_score(model, X, frame, 3).folds, result.folds)
     with pytest.raises(ValueError, match="pair of arrays"):
         nested_score(model, X, (y["time"], y["event"]))
+
+
+def test_the_null_model_is_named_for_what_it_is():
+    exposure = np.random.default_rng(0).uniform(0.5, 3, 80)
+    counts = np.random.default_rng(1).poisson(exposure * np.exp(0.3 * Y))
+    model = GroupSparseRegressor(3, loss="poisson", selection="bic")
+    rates = nested_score(model, X, counts, 2, offset=np.log(exposure), references=False)
+    assert rates.references["null"].what.startswith("one rate for all rows")
+    assert (
+        nested_score(model, X, counts, 2, references=False).references["null"].what == "the mean of the training rows"
+    )
+    shifted = nested_score(GroupSparseRegressor(3, selection="bic"), X, Y, 2, offset=X[:, 5], references=False)
+    assert shifted.references["null"].what == "the offset, plus the best constant of the training rows"

@@ -8,7 +8,7 @@ from covey import Groups, GroupSparseRegressor, stability_selection
 from covey.datasets import make_group_sparse
 from covey.evidence import expected_false
 from covey.evidence.bounds import largest_first, least_threshold, tail_bound
-from covey.evidence.stability import complementary_halves
+from covey.evidence.halves import complementary_halves
 from covey.losses import survival
 from covey.plots import StabilityDisplay
 from covey.selection import Size
@@ -223,7 +223,7 @@ def test_summary_and_plot(data):
     summary = str(found.summary())
     assert f"pathway{data.S[0]}" in summary
     assert "Expected number of mistakes: at most" in summary
-    assert "no more often than the average group that is not selected" in summary
+    assert "no more often than they name the average group that is not selected" in summary
     assert repr(found).startswith("StabilitySelection(4 of 40 groups")
     display = StabilityDisplay.from_selection(found)
     assert {f"pathway{l}" for l in data.S} <= {text.get_text() for text in display.ax_.texts}

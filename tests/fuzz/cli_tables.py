@@ -15,7 +15,7 @@ import numpy as np
 from typer.testing import CliRunner
 
 from covey.cli.app import app
-from covey.workflow import FILES
+from covey.workflow import GROUP_FILES, TERM_FILES
 
 RUNNER = CliRunner()
 
@@ -102,7 +102,7 @@ def incomplete(out: Path) -> str:
     """What is wrong with the files of a fit, or with predictions."""
     if not out.is_dir():
         return "" if out.is_file() and out.stat().st_size else f"no {out.name}"
-    if {file.name for file in out.iterdir()} != FILES:
+    if {file.name for file in out.iterdir()} not in (GROUP_FILES, TERM_FILES):
         return f"not all files: {sorted(file.name for file in out.iterdir())}"
     about = json.loads((out / "run.json").read_text())
     wrong = [
@@ -167,9 +167,10 @@ def options_of(columns: list[str], rng: random.Random) -> list[Any]:
     given = ["--target", columns[-1] if rng.random() < 0.95 else any_column]
     odd: list[list[Any]] = [
         ["--groups", rng.choice(["_", "3", "sep:_", "regex:(g[0-9])", "g0*", "nothing", "0", "regex:(", "99"])],
-        ["--groups", "_"], ["--spline", any_column], ["--spline", "g*:4"], ["--spline", "*:2"],
-        ["--onehot", any_column],
-        ["--impute", rng.choice(["median", "mean"])], ["--drop", any_column], ["--weights", any_column],
+        ["--groups", "_"], ["--curve", any_column], ["--curve", "g*:4"], ["--curve", "*:2"], ["--linear", any_column],
+        ["--levels", any_column],
+        ["--pairs", rng.choice(["auto", "none", f"with:{any_column}", f"{any_column}:{columns[0]}", "x"])],
+        ["--drop", any_column], ["--weights", any_column],
         ["--family", rng.choice(["gaussian", "huber", "poisson", "gamma", "binomial", "multinomial"])],
         ["--selection", rng.choice(["3", "holdout", "ebic", "bic", "gcv", "discrepancy", "size:1", "size:99", "1"])],
         ["--rule", "predict"], ["--always", any_column], ["--offset", any_column], ["--seed", "3"],

@@ -68,8 +68,8 @@ def bases() -> list[tuple[bytes, Any, Any]]:
         table = X.assign(y=y, kind=rng.choice(["u", "v", "w"], 60))
         table.loc[3, "c1"] = np.nan
         table.to_csv(f"{folder}/t.csv", index=False)
-        settings = FitSettings((f"{folder}/t.csv",), ("y",), spline=("c2",), onehot=("kind",), impute="median")
-        contents.append((dump_bytes(fit_table(settings).model), table, None))
+        settings = FitSettings((f"{folder}/t.csv",), ("y",), curve=("c2:5",), pairs=("c1:kind",))
+        contents.append((dump_bytes(fit_table(settings).estimator), table, None))
     return contents
 
 

@@ -67,7 +67,8 @@ def test_curve_and_contrasts_are_near_the_truth(table, effects):
     assert not levels.is_curve
     assert levels.counts.tolist() == table[0]["site"].value_counts().tolist()
     truth = np.array([LEVELS[name] for name in levels.values])
-    np.testing.assert_allclose(levels.effect, truth - truth[0], atol=0.25)
+    np.testing.assert_allclose(levels.effect, truth - np.average(truth, weights=levels.counts), atol=0.25)
+    assert levels.counts @ levels.effect == pytest.approx(0, abs=1e-9)  # one zero for curves and levels
 
 
 def test_the_band_spans_the_refits(table, nested, effects):
@@ -81,7 +82,7 @@ def test_the_band_spans_the_refits(table, nested, effects):
             means = [predicted(fitted, table[0], column, typical).mean() for fitted in nested.estimators]
             predictions = predictions - np.array(means)[:, None]
         else:
-            predictions = predictions - predictions[:, :1]
+            predictions = predictions - np.average(predictions, axis=1, weights=one.counts)[:, None]
         np.testing.assert_allclose(one.low, predictions.min(axis=0), atol=1e-9)
         np.testing.assert_allclose(one.high, predictions.max(axis=0), atol=1e-9)
         assert (one.n_in, one.n_refits) == (3, 3)
@@ -97,7 +98,7 @@ def test_the_page_has_effects_residuals_and_escapes_levels(model, table, nested)
     report = FitReport.from_model(model, *table, nested=nested, command="covey fit '<a>.csv'")
     page = render(report)
     assert "What each term does" in page
-    assert "in 3 of 3 refits" in page
+    assert "in 3 of 3 outer folds" in page
     assert "<b>east</b>" not in page
     assert "&lt;b&gt;east&lt;/b&gt;" in page
     assert "covey fit &#39;&lt;a&gt;.csv&#39;" in page

@@ -13,15 +13,16 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+import covey.evidence
 import covey.report
-from covey import Groups, GroupSparseRegressor
+from covey import Groups, GroupSparseRegressor, nested_score
 from covey.datasets import make_group_sparse
 from covey.report import FitReport, fit_report, render, write
 from covey.report.drawing import LABEL_GAP, spread
 from covey.report.numbers import shown
 from covey.report.page import escape, script_json
 from covey.report.path_plot import PATH_END, positions, time_axis
-from covey.report.quality import Score
+from covey.report.quality import BELOW, Score
 from covey.report.remarks import Remark
 from covey.report.traces import keep_frames
 from covey.search.chosen import judged
@@ -244,6 +245,7 @@ def test_templates_trust_only_what_covey_wrote():
         ("fit.html", "data"),
         ("reproduction.html", "section.about"),
         ("effects.html", 'class="sr">drawn</span>\''),
+        ("variables.html", 'class="sr">drawn</span>\''),
     }
 
 
@@ -283,3 +285,41 @@ def test_labels_keep_apart_and_inside():
 def test_numbers_for_people():
     cases = {12345.6: "12346", 123456789.0: "1.23e8", 0.00012345: "0.000123", -1.5: "−1.50", 999.9: "1000"}
     assert {value: shown(value) for value in cases} == cases
+
+
+def test_columns_of_selected_groups_are_counted_also_where_a_coefficient_is_zero():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((80, 6))
+    X[:, 2] = 0.0  # a constant column of a group that matters
+    model = GroupSparseRegressor(3, selection=Size(1)).fit(X, X[:, 0] + 0.1 * rng.standard_normal(80))
+    assert np.count_nonzero(model.coef_) == 2
+    assert "(3 of 6 columns)" in str(model.summary())
+    report = FitReport.from_model(model, X, X[:, 0], nested=0)
+    assert report.n_selected_columns == 3
+
+
+def test_an_optimistic_score_below_the_held_out_one_is_explained():
+    data = make_group_sparse(80, 12, 3, random_state=0)
+    model = GroupSparseRegressor(3, selection=3).fit(data.X, data.y)
+    nested = nested_score(model, data.X, data.y, 3, references=False)
+    for mean, explained in ((2.0, True), (-2.0, False)):
+        report = FitReport.from_model(model, data.X, data.y, nested=replace(nested, mean=mean))
+        (note,) = (score.note for score in report.scores if "validation" in score.label)
+        assert (BELOW in note) == explained
+
+
+def test_tests_of_groups_have_a_section(data, model):
+    tests = covey.evidence.test_groups(model, data.X, data.y, n_pairs=6, random_state=0)
+    page = render(FitReport.from_model(model, data.X, data.y, nested=0, tests=tests))
+    section = page.split('id="tests-heading"')[1].split("</section>")[0]
+    assert f"<b>{tests.n_selected} of 20 groups</b>" in section
+    assert escape(tests.promise()) in section
+    for name, line in tests.to_frame().query("selected").iterrows():
+        assert re.search(rf"<bdi>{name}</bdi>.*?{line.p_value:.2g}", section, re.S)
+    assert 'id="tests-heading"' not in render(FitReport.from_model(model, data.X, data.y, nested=0))
+
+
+@pytest.mark.parametrize(("name", "made_by"), [("tests", "test_groups"), ("stability", "stability_selection")])
+def test_results_of_another_kind_are_refused(data, model, name, made_by):
+    with pytest.raises(ValueError, match=rf"{name} must be a result of covey.*{made_by}, not int"):
+        FitReport.from_model(model, data.X, data.y, nested=0, **{name: 3})

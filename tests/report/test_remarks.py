@@ -48,6 +48,24 @@ def test_distinct_groups_are_called_distinct(data):
     assert "Selected groups are distinct" in found
 
 
+def test_only_selected_groups_are_named_as_distinct(data):
+    """The group that is closest to a selected one is not selected, and is no example of distinct selected groups."""
+    X, y = data
+    X = X.copy()
+    X[:, 6] += 0.6 * X[:, 1]
+    model = fit(X, y)
+    assert set(model.selected_groups_) == {"a", "b"}
+    overlaps = find_overlaps(X, y, model.groups_, np.array([0, 1]))
+    assert (overlaps.pairs[0].group, overlaps.pairs[0].other) == (0, 2)
+    (pair,) = overlaps.among_selected
+    assert {pair.group, pair.other} == {0, 1}
+    meaning = remarks_on(model, X, y)["Selected groups are distinct"].meaning
+    assert "“c”" not in meaning
+    assert f"at {pair.correlation:.2f}" in meaning
+    alone = remarks_on(fit(X, y, selection=Size(1)), X, y)
+    assert "“c”" not in alone["The selected group is distinct"].meaning
+
+
 def test_a_double_is_named_with_a_remedy(data):
     X, y = data
     X = X.copy()
@@ -181,7 +199,7 @@ def test_folds_that_differ_are_named(data):
         model.fold_frequencies_[names.index(last)] = count
         (remark,) = (r for heading, r in remarks_on(model, X, y).items() if "not selected in every fold" in heading)
         assert remark.serious == serious
-        assert f"“{last} in {count}”" in remark.meaning
+        assert f"“{last}” in {count}" in remark.meaning
         assert f"“{first} in" not in remark.meaning
 
 

@@ -13,8 +13,9 @@ from sklearn.metrics import accuracy_score, confusion_matrix, log_loss
 from sklearn.model_selection import StratifiedKFold
 
 from covey import GroupSparseClassifier, GroupSparseRegressor, nested_score
-from covey.report import FitReport, HeldOut, fit_report, render
-from covey.report.held_out import class_view
+from covey.evidence import ClassScores
+from covey.report import FitReport, fit_report, render
+from covey.report.classes import calibration_bins, class_view
 from covey.report.numbers import shown
 from covey.selection import Size
 
@@ -47,9 +48,7 @@ def test_rows_are_predicted_by_fits_without_them(data, classifier):
     weight = 1.0 + np.arange(120) % 2
     finished = []
     weighted = {"sample_weight": weight, "references": False}
-    held_out = HeldOut.from_nested(
-        nested_score(classifier, data["X"], data["two"], 3, progress=finished.append, **weighted)
-    )
+    held_out = nested_score(classifier, data["X"], data["two"], 3, progress=finished.append, **weighted).class_scores
     codes = (data["two"] == "yes").astype(int)
     folds = StratifiedKFold(3, shuffle=True, random_state=0).split(data["X"], codes)
     for train, test in folds:
@@ -69,7 +68,7 @@ def test_offsets_go_with_their_rows(data):
     offset = np.where(np.arange(120) % 2 == 0, 3.0, -3.0)
     labels = np.where(np.random.default_rng(1).random(120) < 1 / (1 + np.exp(-offset)), "yes", "no")
     model = GroupSparseClassifier(2, selection=Size(0)).fit(data["X"], labels, offset=offset)
-    held_out = HeldOut.from_nested(nested_score(model, data["X"], labels, offset=offset))
+    held_out = nested_score(model, data["X"], labels, offset=offset).class_scores
     assert np.ptp(held_out.probabilities[::2, 1]) < 0.1 < np.ptp(held_out.probabilities[:, 1])
     assert held_out.accuracy > 0.9
 
@@ -78,15 +77,14 @@ def test_calibration_is_on_the_line_where_probabilities_are_right():
     rng = np.random.default_rng(0)
     p = rng.random(20_000)
     codes = (rng.random(20_000) < p).astype(int)
-    right = HeldOut(("a", "b"), codes, np.column_stack([1 - p, p]), np.ones(20_000), 5)
-    bins = right.calibration()
+    bins = calibration_bins(ClassScores.of(["a", "b"], codes, np.column_stack([1 - p, p])))
     assert sum(b.n for b in bins) == 20_000
     assert [int(10 * b.predicted) for b in bins] == list(range(10))
     assert all(abs(b.observed - b.predicted) < 4 * b.error for b in bins)
-    sure = HeldOut(("a", "b"), codes, np.column_stack([p < 0.5, p >= 0.5]).astype(float), np.ones(20_000), 5)
-    assert max(abs(b.observed - b.predicted) for b in sure.calibration()) > 0.2
-    several = HeldOut(("a", "b", "c"), codes, np.column_stack([1 - p, p, 0 * p]), np.ones(20_000), 5)
-    assert sum(b.n for b in several.calibration()) == 60_000
+    sure = ClassScores.of(["a", "b"], codes, np.column_stack([p < 0.5, p >= 0.5]))
+    assert max(abs(b.observed - b.predicted) for b in calibration_bins(sure)) > 0.2
+    several = ClassScores.of(["a", "b", "c"], codes, np.column_stack([1 - p, p, 0 * p]))
+    assert sum(b.n for b in calibration_bins(several)) == 60_000
 
 
 def test_no_held_out_rows_is_said(data):
@@ -110,7 +108,7 @@ def test_the_numbers_of_a_classifier(data):
     chosen, nothing = (table["deviance"][rows].iloc[0] for rows in (table["chosen"], table["groups"] == 0))
     assert scores["D² on validation rows"] == pytest.approx(1 - chosen / nothing)
     assert scores["Held-out D²"] == nested.mean
-    assert scores["Held-out accuracy"] == HeldOut.from_nested(nested).accuracy
+    assert scores["Held-out accuracy"] == nested.class_scores.accuracy
     assert scores["Accuracy on test rows"] == pytest.approx(model.score(*test))
     shares = np.where(data["two"] == "yes", np.mean(data["two"] == "yes"), np.mean(data["two"] == "no"))
     left = log_loss(data["two"], model.predict_proba(data["X"])) / -np.log(shares).mean()
@@ -154,7 +152,7 @@ def test_many_classes_stay_readable():
     rng = np.random.default_rng(0)
     classes = tuple(f"class {k}" for k in range(40))
     p = rng.dirichlet(np.ones(40), 500)
-    held_out = HeldOut(classes, rng.integers(0, 40, 500), p, np.ones(500), 5)
+    held_out = ClassScores.of(classes, rng.integers(0, 40, 500), p)
     mistakes, counts = class_view(held_out)["mistakes"], held_out.confusion()
     assert len(mistakes) == 20
     assert [count for _, _, count in mistakes] == sorted((counts - np.diag(np.diag(counts))).ravel())[:-21:-1]
@@ -185,9 +183,9 @@ def test_a_table_per_response(data):
             (data["both"][:, k] - data["both"][:, k].mean()) ** 2
         )
         assert part.r2 == pytest.approx(1 - left)
-        for name, norm, column, value in part.groups:
+        for name, strength, column, value in part.groups:
             coef = model.coef_[k, 2 * int(name) : 2 * int(name) + 2]
-            assert norm == pytest.approx(np.linalg.norm(coef))
+            assert strength == pytest.approx(model.partial_effect(data["X"], int(name))[:, k].std())
             assert value == pytest.approx(coef[np.abs(coef).argmax()])
             assert int(column) in (2 * int(name), 2 * int(name) + 1)
     page = render(report)
@@ -205,3 +203,40 @@ def test_many_responses_keep_the_page_small():
     report = FitReport.from_model(model, X, Y, nested=0)
     assert all(group.columns == () for group in report.frames.groups)
     assert len(render(report)) < 200_000
+
+
+def test_units_of_several_responses_are_not_mixed(data):
+    """A response in other units changes its own strengths only, and not which group is the strongest."""
+    units = np.array([100.0, 0.01])
+    one = GroupSparseRegressor(2, selection="bic").fit(data["X"], data["both"])
+    other = GroupSparseRegressor(2, selection="bic").fit(data["X"], data["both"] * units)
+    np.testing.assert_allclose(other.group_strengths_, one.group_strengths_, rtol=1e-6)
+    np.testing.assert_allclose(other.response_strengths_, one.response_strengths_ * units[:, None], rtol=1e-6)
+    np.testing.assert_allclose(
+        other.path_.strengths.toarray(), one.path_.strengths.toarray(), rtol=1e-6, atol=1e-9
+    )  # the path too
+    # the strength of a group for a response is the standard deviation of what it adds to it
+    name = one.selected_groups_[0]
+    added = one.partial_effect(data["X"], name).std(axis=0)
+    np.testing.assert_allclose(one.response_strengths_[:, one.groups_.position(name)], added, rtol=1e-6)
+    assert "norm" not in one.group_table()
+    assert one.group_table()["strength_1"].tolist() == [
+        one.response_strengths_[1, one.groups_.position(group)] for group in one.selected_groups_
+    ]
+
+
+def test_each_response_has_its_held_out_score(data):
+    both = pd.DataFrame(data["both"], columns=["weight", "height"])
+    model = GroupSparseRegressor(2, selection="bic").fit(data["X"], both)
+    nested = nested_score(model, data["X"], both, 3, references=False)
+    for k, name in enumerate(both):
+        squares = (data["both"][:, k] - nested.predictions[:, k]) ** 2
+        null = np.concatenate(
+            [(data["both"][test, k] - data["both"][train, k].mean()) ** 2 for train, test in nested.splits]
+        )
+        assert nested.responses[name].mean == pytest.approx(1 - squares.sum() / null.sum())
+    assert f"Each response: weight {nested.responses['weight'].mean:.3f}" in str(nested)
+    page = render(FitReport.from_model(model, data["X"], both, nested=nested))
+    assert f"held-out R² {nested.responses['height'].mean:.3f} ±" in page
+    assert "in standard deviations of the responses" in page
+    assert "Show the norm" not in page

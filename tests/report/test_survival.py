@@ -5,6 +5,9 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.compose import ColumnTransformer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, SplineTransformer
 
 from covey import GroupSparseCox, nested_score, survival
 from covey.report import FitReport, render
@@ -91,6 +94,43 @@ def test_without_folds_the_risk_is_said_to_be_predicted_on_the_training_rows():
     part = survival_part(MODEL, X, Y)
     assert part.n_folds == 0
     assert "fitted to these very rows" in render(FitReport.from_model(MODEL, X, Y, nested=0))
+
+
+def test_columns_of_a_spline_have_a_curve_and_no_hazard_ratios():
+    """A pipeline also passes times on, for survival."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"age": rng.uniform(0, 6, 300), "site": rng.choice(list("ab"), 300), "dose": rng.random(300)})
+    time = rng.exponential(np.exp(-2 * np.sin(frame["age"]) - 2 * frame["dose"]))
+    y = survival(time, np.ones(300, dtype=bool))
+    columns = ColumnTransformer(
+        [
+            ("curve", SplineTransformer(5, include_bias=False), ["age"]),
+            ("levels", OneHotEncoder(sparse_output=False), ["site"]),
+            ("line", "passthrough", ["dose"]),
+        ]
+    )
+    groups = [0] * 6 + [1] * 2 + [2]
+    model = make_pipeline(columns, GroupSparseCox(groups, selection="bic")).fit(frame, y)
+    part = FitReport.from_model(model, frame, y, nested=0)
+    assert [one.column for one in part.survival.ratios] == ["8"]
+    assert [one.column for one in part.effects if one.is_curve] == ["age"]
+    at = [0.1, 1.0]
+    expected = [function(at) for function in model[-1].predict_survival_function(model[:-1].transform(frame))]
+    np.testing.assert_allclose(model.predict(frame, at=at), expected)
+    with pytest.raises(ValueError, match="give at= or interval="):
+        model[-1].predict(model[:-1].transform(frame), strata=np.zeros(300))
+    with pytest.raises(ValueError, match="not negative"):
+        model.predict(frame, at=[-1.0])
+
+
+def test_a_table_of_variables_points_at_its_curves():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"age": rng.uniform(0, 6, 200), "noise": rng.random(200)})
+    y = survival(rng.exponential(np.exp(-2 * np.sin(frame["age"]))), np.ones(200, dtype=bool))
+    model = GroupSparseCox(terms="auto", selection="bic").fit(frame, y)
+    page = render(FitReport.from_model(model, frame, y, nested=0))
+    assert 'drawn in <a href="#variables">' in page
+    assert "every row has the same hazard" not in page
 
 
 def test_the_page_shows_the_numbers(page, nested):

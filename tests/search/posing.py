@@ -16,8 +16,12 @@ __all__ = ["few_near", "in_folds", "on_all_rows", "posed_with", "problem_with"]
 OPTIONS = {"group_weights": "noise", "standardize": "group", "fit_intercept": True, "factors": 0}
 
 
+STRUCTURE = ("parents", "families", "n_mains")
+
+
 def problem_with(X, y, groups, *, weight=None, loss=None, offset=None, always=(), **options):
     """A problem in the user's terms, with the defaults of an estimator but without common factors."""
+    structure = {name: options.pop(name) for name in STRUCTURE if name in options}
     weight = np.ones(len(X)) if weight is None else weight
     given = Groups.from_lists(groups) if isinstance(groups, list) else groups
     return Problem(
@@ -29,6 +33,7 @@ def problem_with(X, y, groups, *, weight=None, loss=None, offset=None, always=()
         {**OPTIONS, **options},
         Squared() if loss is None else loss,
         offset,
+        **structure,
     )
 
 

@@ -24,7 +24,8 @@ LOSSES = {"squared": Squared(), "several": MultiSquared(), "binomial": Binomial(
 @pytest.fixture(autouse=True)
 def all_digits(monkeypatch):
     """Fits on folds with as many digits as those on all rows, on the rows of X."""
-    monkeypatch.setattr("covey.search.newton.ROUGH", 0.0)
+    for module in ("newton", "rough"):
+        monkeypatch.setattr(f"covey.search.{module}.ROUGH", 0.0)
     monkeypatch.setattr("covey.search.table.ROWS_PER_COLUMN", np.inf)
 
 

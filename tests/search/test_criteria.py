@@ -82,9 +82,11 @@ def test_a_size_has_exactly_so_many_groups(k, noise):
 def test_a_size_beyond_what_the_rows_allow_takes_what_there_is():
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((12, 30)), rng.standard_normal(12)
-    model = GroupSparseRegressor(3, selection=Size(9)).fit(X, y)
+    with pytest.warns(UserWarning, match=r"selection=Size\(9\) asks for 9 groups, .*: these rows allow no more"):
+        model = GroupSparseRegressor(3, selection=Size(9)).fit(X, y)
     assert 3 <= len(model.selected_groups_) <= 4
-    many = GroupSparseRegressor([[0], [1]], selection=Size(5)).fit(X[:, :2], y)
+    with pytest.warns(UserWarning, match="asks for 5 groups, and the model has 2: there are only 2"):
+        many = GroupSparseRegressor([[0], [1]], selection=Size(5)).fit(X[:, :2], y)
     assert len(many.selected_groups_) == 2
 
 

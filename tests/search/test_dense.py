@@ -18,7 +18,8 @@ from search.posing import few_near, in_folds
 @pytest.fixture(autouse=True)
 def all_digits(monkeypatch):
     """Fits on folds with as many digits as those on all rows."""
-    monkeypatch.setattr("covey.search.newton.ROUGH", 0.0)
+    for module in ("newton", "coordinates"):
+        monkeypatch.setattr(f"covey.search.{module}.ROUGH", 0.0)
 
 
 LOSSES = {"squared": Squared(), "several": MultiSquared(), "binomial": Binomial()}

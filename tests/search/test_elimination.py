@@ -35,7 +35,7 @@ def test_every_drop_is_the_cheapest_one(seed, design, n_always, outputs):
         Z[:, starts[4] : starts[4] + size] = Z[:, starts[3] : starts[3] + size] + noise * rng.standard_normal((n, size))
     y = Z @ rng.standard_normal((k, outputs)) + rng.standard_normal((n, outputs))
     K, c = Z.T @ Z / n, Z.T @ y / n
-    dropped, W = eliminate(K, c, starts, n_always)
+    dropped, W = eliminate(K, c, starts, n_always=n_always)
     assert len(dropped) == len(W) - 1 == 11 - n_always
     left = list(range(11))
     for group, w in zip(dropped, W[1:], strict=True):
@@ -68,7 +68,7 @@ def test_each_group_dropped_is_the_one_of_least_rise_per_dimension(seed, n_alway
             w[at] = np.linalg.solve(K[np.ix_(at, at)], c[at])
         return w, -(c * w).sum() / 2
 
-    dropped, W = eliminate(K, c, starts, n_always)
+    dropped, W = eliminate(K, c, starts, n_always=n_always)
     left = list(range(6))
     np.testing.assert_allclose(W[0], best(left)[0], atol=1e-6)
     for group, w in zip(dropped, W[1:], strict=True):
@@ -93,19 +93,41 @@ def test_elimination_survives_groups_that_repeat_each_other_nearly():
 
 def test_groups_without_columns_are_dropped_first():
     K, c, _ = quadratic(0, (2, 3))
-    for dropped, W in [eliminate(K, c, np.array([0, 2, 2, 5])), *eliminate_all([(K, c, np.array([0, 2, 2, 5]))] * 2)]:
+    form = K, c, np.array([0, 2, 2, 5]), ()
+    for dropped, W in [eliminate(*form), *eliminate_all([form] * 2)]:
         assert dropped[0] == 1
         np.testing.assert_allclose(W[1], W[0])
 
 
 @pytest.mark.parametrize("n_always", [0, 2])
 @pytest.mark.parametrize("sizes", [(1,) * 8, (3,) * 5, (2, 3, 3, 2, 3), (1, 9, 2, 1)], ids=str)
-def test_several_eliminations_together_are_one_after_another(sizes, n_always):
+@pytest.mark.parametrize("heredity", [False, True], ids=["no parents", "parents"])
+def test_several_eliminations_together_are_one_after_another(sizes, n_always, heredity):
     """Problems of equally many groups in other orders, one with fewer groups, and one that stands alone."""
     rng = np.random.default_rng(3)
     problems = [quadratic(seed, tuple(rng.permutation(sizes))) for seed in range(4)]
     problems += [quadratic(7, sizes[:-1]), quadratic(8, sizes[:-1]), quadratic(9, sizes[:3])]
+    parents = [[]] * 2 + [[l - 2, l - 1] for l in range(2, len(sizes))] if heredity else []
+    problems = [(K, c, starts, parents[: starts.size - 1]) for K, c, starts in problems]
     for (dropped, W), one in zip(eliminate_all(problems, n_always), problems, strict=True):
-        expected = eliminate(*one, n_always)
+        expected = eliminate(*one, n_always=n_always)
         assert dropped == expected[0]
         np.testing.assert_allclose(W, expected[1], atol=1e-10)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_parent_stays_until_its_children_are_dropped(seed):
+    """Among the groups without children, the one of least rise is dropped."""
+    K, c, starts = quadratic(seed)
+    parents = [[], [], [0, 1], [2], [], [4, 0]]
+    dropped, W = eliminate(K, c, starts, parents)
+    left = list(range(6))
+    for group, before, after in zip(dropped, W[:-1], W[1:], strict=True):
+        free = [l for l in left if not any(l in parents[child] for child in left)]
+        assert group in free
+        base = refitted(K, c, left, starts)[0]
+        sizes = np.diff(starts)
+        rises = {l: (refitted(K, c, [o for o in left if o != l], starts)[0] - base) / sizes[l] for l in free}
+        assert group == min(rises, key=rises.get)
+        assert not np.allclose(before, after)
+        left.remove(group)

@@ -39,13 +39,15 @@ def test_going_back_is_as_if_it_had_not_happened(loss):
 
     def new_path():
         active = ActiveSet(table, table.response, rough=False)
-        return EventPath(active, table.posed.weights, table.groups, norms(active))
+        return EventPath(
+            active, table.posed.weights, table.groups, norms(active), np.ones(table.groups.size, dtype=bool)
+        )
 
     def norms(active):
         return table.gradient_norms(active.score()[:, None])[0]
 
     def advance(path):
-        path.active.refit(path.next_group(norms(path.active)))
+        path.active.refit(*path.next_groups(norms(path.active), lambda group: []))
 
     path, rates, sums = new_path(), [], []
     for _ in range(6):

@@ -18,9 +18,10 @@ SOURCES = {path.stem: ast.parse(path.read_text()) for path in sorted(FOLDER.glob
 # How many digits a result has, and what counts as round-off error.
 TOLERANCES = {
     "active": "DEPENDENT",
-    "coordinates": "LEFT ROUNDING",
+    "coordinates": "LEAST_CURVATURE LEAST_STEP LEFT MOST_STEPS ROUNDING",
     "elimination": "JITTER LARGEST MORE_JITTER NO_RISE REPEATED_TIE ROUNDING SMALLEST TIE",
     "events": "DIGITS EXHAUSTED TIE",
+    "held_out": "ROUNDING",
     "judge": "ROUNDING TIE",
     "newton": (
         "DECREASE EPS FAR INEXACT JITTER KEPT_ROUGH KEPT_SHRINKS LONG_WAY MOST MOST_HALVINGS MOST_PRODUCTS MOST_STEPS "
@@ -28,6 +29,7 @@ TOLERANCES = {
     ),
     "ridges": "ORTHONORMAL ROUNDING",
     "splits": "SAME",
+    "pairs": "CONSTANT SLACK",
 }
 
 # How much is computed or held at once.
@@ -35,10 +37,13 @@ SIZES = {
     "coordinates": "MOST_KEPT STACKED TILE",
     "dense": "MOST_WORK",
     "elimination": "COMPACT FILLED SMALL TOGETHER",
-    "newton": "MOST_TOGETHER MOST_UNKNOWNS",
+    "held_out": "MOST_SCORES",
+    "newton": "MOST_UNKNOWNS",
     "paths": "EVENTS_PER_CHECK GROWTH LEAST_GROWTH",
+    "pairs": "GROWTH TILE",
     "ridges": "TILE",
     "search": "EVENTS_PER_LOOK EVENTS_PER_READING",
+    "rough": "MOST_NUMBERS MOST_STEPS",
     "table": "ALL_NEAR FEWEST_COLUMNS HELD MOST_ROWS NEAR_COLUMNS ROWS_PER_COLUMN",
 }
 

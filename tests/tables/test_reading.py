@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import covey
 from covey.tables import TableError, find_columns, find_files, read_groups, read_table, read_tables
 from covey.tables.reading import read_text
 
@@ -18,6 +19,7 @@ from covey.tables.reading import read_text
         ("t.csv", "a;b\n1;2.5\n3;4\n"),
         ("t.csv", "a, b\r\n1, 2.5\r\n3, 4\r\n"),
         ("t.csv", '"a","b"\n1,2.5\n3,4'),
+        ("t.csv", "a|b\n1|2.5\n3|4\n"),
         ("t.tsv", "a\tb\n1\t2.5\n3\t4\n"),
         ("T.TXT", "a\tb\n1\t2.5\n3\t4\n"),
         ("t.tsv.gz", "a\tb\n1\t2.5\n3\t4\n"),
@@ -85,7 +87,7 @@ def test_columns_by_name_before_pattern():
         (["a_*"], ("a", "b_1", "b_2", "c")),
         (["both=[ab]_*"], ("both", "c")),
         ("5", (0,)),
-        ("1", (0, 1, 2, 3, 4)),
+        ("1", ("a_1", "a_2", "b_1", "b_2", "c")),
         (None, ("a_1", "a_2", "b_1", "b_2", "c")),
     ],
 )
@@ -99,8 +101,6 @@ def test_a_group_file_with_and_without_a_header(tmp_path):
         file.write_text(f"{header}a,1\nb,2\nc,1\n")
         groups = read_groups(str(file), ["a", "b", "c"])
         assert groups.labels.tolist() == [0, 1, 0]
-    file.write_text("column\tgroup\na\tone\nc\tone\n")
-    assert read_groups(str(file), ["a", "b", "c"], ungrouped=["b"]).names == ("one", "b")
 
 
 @pytest.mark.parametrize(
@@ -129,3 +129,24 @@ def test_bad_group_files(tmp_path, content, message):
 def test_bad_group_patterns(spec, message):
     with pytest.raises(TableError, match=message):
         read_groups(spec, ["a", "b"])
+
+
+def test_the_reader_of_the_command_line_in_python(tmp_path):
+    (tmp_path / "a.csv").write_text("x;y\n1,5;2\n")
+    (tmp_path / "b.csv").write_text("y;x\n3;2,5\n")
+    files = [str(tmp_path / "a.csv"), tmp_path / "b.csv"]
+    expected = pd.DataFrame({"x": [1.5, 2.5], "y": [2, 3]})
+    pd.testing.assert_frame_equal(covey.read_table(files, decimal=","), expected)
+    pd.testing.assert_frame_equal(covey.read_table(str(tmp_path / "?.csv"), decimal=","), expected)
+    with pytest.raises(TableError, match="sep= must be one character, tab or space, not 'ab'"):
+        covey.read_table(tmp_path / "a.csv", sep="ab")
+    with pytest.raises(TableError, match="There is no file"):
+        covey.read_table(tmp_path / "c.csv")
+
+
+def test_a_first_line_that_is_no_header_is_shown(tmp_path):
+    (tmp_path / "t.csv").write_text("# exported today\na,b\n1,2\n")
+    with pytest.raises(
+        TableError, match=r"in its header, '# exported today'; .* if that line is not the header, remove"
+    ):
+        read_table(tmp_path / "t.csv")

@@ -24,6 +24,10 @@ def main() -> None:
             from covey.cli.app import run
     except MissingExtraError as reason:
         sys.exit(f"error: {reason}")
+    if sys.stdout is None:  # closed, as by >&-
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115  (open until the end)
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115
     run()
 
 

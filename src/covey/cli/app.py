@@ -17,7 +17,7 @@ import typer.core
 # time, because its imports allocate many objects and free none.
 OBJECTS = 50_000
 
-START, PAPER, SHELL = "From a table to its groups", "The paper", "The shell"
+START, PAPER, SHELL = "From a table to its terms", "The paper", "The shell"
 
 # Every command: the module and the name in it, imported when the command is used or listed; and its heading.
 COMMANDS = {
@@ -79,18 +79,18 @@ def covey(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """Group-sparse regression without a penalty: which groups of columns matter?
+    """Which variables of a table matter, straight or curved, alone or in pairs?
 
-    For tables with a target and columns that belong together: the levels of a
-    category, the spline basis of a variable, the probes of a gene. Groups enter
-    one after another, strongest first; groups that turn out not to be needed are
-    dropped again, and one model is chosen on held-out rows. A group is in the
-    model with all its columns or not at all.
+    Give a table with a target; numbers, categories, dates and missing values are
+    used as they are. Terms enter one after another, strongest first; those that
+    turn out not to be needed are dropped again, and one model is chosen on
+    held-out rows, without a penalty that shrinks it. For matrices of columns that
+    belong together, such as the probes of genes, --groups selects whole groups.
 
     \b
     Examples:
       covey demo
-      covey fit table.csv --target y --groups _ --out fit
+      covey fit table.csv --target y --out fit
       covey predict fit new.csv --out predictions.csv
 
     \b
@@ -100,6 +100,7 @@ def covey(
       2    bad usage or bad input; nothing was written
       3    the fit did not converge; the result is written, with the reason
       130  interrupted; nothing is left half-written
+      141  standard output was closed or could not be written; files are complete
 
     \b
     Environment:
@@ -124,4 +125,10 @@ def run() -> None:
         from typer import completion as shell
 
         shell.completion_init()  # type: ignore[attr-defined]
-    app(prog_name="covey")
+    try:
+        app(prog_name="covey")
+    except OSError as reason:  # of --help and --version, which no command handles
+        from covey.cli.console import NOT_READ, discard_output
+
+        discard_output(reason)
+        sys.exit(NOT_READ)

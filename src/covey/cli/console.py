@@ -20,10 +20,16 @@ from covey.wording import as_options
 
 FRAMES = (".csv", ".tsv", ".parquet", ".feather")
 
+# The name of standard input and output.
+STANDARD = Path("-")
+
+# Errors of writing. Those of files have a name (see `covey.files`), and those of standard output have none.
+FAILED_WRITES = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EBADF, errno.EFBIG)
+
 BAD_INPUT, NOT_CONVERGED, NOT_READ = 2, 3, 141
 
 # How columns of numbers are printed; all others are text.
-FORMATS = {"size": "d", "frequency": ".2f", "statistic": ".3g", "before_copy": ".2f"}
+FORMATS = {"size": "d", "columns": "d", "frequency": ".2f", "statistic": ".3g", "before_copy": ".2f"}
 FORMATS |= dict.fromkeys(("strength", "norm", "woke_up"), ".4g")
 
 # Marks the items of a list; any other line break in a message becomes a space.
@@ -31,17 +37,20 @@ ITEM = "\n  - "
 
 
 @contextmanager
-def complaints(interrupted: str = "Stopped; nothing was written.") -> Iterator[None]:
-    """Turn errors into one line and an exit code: 2 for bad input, 130 if interrupted, 141 for a closed output pipe."""
+def complaints(interrupted: str = "Stopped; nothing was written.") -> Iterator[list[Path]]:
+    """Turn errors into one line and an exit code: 2 for bad input, 130 if interrupted, 141 for a failing output.
+
+    Commands append to the list what they have written, which a failure of standard output leaves in place.
+    """
+    written: list[Path] = []
     try:
         with interruptible():
-            yield
+            yield written
             sys.stdout.flush()
-    except BrokenPipeError:
-        # the reader, such as `head`, has closed the pipe; discard the rest of the output
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno() if sys.__stdout__ else 1)
-        raise typer.Exit(NOT_READ) from None
     except OSError as reason:
+        if isinstance(reason, BrokenPipeError) or (reason.errno in FAILED_WRITES and reason.filename is None):
+            discard_output(reason, written)
+            raise typer.Exit(NOT_READ) from None
         where = f"{reason.filename}: " if reason.filename and reason.strerror else ""
         _fail(f"{where}{reason.strerror or reason}{_remedy(reason)}")
     except (ValueError, ModuleNotFoundError) as reason:
@@ -51,6 +60,14 @@ def complaints(interrupted: str = "Stopped; nothing was written.") -> Iterator[N
     except KeyboardInterrupt:
         typer.echo(f"\n{interrupted}", err=True)
         raise typer.Exit(INTERRUPTED) from None
+
+
+def discard_output(reason: OSError, written: Sequence[Path] = ()) -> None:
+    """Discard the rest of the output, and say why, unless its reader, such as ``head``, has seen enough."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno() if sys.__stdout__ else 1)
+    if not isinstance(reason, BrokenPipeError):
+        kept = f"; {' and '.join(map(str, written))} is complete" if written else ""
+        typer.echo(f"error: Standard output cannot be written: {reason.strerror or reason}{kept}.", err=True)
 
 
 def _fail(message: str) -> None:
@@ -94,20 +111,27 @@ def stages(names: Sequence[str], *, quiet: bool = False) -> Iterator[Callable[[s
     """Show a progress bar over the stages of a command, if standard error is a terminal; it is removed at the end."""
     from rich.console import Console
 
+    from covey.progress import listening
+
     console = Console(stderr=True)
     if quiet or not console.is_terminal:
-        yield lambda stage: None
+        with listening(lambda text: None):
+            yield lambda stage: None
         return
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     columns = (SpinnerColumn(), TextColumn("{task.description:<16}"), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True) as progress:
         bar = progress.add_task(names[0], total=len(names))
+        current = names[0]
 
         def show(stage: str) -> None:
+            nonlocal current
+            current = stage
             progress.update(bar, description=stage, completed=names.index(stage), refresh=True)
 
-        yield show
+        with listening(lambda text: progress.update(bar, description=f"{current}: {text}")):
+            yield show
 
 
 def say(text: str) -> None:
@@ -142,6 +166,9 @@ def write(frame: Any, file: Path) -> None:
 
     stream = io.BytesIO()
     kind = file.suffix.lower()
+    if file == STANDARD:
+        guarded(frame).to_csv(sys.stdout, index=False)
+        return
     if kind in (".csv", ".tsv"):
         guarded(frame).to_csv(stream, index=False, sep="," if kind == ".csv" else "\t")
     elif kind == ".parquet":
@@ -154,7 +181,7 @@ def write(frame: Any, file: Path) -> None:
 def check_there(*sources: str | Path, what: str = "file") -> None:
     """Refuse missing files before the slow imports needed to read them."""
     for source in map(Path, sources):
-        if source.exists() or has_magic(str(source)):
+        if source.exists() or has_magic(str(source)) or source == STANDARD:
             continue
         beside = [file.name for file in source.parent.iterdir()] if source.parent.is_dir() else []
         close = difflib.get_close_matches(source.name, beside, n=1)
@@ -162,9 +189,13 @@ def check_there(*sources: str | Path, what: str = "file") -> None:
         raise FileNotFoundError(f"There is no {what} {source}.{hint}")
 
 
-def check_out(file: Path | None, kinds: Sequence[str] = FRAMES, option: str = "--out") -> None:
-    """Refuse an output file that `write` could not write, before the work starts."""
-    if file is None:
+def check_out(
+    file: Path | None, kinds: Sequence[str] = FRAMES, option: str = "--out", *, overwrite: bool = False
+) -> None:
+    """Refuse an output file that `write` could not write or must not replace, before the work starts."""
+    if file is None or (file == STANDARD and kinds == FRAMES):
+        if sys.__stdout__ is None:
+            raise ValueError(f"Standard output is closed: give a file with {option}.")
         return
     from covey.files import check_writable
 
@@ -172,4 +203,6 @@ def check_out(file: Path | None, kinds: Sequence[str] = FRAMES, option: str = "-
         raise ValueError(f"{option} {file}: use a name that ends in {', '.join(kinds)}.")
     if file.is_dir():
         raise IsADirectoryError(f"{option} {file} is a folder; give the name of a file.")
+    if file.exists() and not overwrite:
+        raise FileExistsError(f"{file} exists already; choose another file with {option}, or add --overwrite.")
     check_writable(file)

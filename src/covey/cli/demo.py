@@ -15,11 +15,11 @@ def demo(
 ) -> None:
     """Show what covey does, on bundled data: what is LDL cholesterol computed from?
 
-    The table has nine other measurements of 442 people. LDL was computed from
-    three of them, but covey does not know which. Writes the table, fits it with a
-    spline for each measurement, prints what matters and how well the model
-    predicts next to a lasso and a ridge, and shows the command that does the
-    same. It works offline and takes a few seconds.
+    The table has nine other variables of 442 people. LDL was computed from three
+    of them, one of them curved, but covey does not know which. Writes the table,
+    fits it as it is, prints what matters and how well the model predicts next to
+    a lasso and a ridge, and shows the command that does the same. It works
+    offline and takes a few seconds.
 
     \b
     Examples:
@@ -31,7 +31,7 @@ def demo(
         from covey.demo import COMMAND, TRUTH, run
         from covey.workflow.scores import FOLD_STAGES
 
-        with stages(["reading", "expanding", "fitting", *FOLD_STAGES, "writing"]) as show:
+        with stages(["reading", "fitting", *FOLD_STAGES, "writing"]) as show:
             result = run(out, show)
         print_fit(result, out / "fit")
         typer.echo(f"{TRUTH}\nThe table: {out / 'blood.csv'}. To do the same by hand:\n  {COMMAND.format(out=out)}")

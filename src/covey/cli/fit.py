@@ -13,11 +13,30 @@ from covey.cli.options import Json, takes
 from covey.settings import FitSettings
 
 if TYPE_CHECKING:
+    import pandas as pd
+
+    from covey.evidence.class_scores import ClassScores
+    from covey.terms import Encoding
     from covey.workflow import Fit
 
 
-# The most groups to print; the folder has all of them.
+# The most terms or groups to print; the folder has all of them.
 SHOWN = 20
+
+# The most responses for each of which the strength is printed.
+MOST_RESPONSES = 4
+
+# The most variables to print, each with what became of it.
+MOST_VARIABLES = 40
+
+# What became of a variable, in words.
+KINDS = {"curve": "line or curve", "linear": "line"}
+
+# The kinds of terms, in words.
+TERMS = {
+    "linear": "line", "curve": "curve around it", "detail": "detail of the curve", "levels": "levels",
+    "season": "season", "pair": "pair", "surface": "surface around it",
+}  # fmt: skip
 
 
 @takes(FitSettings)
@@ -27,34 +46,45 @@ def fit(
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier fit in the folder.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Fit a table: which groups of columns predict the target, and how well.
+    """Fit a table: which variables predict the target, straight or curved, and how well.
 
-    Reads the table, expands columns as requested, chooses one model by
-    cross-validation, prints its groups and how well it predicts, and writes a
-    folder (completely or not at all):
+    The table is used as it is. Numbers get a line and perhaps a curve, categories
+    one effect per level, dates a trend and seasons; missing values are allowed,
+    and identifiers and free text are left out. Prints what it made of each
+    column, the terms of the one model that cross-validation chose, and how well
+    it predicts. Writes a folder (completely or not at all):
 
     \b
       report.html       one page that opens offline, with the path and a slider
       model.skops       the model, for `covey predict` and `covey.load`
-      coefficients.csv  every column's coefficient in the table's units, with odds,
-                        rate or hazard ratios
-      groups.csv        every group: selected or not, strength, norm, time, folds
+      terms.csv         every term: selected or not, kind, parents, strength, folds
+      rating.csv        the model as a table: points per value or level of each variable
       path.parquet      every coefficient along the path, which ends with the model
       run.json          settings, versions, seed, and the hash of the input
 
+    With --groups, the table is a matrix of numbers whose columns belong together,
+    and a group is selected with all its columns or not at all. Instead of
+    terms.csv and rating.csv there are:
+
+    \b
+      groups.csv        every group: selected or not, strength, norm, time, folds
+      coefficients.csv  every column's coefficient in the table's units, with odds,
+                        rate or hazard ratios
+
     \b
     Examples:
-      covey fit genes.csv --target TRIM32 --groups _ --out fit
-      covey fit patients.csv --target y --spline '*:5' --onehot sex --drop id
-      covey fit 'parts/*.parquet' --target y --groups groups.csv --rule predict
-      covey fit table.csv --target y --groups 'gene01_*' --impute median --json
-      covey fit table.csv --target y --always age --selection size:3
-      covey fit patients.csv --target diagnosis --always age --always sex
+      covey fit patients.csv --target y
+      covey fit patients.csv --target y --drop id --linear age --levels site
+      covey fit patients.csv --target y --pairs with:treatment --always treatment
+      covey fit patients.csv --target diagnosis --always age,sex
       covey fit claims.csv --target n --family poisson --offset log:years
-      covey fit trial.csv --time months --event dead --strata site --always age
+      covey fit trial.csv --time months --event dead --strata site
+      covey fit 'parts/*.parquet' --target y --rule predict --json
+      covey fit genes.csv --target TRIM32 --groups _ --selection size:3
     """
-    with complaints():
+    with complaints() as written:
         check_there(*settings.data)
+        from covey.files import located
         from covey.persistence import import_skops
 
         import_skops()  # needed to write the model; importing it first is fastest
@@ -62,77 +92,168 @@ def fit(
         from covey.workflow.folder import describe
         from covey.workflow.scores import FOLD_STAGES
 
+        out = located(out) if ".." in out.parts else out  # so that the printed path exists
         check_out(out, overwrite)
         steps = [*(FOLD_STAGES if settings.nested else ()), *(["halving"] if settings.stability else [])]
-        with stages(["reading", "expanding", "fitting", *steps, "writing"], quiet=as_json) as show:
+        with stages(["reading", "fitting", *steps, "writing"], quiet=as_json) as show:
             result = fit_table(settings, show)
             show("writing")
             write_fit(result, out, overwrite=overwrite)
+        written.append(out)
         if as_json:
             typer.echo(json.dumps({**describe(result), "out": str(out)}, ensure_ascii=False))
         else:
             print_fit(result, out)
-        for message in result.notices:
+        for message in result.notices if as_json else result.warnings:
             notice(message)
         if not result.converged:
             raise typer.Exit(NOT_CONVERGED)
 
 
 def print_fit(result: Fit, out: Path) -> None:
-    """What was selected, how well it predicts, and where to look."""
-    import numpy as np
-
+    """What became of each column, what was selected, how well it predicts, and where to look."""
     from covey.search.chosen import how_chosen, in_words, price_of_sparsity
     from covey.wording import as_options
 
-    model, problem = result.estimator, result.problem
-    response, n_always = problem.response, len(model.always_groups_)
-    every = result.groups_table()
-    selected = every[every["selected"]].drop(columns="selected")
-    n_columns = int((np.atleast_2d(model.coef_) != 0).any(axis=0).sum())
-    beside = f", plus {n_always} always in" if n_always else ""
-    events = "" if response.n_events is None else f", {response.n_events} events"
+    model, response = result.estimator, result.problem.response
+    if result.encoding is not None:
+        _print_variables(result.encoding)
+    family = f"{response.family}{f' ({plain(response.reason)})' if response.reason else ''}{_classes(result)}"
     say(
-        f"{result.n_found} of {len(every) - n_always} groups predict {plain(response.title)}{beside} "
-        f"({n_columns} of {problem.X.shape[1]} columns, {len(problem.y)} rows{events}).\n"
-        f"Family: {response.family}{f' ({plain(response.reason)})' if response.reason else ''}{_classes(result)}.\n"
-        f"Model: {in_words(model)}. Chosen by {how_chosen(model)}."
+        f"{_selection(result)}.\nFamily: {family}.\n"
+        f"Model: {_worded(in_words(model), result)}. Chosen by {how_chosen(model)}."
     )
     if price := price_of_sparsity(model):
-        say(as_options(price))
-    if n_always:
-        selected["always"] = ["yes" if is_in else "" for is_in in selected["always"]]
-    else:
-        selected = selected.drop(columns="always")
-    if "folds" in selected:
-        selected["folds"] = [f"{count} of {model.n_splits_}" for count in selected["folds"]]
-    if "half_samples" in selected:
-        selected["half_samples"] = ["" if np.isnan(share) else f"{share:.0%}" for share in selected["half_samples"]]
-    print_table(selected, most=SHOWN, more=f": {out / 'groups.csv'}")
+        say(_worded(as_options(price), result))
+    every = out / ("groups.csv" if result.encoding is None else "terms.csv")
+    print_table(_selected(result), most=SHOWN, more=f": {every}")
     _print_scores(result)
     _print_warning(result)
     say(f"The report: {out / 'report.html'}")
+
+
+def _worded(text: str, result: Fit) -> str:
+    """Text about groups, as text about terms if the table has variables."""
+    from covey.estimators.term_views import as_terms
+
+    return text if result.encoding is None else as_terms(text)
+
+
+def _print_variables(encoding: Encoding) -> None:
+    """What became of each variable: one line each, or a count of each kind if there are many; then remarks."""
+    from covey.wording import as_options
+
+    table = encoding.table()
+    used = table[table["kind"] != "left out"].rename(columns={"kind": "used as"})
+    used["used as"] = [" + ".join(KINDS.get(part, part) for part in _parts(kind)) for kind in used["used as"]]
+    if len(used) > MOST_VARIABLES:
+        counts = ", ".join(f"{count} as {kind}" for kind, count in used["used as"].value_counts().items())
+        say(f"{len(used)} of {len(table)} variables are used: {counts}.")
+    else:
+        used["missing"] = [str(count) if count else "" for count in used["missing"]]
+        shown = [name for name in ("variable", "used as", "values", "missing") if (used[name] != "").any()]
+        print_table(used[shown], most=MOST_VARIABLES)
+    for remark in encoding.remarks:
+        say(plain(as_options(remark)))
+
+
+def _parts(kind: str) -> list[str]:
+    """The parts of a kind such as ``curve + [year]``."""
+    return [part.strip("[]") for part in kind.split(" + ")]
+
+
+def _selection(result: Fit) -> str:
+    """How many terms or groups predict the response, and which variables these are."""
+    import numpy as np
+
+    model, problem = result.estimator, result.problem
+    n_always, n = len(model.always_groups_), model.groups_.n_groups
+    events = "" if problem.response.n_events is None else f", {problem.response.n_events} events"
+    beside, size = f", plus {n_always} always in" if n_always else "", f"{len(problem.y)} rows{events}"
+    title = plain(problem.response.title)
+    if result.encoding is None:
+        return (
+            f"{result.n_found} of {n - n_always} groups predict {title}{beside} "
+            f"({model.n_selected_columns_} of {problem.X.shape[1]} columns, {size})"
+        )
+    strongest = np.argsort(-model.group_strengths_, kind="stable")
+    order = dict.fromkeys(name for l in strongest for name in model.expansion_.terms[l].variables)
+    shapes = dict(zip(model.variables_["variable"], model.variables_["shape"], strict=True))
+    found = [f"{plain(name)} ({shapes[name]})" for name in order if name in shapes]
+    pairs = [plain(one) for one, kind in zip(model.terms_["term"], model.terms_["kind"], strict=True) if kind == "pair"]
+    text = f"{len(found)} of {len(result.encoding.variables)} variables predict {title} ({size})"
+    more = [f"and {len(found) - SHOWN} more"] if len(found) > SHOWN else []
+    text += f": {', '.join([*found[:SHOWN], *more])}" if found else ""
+    return text + (f"; in pairs: {', '.join(pairs)}" if pairs else "")
+
+
+def _selected(result: Fit) -> pd.DataFrame:
+    """The selected terms or groups, as they are printed."""
+    import numpy as np
+
+    every, n_splits = result.groups_table(), result.estimator.n_splits_
+    hidden = [
+        "selected",
+        *(["variables", "parents", "woke_up"] if "term" in every else []),
+        *([] if every["always"].any() else ["always"]),
+        *(["folds"] if "outer_folds" in every and "folds" in every else []),
+    ]
+    table = every[every["selected"]].drop(columns=hidden)
+    moves = table.columns[table.columns.str.startswith("moves_")]
+    for name in moves:
+        table[name] = [f"{value:.4g}" for value in table[name]]
+    if len(moves) > MOST_RESPONSES:
+        table = table.drop(columns=moves)
+    if "kind" in table:
+        table = table.assign(kind=[TERMS[kind] for kind in table["kind"]]).rename(columns={"size": "columns"})
+    if "always" in table:
+        table["always"] = ["yes" if is_in else "" for is_in in table["always"]]
+    if "folds" in table:
+        table["folds"] = [f"{count} of {n_splits}" for count in table["folds"]]
+    if "outer_folds" in table:
+        assert result.nested is not None
+        table["outer_folds"] = [f"{count} of {result.nested.n_folds}" for count in table["outer_folds"]]
+    if "half_samples" in table:
+        table["half_samples"] = ["" if np.isnan(share) else f"{share:.0%}" for share in table["half_samples"]]
+    return table
 
 
 def _classes(result: Fit) -> str:
     """Which class's odds the coefficients describe, if there are two classes."""
     if not result.problem.response.has_classes or result.outputs:
         return ""
-    first, second = (plain(label) for label in result.estimator.classes_)
-    return f"; coefficients describe the odds of {second} against {first}"
+    first, second = (plain(label) for label in result.shown.classes_)
+    return f"; {'coefficients' if result.encoding is None else 'effects'} describe the odds of {second} against {first}"
 
 
 def _print_scores(result: Fit) -> None:
     scores, nested = result.scores, result.nested
     name = scores.measure.replace("²", "^2")
     if nested is not None:
-        say(str(nested))
+        text = str(nested).replace(nested.verdict, _worded(nested.verdict, result))
+        say("\n".join(map(plain, text.splitlines())))
+        if nested.class_scores is not None:
+            print_table(_thresholds(nested.class_scores), most=SHOWN)
     text = f"Not held out, so optimistic{'' if nested else ' (--nested gives a held-out score)'}:"
     if scores.chosen_r2 is not None:
         text += f" {name} {scores.chosen_r2:.3f} on the rows used to choose the model ({scores.chosen_by}),"
     say(f"{text} {name} {scores.train_r2:.3f} on the rows it was fitted to.")
-    if scores.accuracy is not None:
-        say(f"The class is predicted correctly in {scores.accuracy:.1%} of the held-out rows.")
+    if nested is not None and scores.chosen_r2 is not None and scores.chosen_r2 < nested.mean:
+        from covey.report.quality import BELOW
+
+        say(BELOW.replace("it is", f"{scores.chosen_r2:.3f} is"))
+
+
+def _thresholds(scores: ClassScores) -> pd.DataFrame:
+    """The table of thresholds, as it is printed."""
+    table, positive = scores.thresholds, plain(scores.positive)
+    heads = {
+        "threshold": f"{positive} from", "flagged": "rows at or above", "precision": f"of these, {positive}",
+        "recall": f"of all {positive}, found", "specificity": "of all others, spared", "lift": "lift",
+    }  # fmt: skip
+    digits = {"threshold": "{:.3f}", "lift": "{:.1f}"}
+    shown = {name: table[name].map(digits.get(name, "{:.1%}").format) for name in heads if name in table}
+    return table.assign(**shown).replace({"nan%": "", "nan": ""}).rename(columns=heads)
 
 
 def _print_warning(result: Fit) -> None:

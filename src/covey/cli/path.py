@@ -9,12 +9,12 @@ from typing import Annotated
 
 import typer
 
-from covey.cli.console import check_out, check_there, complaints, notice, print_table, say, stages, write
+from covey.cli.console import STANDARD, check_out, check_there, complaints, notice, print_table, say, stages, write
 from covey.cli.options import Json, takes
 from covey.settings import TableSettings
 
 
-@takes(TableSettings, "handle_unknown", "family", "offset")
+@takes(TableSettings, "family", "offset")
 def path(
     settings: TableSettings,
     target: Annotated[
@@ -27,36 +27,45 @@ def path(
             show_default=False,
         ),
     ] = None,
-    most: Annotated[int, typer.Option(min=1, help="Stop when this many groups have entered.")] = 20,
+    most: Annotated[int, typer.Option(min=1, help="Stop when this many variables or groups have entered.")] = 20,
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out", "-o", metavar="FILE", help="Coefficients along the path: .csv, .tsv, .parquet or .feather."
+            "--out",
+            "-o",
+            metavar="FILE",
+            help="Coefficients along the path: .csv, .tsv, .parquet or .feather; - prints them.",
         ),
     ] = None,
     plot: Annotated[
         Path | None, typer.Option("--plot", metavar="FILE", help="A plot of the path: .png, .svg or .pdf.")
     ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace earlier files.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Compute only the path: in which order do the groups enter? No model is chosen.
+    """Compute only the path: in which order do the variables enter? No model is chosen.
+
+    A variable enters with all of its columns: its line and curve, or all of its
+    levels. With --groups, the table is a matrix of numbers, as in `covey fit`.
 
     \b
     Examples:
-      covey path table.csv --target y --groups _
+      covey path table.csv --target y
       covey path table.csv --target y --groups 3 --most 50 --plot path.png --out path.parquet
       covey path trial.csv --time months --event dead --groups _
     """
-    with complaints():
+    with complaints() as written:
         settings = replace(settings, target=() if target is None else (target,))
         check_there(*settings.data)
         from covey.workflow import trace_table
         from covey.workflow.tables import coefficients_along, order_table
         from covey.workflow.trace import PICTURES, draw
 
-        check_out(out)
-        check_out(plot, PICTURES, "--plot")
-        with stages(["reading", "expanding", "running"], quiet=as_json) as show:
+        if out is not None:
+            check_out(out, overwrite=overwrite)
+        if plot is not None:
+            check_out(plot, PICTURES, "--plot", overwrite=overwrite)
+        with stages(["reading", "running"], quiet=as_json) as show:
             traced, problem = trace_table(settings, most=most, show=show)
         for message in problem.notices:
             notice(message)
@@ -65,9 +74,11 @@ def path(
             write(coefficients_along(traced), out)
         if plot is not None:
             draw(traced, plot)
+        written += [file for file in (out, plot) if file not in (None, STANDARD)]
         if as_json:
             answer = {"status": traced.status, "groups": order.to_dict("records"), "groups_in_all": n_groups}
             typer.echo(json.dumps(answer, ensure_ascii=False))
-        else:
-            print_table(order, most=most)
-            say(f"{len(order)} of {n_groups} groups are awake. {traced.message}")
+        elif out != STANDARD:
+            what = "groups" if settings.groups else "variables"
+            print_table(order.rename(columns={"group": what[:-1]}), most=most)
+            say(f"{len(order)} of {n_groups} {what} are awake. {traced.message}")

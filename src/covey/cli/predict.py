@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from covey.cli.console import check_out, check_there, complaints, notice, plain, stages, write
+from covey.cli.console import STANDARD, check_out, check_there, complaints, notice, plain, stages, write
 from covey.cli.options import Json, takes
 from covey.settings import PredictSettings
 
 # The scores in words, with the digits to print.
 SCORES = {
-    "r2": ("R^2", ".4f"),
+    "r2": ("R^2", ".3f"),
     "rmse": ("root mean squared error", ".4g"),
-    "log_loss": ("log loss", ".4g"),
-    "accuracy": ("accuracy", ".4f"),
-    "deviance_explained": ("share of the deviance explained", ".4f"),
+    "log_loss": ("log loss", ".3f"),
+    "accuracy": ("accuracy", ".1%"),
+    "always_commonest": ("accuracy of always saying the commonest class", ".1%"),
+    "base_rate": ("base rate", ".1%"),
+    "auc": ("AUC", ".3f"),
+    "average_precision": ("average precision", ".3f"),
+    "brier": ("Brier score", ".3f"),
+    "slope": ("calibration slope", ".2f"),
+    "intercept": ("calibration intercept", ".2f"),
+    "lift": ("lift", ".1f"),
+    "deviance_explained": ("D^2", ".3f"),
     "deviance": ("mean deviance", ".4g"),
-    "concordance": ("concordance", ".4f"),
+    "concordance": ("concordance", ".3f"),
 }
 
 
@@ -31,19 +38,27 @@ def predict(
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out", "-o", metavar="FILE", help="A .csv, .tsv, .parquet or .feather file; standard output by default."
+            "--out",
+            "-o",
+            metavar="FILE",
+            help="A .csv, .tsv, .parquet or .feather file; standard output (-) by default.",
         ),
     ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier file.")] = False,
     as_json: Json = False,
 ) -> None:
     """Predict every row of a table with a fitted model.
 
-    Give the raw table: columns are found by name, then expanded and imputed as in
-    the fit. Only the columns of selected groups are needed; others are ignored.
+    Give the raw table: columns are found by name, in any order, and only those
+    that the model uses are needed. A level that was not in the fit is predicted
+    as the mean of the known ones, and a notice says so.
     The column `prediction` is the mean. For classes it is the class, followed by
     columns probability_CLASS; several responses get one column
     prediction_RESPONSE each. For survival times it is the log risk, followed by
-    columns survival_TIME, the probability of no event by then. A model with an
+    columns survival_TIME, the probability of no event by then. With --interval,
+    columns lower and upper follow, the ends of an interval that contains the
+    response of this share of new rows; for classes it is the column set, such as
+    a|b, and for survival times a lower bound of the time alone. A model with an
     offset needs the offset column here too. A model file is data: nothing in it
     is executed.
 
@@ -52,13 +67,16 @@ def predict(
       covey predict fit new.csv > predictions.csv
       covey predict fit new.parquet --keep id --out predictions.parquet
       covey predict fit/model.skops test.csv --target y --json
+      covey predict fit new.csv --interval 0.9
       covey predict fit new.csv --at 1,2,5 --keep patient
       covey predict fit test.csv --target months --target dead
     """
-    with complaints():
+    with complaints() as written:
         check_there(settings.model, what="model file")
         check_there(*settings.data)
-        check_out(out)
+        out = None if out == STANDARD else out
+        if out is not None or not as_json:
+            check_out(out, overwrite=overwrite)
         from covey.persistence import import_skops
 
         import_skops()  # needed to read the model; importing it first is fastest
@@ -71,6 +89,7 @@ def predict(
             notice(message)
         if out is not None:
             write(table, out)
+            written.append(out)
         if as_json:
             content: Any = {"out": str(out)}
             if out is None:
@@ -78,9 +97,7 @@ def predict(
             typer.echo(json.dumps({"rows": len(table), **scores, **content}, ensure_ascii=False, default=str))
             return
         if out is None:
-            from covey.tables.spreadsheet import guarded
-
-            guarded(table).to_csv(sys.stdout, index=False)
+            write(table, STANDARD)
         else:
             typer.echo(f"{len(table)} predictions: {out}", err=True)
         if scores:

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from covey.workflow.stability import TableSelection
 
 
-# The most groups to print.
+# The most variables or groups to print.
 SHOWN = 20
 
 # Steps of the progress bar.
 STEPS = 20
 
 
-@takes(StabilitySettings, "handle_unknown")
+@takes(StabilitySettings)
 def stability(
     settings: StabilitySettings,
     out: Annotated[
@@ -32,8 +32,10 @@ def stability(
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier result in the folder.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Find the groups of a table that can be trusted, with a bound on the number of mistakes.
+    """Find the variables or groups of a table that can be trusted, with a bound on the number of mistakes.
 
+    A variable is selected with all of its columns: its line and curve, or all of
+    its levels. With --groups, the table is a matrix of numbers, as in `covey fit`.
     The two methods give different guarantees. Each prints its assumptions, and
     warns where they are doubtful.
 
@@ -44,7 +46,7 @@ def stability(
       covey stability trial.csv --time months --event dead --always age
       covey stability genes.csv --target y --groups _ --method knockoffs --fdr 0.2 --out believed
     """
-    with complaints():
+    with complaints() as written:
         check_there(*settings.data)
         from covey.files import check_folder
         from covey.workflow.folder import SELECTION_FILES, describe_selection, write_selection
@@ -53,10 +55,11 @@ def stability(
         if out is not None:
             check_folder(out, SELECTION_FILES, overwrite=overwrite)
         steps = [_step(i, STEPS) for i in range(1, STEPS + 1)]
-        with stages(["reading", "expanding", "selecting", *steps], quiet=as_json) as show:
+        with stages(["reading", "selecting", *steps], quiet=as_json) as show:
             selection = select_table(settings, show, lambda done, total: show(_step(done, total)))
         if out is not None:
             write_selection(selection, out, overwrite=overwrite)
+            written.append(out)
         if as_json:
             typer.echo(json.dumps(describe_selection(selection), ensure_ascii=False))
         else:
@@ -75,9 +78,9 @@ def _print(selection: TableSelection, out: Path | None) -> None:
     every = selection.groups_table()
     selected = every[every["selected"]].drop(columns="selected")
     say(
-        f"{len(selected)} of {found.n_groups} groups can be believed to predict {plain(problem.response.title)} "
-        f"({selection.settings.method}, {len(problem.y)} rows).\n{found.promise()}"
+        f"{len(selected)} of {found.n_groups} {selection.what} can be believed to predict "
+        f"{plain(problem.response.title)} ({selection.settings.method}, {len(problem.y)} rows).\n{found.promise()}"
     )
-    print_table(selected, most=SHOWN)
+    print_table(selected.rename(columns={"group": selection.what[:-1]}), most=SHOWN)
     if out is not None:
-        say(f"Every group: {out / 'groups.csv'}")
+        say(f"All {selection.what}: {out / 'groups.csv'}")

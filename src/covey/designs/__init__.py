@@ -9,6 +9,7 @@ from covey.designs.dense import DenseDesign
 from covey.designs.factors import Factors, count_factors, find_factors
 from covey.designs.memmap import MemmapDesign
 from covey.designs.parquet import ParquetDesign
+from covey.designs.products import ProductColumns
 from covey.designs.protocol import Design, Moments, as_design, is_table
 from covey.designs.repeated import RepeatedColumns
 from covey.designs.sparse import SparseDesign
@@ -21,6 +22,7 @@ __all__ = [
     "MemmapDesign",
     "Moments",
     "ParquetDesign",
+    "ProductColumns",
     "RepeatedColumns",
     "SparseDesign",
     "ZarrDesign",

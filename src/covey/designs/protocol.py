@@ -172,6 +172,11 @@ class Design(ABC):
 
     # ------------------------------------------------------------------ derived operations
 
+    @property
+    def n_stored(self) -> int:
+        """The number of columns, from the first on, of which all others are functions: they tell rows apart."""
+        return self.shape[1]
+
     def put(self, values: Array) -> Any:
         """An array where X is stored: the array itself, or a tensor on the device of X."""
         return values

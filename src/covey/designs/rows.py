@@ -117,7 +117,7 @@ def hold_out(
     The choice depends on the seed and on the positions of the rows: rows are numbered in order, and equal rows get the
     number of the first of them. The values of X and y only determine which rows are equal.
     """
-    p = design.shape[1]
+    p = design.n_stored
     for count in sorted({min(count, p) for count in (*KEY_COLUMNS, p)}):
         # evenly spaced
         columns = np.unique(np.linspace(0, p - 1, count).astype(np.intp))
@@ -217,11 +217,11 @@ def canonical_keys(design: Design, rank: IntArray, weight: FloatArray) -> tuple[
 
 def _telling_columns(design: Design, rank: IntArray, weight: FloatArray) -> IntArray:
     """All columns; of a very large X, those that go most with the response, whatever their order and units."""
-    n, p = design.shape
+    n, p = design.shape[0], design.n_stored
     if n * p <= MOST_RANKED:
         return np.arange(p)
     q = weight / weight.sum()
-    product = np.abs(design.correlate((q * (rank - q @ rank))[None, :])[0]).astype(float)
+    product = np.abs(design.correlate((q * (rank - q @ rank))[None, :])[0]).astype(float)[:p]
     low, high = design.extremes(np.arange(p), weight)
     strength = np.divide(product, high - low, out=np.zeros(p), where=high > low)
     least = np.partition(strength, -FEWEST_TELLING)[-FEWEST_TELLING]

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any, Self
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from covey.designs import Design
 from covey.estimators.formula import number_response, read_formula
+from covey.estimators.group_views import GroupViews
+from covey.estimators.intervals import calibrated
 from covey.estimators.reading import read_rows
 from covey.estimators.scale import select_scaled
 from covey.groups import Groups
@@ -25,15 +28,17 @@ from covey.losses.arrays import read_offset
 from covey.losses.base import Response
 from covey.path import Path
 from covey.progress import showing
-from covey.search.agreement import fold_counts, split_warning
-from covey.search.chosen import interchangeable, price_of_sparsity
+from covey.search.fold_models import FoldModels
+from covey.search.held_out import HeldOut
+from covey.search.pieces import select_within
 from covey.search.problem import Problem
 from covey.search.recipes import read_recipes
 from covey.search.rules import RULES
 from covey.search.select import Selected, Selection, read_selection, select
 from covey.selection import Folds, HoldOut
-from covey.summary import Summary
-from covey.validation import FloatArray, on_host
+from covey.terms import Expansion
+from covey.terms.effects import term_means
+from covey.validation import FloatArray, on_host, one_of
 
 __all__ = ["GroupSparseEstimator"]
 
@@ -41,11 +46,8 @@ __all__ = ["GroupSparseEstimator"]
 # What replaces the rules of version 0.2.
 REPLACED = {"min": " Use 'predict' where you had 'min'.", "1se": " Use 'select' where you had '1se'."}
 
-# The most pairs of interchangeable groups that a summary names.
-MOST_PAIRS = 5
 
-
-class GroupSparseEstimator(BaseEstimator):
+class GroupSparseEstimator(GroupViews, BaseEstimator):
     """Fits, predicts and describes one model, for any loss."""
 
     coef_: FloatArray
@@ -56,6 +58,7 @@ class GroupSparseEstimator(BaseEstimator):
     selected_groups_: list[Any]
     group_norms_: FloatArray
     group_strengths_: FloatArray
+    response_strengths_: FloatArray
     recipe_: str
     shrunk_: bool
     candidates_: pd.DataFrame
@@ -64,9 +67,11 @@ class GroupSparseEstimator(BaseEstimator):
     rivals_: pd.DataFrame | None
     predictor_range_: FloatArray | None
     price_: tuple[float, float] | None
+    held_out_: HeldOut | None
     n_splits_: int
     path_: Path
     n_features_in_: int
+    expansion_: Expansion
     formula_: Any
 
     # reads the left-hand side of a formula
@@ -74,7 +79,9 @@ class GroupSparseEstimator(BaseEstimator):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
+        tables = self.terms is not None
+        tags.input_tags.sparse = not tables
+        tags.input_tags.categorical = tags.input_tags.string = tags.input_tags.allow_nan = tables
         return tags
 
     @classmethod
@@ -84,8 +91,9 @@ class GroupSparseEstimator(BaseEstimator):
         """Fit a model written as a formula, in which each term is a group.
 
         The syntax is formulaic's: columns, ``C(site)`` for categories, ``bs(age, df=6)`` and ``cr(age, df=6)`` for
-        splines, ``x1:x2`` for interactions, ``- 1`` for no intercept. The knots of splines and the levels of categories
-        are learned from `data` and kept: `predict` and `score` then take a table with the same variables.
+        splines, ``x1:x2`` for interactions, ``.`` for all columns but the response, ``- 1`` for no intercept. The
+        knots of splines and the levels of categories are learned from `data` and kept: `predict` and `score` then take
+        a table with the same variables.
 
         Parameters
         ----------
@@ -97,7 +105,7 @@ class GroupSparseEstimator(BaseEstimator):
         sample_weight, offset : array-like, optional
             As in `fit`.
         **settings
-            Parameters of the estimator, except `groups` and `fit_intercept`, which the formula determines.
+            Parameters of the estimator, except `groups`, `terms` and `fit_intercept`, which the formula determines.
 
         Returns
         -------
@@ -117,7 +125,7 @@ class GroupSparseEstimator(BaseEstimator):
         >>> model.predict(data.head(3)).shape
         (3,)
         """
-        for name in ("groups", "fit_intercept"):
+        for name in ("groups", "terms", "fit_intercept"):
             if name in settings:
                 raise ValueError(
                     f"{name} is set by the formula: leave it out (terms are groups, '- 1' means no intercept)."
@@ -136,22 +144,60 @@ class GroupSparseEstimator(BaseEstimator):
         loss, shift = response.loss, response.read_offset(offset)
         loss.check_estimable(response, weight, shift)
         names = getattr(self, "feature_names_in_", None)
-        groups = Groups.coerce(self.groups, design.shape[1], names)
-        always = _read_always(groups, self.always, names)
         options = {name: getattr(self, name) for name in ("group_weights", "standardize", "fit_intercept", "factors")}
+        expansion = getattr(self, "expansion_", None)
+        if expansion is None:
+            groups, structure = Groups.coerce(self.groups, design.shape[1], names), {}
+            always = _read_always(groups, self.always, names)
+        else:
+            groups, structure = expansion.groups, expansion.structure
+            always = expansion.with_ancestors([*_read_always(groups, self.always), *expansion.always])
+            options["factors"] = 0
         selection = self._read_selection(split_groups)
-        search = partial(select, selection=selection, rule=self.rule)
-        quick = partial(select, selection=replace(selection, deals=1)) if isinstance(selection, Folds) else search
-        problem = Problem(design, response.y, weight, groups, always, options, loss, shift, read_recipes(self.recipes))
+        if self.within is not None:
+            self._check_within(selection)
+        search = self._search(selection, self.rule)
+        recipes = read_recipes(self.recipes)
+        problem = Problem(design, response.y, weight, groups, always, options, loss, shift, recipes, **structure)
         with showing(type(self).__name__, self.verbose):
-            self.loss_, found = select_scaled(problem, search, quick)
+            if loss.has_scale:
+                once = replace(selection, deals=1) if isinstance(selection, Folds) else None
+                quick = search if once is None else self._search(once, "select")
+                self.loss_, found = select_scaled(problem, search, quick)
+            else:
+                self.loss_, found = loss, search(problem)
+        if expansion is not None and found.met:
+            self.expansion_ = expansion.with_pairs(found.met)
+            problem = problem.with_pairs(found.met)
+            groups, design = problem.groups, problem.design
         self.groups_ = groups
         self.always_groups_ = [groups.names[l] for l in always]
         self._publish(found, design.dtype, response.columns)
+        self.__dict__.pop("term_means_", None)  # of an earlier fit
+        if expansion is not None:
+            chosen = [groups.position(name) for name in self.selected_groups_]
+            self.term_means_ = term_means(self.expansion_, design, weight, np.atleast_2d(self.coef_), chosen)
         self.predictor_range_ = None
         if not self.loss_.identity_link and self.selected_groups_:
             seen = np.asarray(on_host(self._predictor(design)), dtype=float)[np.asarray(weight) > 0]
             self.predictor_range_ = np.stack([seen.min(axis=0), seen.max(axis=0)])
+        self._calibrate(design, found.folds, response, np.asarray(weight, dtype=float), shift)
+
+    def _search(self, selection: Selection, rule: str) -> Callable[[Problem], Selected]:
+        """The search that selects a model of a problem."""
+        search = partial(select, selection=selection, rule=rule)
+        return search if self.within is None else partial(select_within, search=search)
+
+    def _check_within(self, selection: Selection) -> None:
+        """Refuse settings with which columns cannot be selected within groups."""
+        one_of(self.within, (None, "columns"), "within")
+        if self.terms is not None:
+            raise ValueError("within='columns' is for groups=; with terms=, say what each variable may become.")
+        if not isinstance(selection, Folds | HoldOut):
+            raise ValueError(
+                "within='columns' is decided on held-out rows: give selection= a number of folds, a splitter or "
+                "'holdout'."
+            )
 
     def _read_selection(self, split_groups: Any) -> Selection:
         """How the model is chosen; the response of a validation set is coded like that of `fit`."""
@@ -161,6 +207,8 @@ class GroupSparseEstimator(BaseEstimator):
         if len(selection.validation) < 2:  # the search refuses it
             return selection
         X, y, *rest = selection.validation
+        if hasattr(self, "expansion_"):
+            X = self.expansion_.design(X)
         return replace(selection, validation=(X, self._coded(y, "y_val"), *rest))
 
     def _coded(self, y: Any, name: str = "y") -> Any:
@@ -180,8 +228,12 @@ class GroupSparseEstimator(BaseEstimator):
         norms = np.array([groups.apart().norms(output) for output in by_group])
         self.group_norms_ = norms[0] if len(norms) == 1 else np.linalg.norm(norms, axis=0)
         in_model = set(np.flatnonzero(self.group_norms_).tolist())
-        self.selected_groups_ = [groups.names[l] for l in found.order if l in in_model]
+        strongest = np.argsort(-found.strengths, kind="stable").tolist()
+        self.selected_groups_ = [groups.names[l] for l in strongest if l in in_model]
         self.group_strengths_ = found.strengths
+        self.__dict__.pop("response_strengths_", None)  # of an earlier fit
+        if self.loss_.several:
+            self.response_strengths_ = found.by_output
         self.recipe_, self.shrunk_ = found.recipe, found.shrunk
         self.candidates_ = found.candidates
         self.fold_frequencies_, self.n_splits_, self.n_deals_ = found.frequencies, found.n_splits, found.n_deals
@@ -207,10 +259,9 @@ class GroupSparseEstimator(BaseEstimator):
         """Linear predictors, bounded where their exponential would be far beyond anything that was seen in `fit`."""
         if self.predictor_range_ is None:
             return eta
-        low, high = self.predictor_range_
         given = np.asarray(on_host(eta))
-        bounded = np.clip(given, low - (high - low), high + (high - low))
-        n_outside = int((bounded != given).any(axis=1).sum())
+        bounded = self._bounded(given)
+        n_outside = int((bounded != given).reshape(len(given), -1).any(axis=1).sum())
         if n_outside:
             warnings.warn(
                 f"{n_outside} of {len(given)} rows are so far outside the rows of fit that their linear predictor "
@@ -218,7 +269,36 @@ class GroupSparseEstimator(BaseEstimator):
                 "rows, and splines that continue beyond the range of their data.",
                 stacklevel=4,
             )
-        return bounded.astype(given.dtype, copy=False)
+        return bounded
+
+    def _bounded(self, eta: FloatArray) -> FloatArray:
+        """Linear predictors, whose last axis has the outputs, at most the width of their range in `fit` outside it."""
+        if self.predictor_range_ is None:
+            return eta
+        low, high = self.predictor_range_
+        return np.clip(eta, low - (high - low), high + (high - low)).astype(eta.dtype, copy=False)
+
+    def _calibrate(
+        self,
+        design: Design,
+        folds: FoldModels | None,
+        response: Response,
+        weight: FloatArray,
+        offset: FloatArray | None,
+    ) -> None:
+        """Keep what predictions need beside the coefficients, which belong to the columns of the design."""
+        self.held_out_ = calibrated(self, folds, response, weight, offset)
+
+    def _scored(
+        self, y: Any, eta: FloatArray, rows: FloatArray, held_out: NDArray[np.bool_], folds: FoldModels
+    ) -> list[tuple[FloatArray, FloatArray]]:
+        """Scores of the held-out rows of every fold, shape (k, n_responses), and their weights in rows."""
+        scores = [self._scores(y[at], eta[at, k]) for k, at in enumerate(held_out.T)]
+        return [(one.reshape(len(one), -1), rows[at]) for one, at in zip(scores, held_out.T, strict=True)]
+
+    def _scores(self, y: Any, eta: FloatArray) -> FloatArray:
+        """How badly responses agree with linear predictors; shape (n_rows,) or (n_rows, n_responses)."""
+        return self.loss_.misfit(y, eta if self.loss_.vector else eta[:, 0])
 
     def __getstate__(self) -> dict[str, Any]:
         """The state as numbers, arrays and text, so that files need no pickle."""
@@ -227,6 +307,8 @@ class GroupSparseEstimator(BaseEstimator):
             state["candidates_"] = json.dumps(state["candidates_"].to_dict("list"))
             if state["rivals_"] is not None:
                 state["rivals_"] = state["rivals_"].to_dict("list")  # names of groups need not be text
+        if "expansion_" in state:
+            state["expansion_"] = json.dumps(state["expansion_"].state())
         for name in ("feature_names_in_", "classes_"):
             if name in state and state[name].dtype == object:
                 state[name] = json.dumps(state[name].tolist())
@@ -238,109 +320,12 @@ class GroupSparseEstimator(BaseEstimator):
             state["candidates_"] = pd.DataFrame(json.loads(state["candidates_"]))
         if isinstance(state.get("rivals_"), dict):
             state["rivals_"] = pd.DataFrame(state["rivals_"])
+        if "expansion_" in state:
+            state["expansion_"] = Expansion.from_state(json.loads(state["expansion_"]))
         for name in ("feature_names_in_", "classes_"):
             if isinstance(state.get(name), str):
                 state[name] = np.array(json.loads(state[name]), dtype=object)
         super().__setstate__(state)
-
-    def group_table(self) -> pd.DataFrame:
-        """The selected groups, in the order in which they woke up.
-
-        Returns
-        -------
-        DataFrame
-            Indexed by group, with the columns ``size``, ``strength`` (the standard deviation of its contribution to the
-            prediction, with the default ``standardize="group"``), ``norm`` (of its coefficients), ``woke_up`` (its time
-            on the path; NaN for a group of a dense model that did not wake up), and, if there were folds, ``folds`` (in
-            how many of them it was selected).
-        """
-        check_is_fitted(self)
-        woke = dict(self.path_.entered)
-        chosen = [self.groups_.position(name) for name in self.selected_groups_]
-        table = pd.DataFrame(
-            {
-                "size": self.groups_.sizes[chosen],
-                "strength": self.group_strengths_[chosen],
-                "norm": self.group_norms_[chosen],
-                "woke_up": [float(woke.get(l, np.nan)) for l in chosen],
-            },
-            index=pd.Index(self.selected_groups_, name="group"),
-        )
-        if self.fold_frequencies_ is not None and self.n_splits_ > 1:
-            table["folds"] = np.asarray(self.fold_frequencies_)[chosen]
-        return table
-
-    def partial_effect(self, X: Any, group: Any) -> FloatArray:
-        """The contribution of one group to the linear predictor of each row, centred over these rows.
-
-        Parameters
-        ----------
-        X : array-like or any kind of design, of shape (n_rows, n_features)
-        group : str or int
-            The name of a group.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,), or (n_rows, n_outputs) with several classes or responses
-            `covey.plots.PartialEffectDisplay` draws it.
-        """
-        check_is_fitted(self)
-        if self.groups_.overlapping:
-            raise ValueError(
-                "Groups share columns, so the contribution of one group does not follow from the columns' coefficients."
-            )
-        columns = np.sort(self.groups_[group])
-        coef = np.atleast_2d(self.coef_)
-        predicted = read_rows(self, X).predict(columns, coef[:, columns], np.zeros(len(coef), dtype=coef.dtype))
-        effect = np.asarray(on_host(predicted), dtype=float)
-        effect -= effect.mean(axis=0)
-        return effect[:, 0] if len(coef) == 1 else effect
-
-    def summary(self) -> Summary:
-        """How the model was fitted, one line per selected group, and whether the selection depends on the split.
-
-        It does not say how well the model predicts: use `covey.nested_score` for that.
-
-        Returns
-        -------
-        Summary
-            ``print(model.summary())`` prints it, and a notebook shows it as a table, with at most the first 20 groups.
-        """
-        table = self.group_table()
-        used = np.atleast_2d(self.coef_).any(axis=0)
-        always = f", {len(self.always_groups_)} more always in" if self.always_groups_ else ""
-        of = self.groups_.n_groups - len(self.always_groups_)
-        head = (
-            f"{type(self).__name__}: {len(self._found())} of {of} groups selected{always} "
-            f"({np.count_nonzero(used)} of {self.n_features_in_} columns)",
-            f"Model: {self.recipe_}{'' if self.shrunk_ or not len(table) else '; coefficients are not shrunk'}.",
-        )
-        shown = table.assign(**{name: table[name].map("{:.4g}".format) for name in ("strength", "norm", "woke_up")})
-        if "folds" in shown:
-            shown["folds"] = [f"{count} of {self.n_splits_}" for count in table["folds"]]
-        counts = fold_counts(self)
-        warning = split_warning(self._found(), counts, self.n_splits_) if counts else ""
-        either = [f"{a} or {b}" for a, b in interchangeable(self)[:MOST_PAIRS]]
-        rivals = f"The held-out rows cannot tell which is needed: {', '.join(either)} (rivals_)." if either else ""
-        notes = tuple(filter(None, (price_of_sparsity(self), rivals, warning)))
-        return Summary(head, shown.reset_index(), notes, "group_table()")
-
-    def _repr_html_(self) -> str:
-        """The summary of a fitted model, for notebooks; scikit-learn's diagram if it is not fitted."""
-        if hasattr(self, "path_"):
-            return self.summary()._repr_html_()
-        diagram: str = super()._repr_html_()
-        return diagram
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
-        if not hasattr(self, "path_"):
-            bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
-            return bundle
-        return {"text/plain": repr(self), "text/html": self._repr_html_()}
-
-    def _found(self) -> list[Any]:
-        """The selected groups except those that are always in the model."""
-        return [name for name in self.selected_groups_ if name not in self.always_groups_]
 
 
 def _read_always(groups: Groups, always: Any, columns: Any = None) -> list[int]:

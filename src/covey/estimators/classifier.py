@@ -13,12 +13,24 @@ from sklearn.utils.validation import column_or_1d
 
 from covey.estimators.base import GroupSparseEstimator
 from covey.estimators.formula import column_response
+from covey.estimators.intervals import class_scores, class_sets, fold_predictors
 from covey.estimators.reading import read_problem
 from covey.losses.classes import read_labels
 from covey.search.splits import MissingClassError
 from covey.validation import FloatArray, on_host
 
-__all__ = ["GroupSparseClassifier"]
+__all__ = ["GroupSparseClassifier", "class_weight_of_rows"]
+
+
+def class_weight_of_rows(class_weight: Any, classes: Any, codes: Any, weight: FloatArray) -> FloatArray:
+    """The factor by which `class_weight` multiplies the weight of each row; `codes` are positions in `classes`."""
+    factor = np.asarray(compute_sample_weight(class_weight, classes[codes]))
+    if isinstance(class_weight, str):  # "balanced", by weight
+        totals = np.bincount(codes, weights=weight)
+        factor = (weight.sum() / (totals.size * np.where(totals > 0, totals, 1.0)))[codes]
+    if not (np.isfinite(factor).all() and factor.min() >= 0):
+        raise ValueError(f"class_weight must not be negative, infinite or missing: {class_weight!r}.")
+    return factor
 
 
 class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
@@ -31,7 +43,7 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
     ridge penalties, and cross-validated deviance chooses one of them. A group is in the model for all classes or none.
 
     If the selected groups separate the classes perfectly, the maximum-likelihood estimate is infinite, and the fit has
-    a ridge of 0.001 (`covey.limit.likelihood.SEPARATED_RIDGE`) instead.
+    a ridge of 0.001 (`separated_ridge` of `covey.search.settings.Settings`) instead.
 
     Parameters
     ----------
@@ -40,6 +52,14 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
         groups, one label per column, lists of columns (positions, or names of a DataFrame), a dictionary from group
         names to columns, a function of the column names such as `TermGroups`, or a separator: ``"_"`` groups columns by
         the part of their name before the first underscore. For groups of different sizes use ``Groups.from_sizes``.
+    terms : None, "auto", dict or Terms
+        For a table of variables instead of a matrix of columns: numbers become lines and curves, categories levels,
+        dates trends and seasons, and every term is a group. ``"auto"`` decides by the values of each variable, a
+        dictionary such as ``{"age": "linear", "site": "levels"}`` by name or pattern, and `covey.Terms` takes pairs of
+        variables too. `predict` and `score` then take tables with the same variables. Not together with `groups`.
+    within : {None, "columns"}
+        ``"columns"`` selects columns within `groups`: beside groups, single columns are candidates, and columns of
+        selected groups can be dropped. Groups are kept as they are unless the held-out rows prefer columns.
     always : iterable
         Names of groups (or of columns that are a group by themselves) that are in every model; they are never selected,
         shrunk or dropped. Linearly dependent columns among them count by their rank.
@@ -87,7 +107,7 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
     always_groups_ : list
         Names of the groups that are in every model.
     selected_groups_ : list
-        Names of the groups with non-zero coefficients, in the order in which they woke up.
+        Names of the groups with non-zero coefficients, strongest first (`group_strengths_`).
     group_norms_ : ndarray of shape (n_groups,)
         Norm of each group's coefficients, over all classes.
     group_strengths_ : ndarray of shape (n_groups,)
@@ -112,6 +132,9 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
     fold_frequencies_ : ndarray of shape (n_groups,) or None
         In how many of the `n_splits_` folds each group is selected if the model is chosen without the rows held out
         there; None if there were no folds, or models on all groups were chosen.
+    held_out_ : HeldOut or None
+        The model without the rows of each fold, and how far these rows are from what it predicts: what
+        ``predict(X, interval=0.9)`` is made of. None if no rows were held out.
     n_splits_, n_deals_ : int
         The number of folds in all deals, and how often the rows were dealt to folds.
     predictor_range_ : ndarray of shape (2, n_outputs) or None
@@ -119,9 +142,13 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
         leave it by more than its width are bounded there, with a warning.
     path_ : Path
         The path on all rows; it ends with the chosen model.
+    expansion_ : Expansion
+        Only with `terms`: how a table becomes the columns of the model. Its `terms` are the groups, and the remarks of
+        its `encoding` say which variables were left out, and how missing values count.
     n_features_in_ : int
+        The number of columns of X; with `terms`, these are its variables.
     feature_names_in_ : ndarray of str
-        Only if X has column names.
+        The names of these columns, if X has any.
 
     References
     ----------
@@ -147,6 +174,8 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
         self,
         groups: Any = None,
         *,
+        terms: Any = None,
+        within: str | None = None,
         always: Iterable[Any] = (),
         selection: Any = 5,
         rule: str = "select",
@@ -160,6 +189,8 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
         verbose: int = 0,
     ) -> None:
         self.groups = groups
+        self.terms = terms
+        self.within = within
         self.always = always
         self.selection = selection
         self.rule = rule
@@ -196,23 +227,14 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
         design, response, weight = read_problem(self, X, y, sample_weight, read_labels)
         self.classes_ = response.labels
         if self.class_weight is not None:
-            weight = weight * self._class_weight(response.loss.classes(response.y), weight)
+            codes = response.loss.classes(response.y)
+            weight = weight * class_weight_of_rows(self.class_weight, self.classes_, codes, weight)
         try:
             self._fit(design, response, weight, offset, split_groups)
         except MissingClassError as error:
             label = self.classes_[error.position : error.position + 1].tolist()[0]
             raise ValueError(f"Class {label!r} {error.rest}") from None
         return self
-
-    def _class_weight(self, codes: Any, weight: FloatArray) -> FloatArray:
-        """The factor by which the weight of each row is multiplied."""
-        factor = np.asarray(compute_sample_weight(self.class_weight, self.classes_[codes]))
-        if isinstance(self.class_weight, str):  # "balanced", by weight
-            totals = np.bincount(codes, weights=weight)
-            factor = (weight.sum() / (totals.size * np.where(totals > 0, totals, 1.0)))[codes]
-        if not (np.isfinite(factor).all() and factor.min() >= 0):
-            raise ValueError(f"class_weight must not be negative, infinite or missing: {self.class_weight!r}.")
-        return factor
 
     def _coded(self, y: Any, name: str = "y") -> FloatArray:
         return np.asarray(read_labels(y, name, self.classes_).y)
@@ -245,9 +267,7 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
         ndarray of shape (n_rows, n_classes)
             Columns in the order of `classes_`.
         """
-        eta = self.decision_function(X, offset)
-        p = self.loss_.inverse_link(eta)
-        return np.stack([1 - p, p], axis=1) if self.classes_.size == 2 else p
+        return self._probabilities(np.asarray(self._linear(X, offset)))
 
     def predict_log_proba(self, X: Any, offset: Any = None) -> FloatArray:
         """The logarithm of the probability of every class, without underflow.
@@ -266,21 +286,50 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
             return -np.stack([np.logaddexp(0, eta), np.logaddexp(0, -eta)], axis=1)
         return np.asarray(eta - np.logaddexp.reduce(eta, axis=1, keepdims=True))
 
-    def predict(self, X: Any, offset: Any = None) -> Any:
-        """The most likely class.
+    def predict(self, X: Any, offset: Any = None, *, interval: float | None = None) -> Any:
+        """The most likely class, or a set of classes that contains the class.
 
         Parameters
         ----------
         X : array-like or any kind of design, of shape (n_rows, n_features)
         offset : array-like of shape (n_rows,) or (n_rows, n_classes), optional
+        interval : float, optional
+            The share of new rows whose class shall be in their set, such as 0.9. The sets are made of the rows that the
+            folds held out, so that there must have been some.
 
         Returns
         -------
         ndarray of shape (n_rows,)
-            Labels.
+            Labels. With `interval`, an array of bool of shape (n_rows, n_classes) that says which classes are in the
+            set of each row; the columns are in the order of `classes_`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from covey import GroupSparseClassifier
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.standard_normal((300, 6))
+        >>> y = np.array(["a", "b", "c"])[np.argmax(X[:, :3] + 0.5 * rng.gumbel(size=(300, 3)), axis=1)]
+        >>> model = GroupSparseClassifier().fit(X[:200], y[:200])
+        >>> sets = model.predict(X[200:], interval=0.9)
+        >>> [model.classes_[row].tolist() for row in sets[3:6]]
+        [['a'], ['a'], ['b', 'c']]
         """
+        if interval is not None:
+            held_out, eta = fold_predictors(self, X, offset)
+            return class_sets(held_out, self._probabilities(eta), interval)
         eta = self.decision_function(X, offset)
         return self.classes_[(eta > 0).astype(int) if self.classes_.size == 2 else eta.argmax(axis=1)]
+
+    def _probabilities(self, eta: FloatArray) -> FloatArray:
+        """The probability of every class, on the last axis, from linear predictors."""
+        p = self.loss_.inverse_link(eta)
+        return np.concatenate([1 - p, p], axis=-1) if self.classes_.size == 2 else p
+
+    def _scores(self, y: Any, eta: FloatArray) -> FloatArray:
+        """The probability that the class is a more likely one."""
+        codes = np.asarray(self.loss_.classes(y))
+        return class_scores(self._probabilities(eta))[np.arange(len(codes)), codes]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> float:
         """The accuracy: the share of rows whose class is predicted correctly.

@@ -8,18 +8,24 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from covey.designs import Design
 from covey.estimators.base import GroupSparseEstimator
 from covey.estimators.concordance import censoring_survival, concordance_index
 from covey.estimators.formula import survival_response
+from covey.estimators.intervals import fold_predictors
 from covey.estimators.reading import read_problem, read_weight
 from covey.estimators.steps import StepFunction
+from covey.estimators.survival_bounds import Baselines, survival_bounds
 from covey.losses import Cox
 from covey.losses.arrays import codes_among
+from covey.losses.base import Response
 from covey.losses.cox import FieldNames, read_survival
-from covey.losses.risk_sets import EVENT, STOP, STRATUM
+from covey.losses.risk_sets import EVENT, START, STOP, STRATUM
+from covey.search.fold_models import FoldModels
 from covey.validation import FloatArray, on_host, pandas_frame
 
 __all__ = ["GroupSparseCox"]
@@ -41,6 +47,14 @@ class GroupSparseCox(GroupSparseEstimator):
         groups, one label per column, lists of columns (positions, or names of a DataFrame), a dictionary from group
         names to columns, a function of the column names such as `TermGroups`, or a separator: ``"_"`` groups columns by
         the part of their name before the first underscore. For groups of different sizes use ``Groups.from_sizes``.
+    terms : None, "auto", dict or Terms
+        For a table of variables instead of a matrix of columns: numbers become lines and curves, categories levels,
+        dates trends and seasons, and every term is a group. ``"auto"`` decides by the values of each variable, a
+        dictionary such as ``{"age": "linear", "site": "levels"}`` by name or pattern, and `covey.Terms` takes pairs of
+        variables too. `predict` and `score` then take tables with the same variables. Not together with `groups`.
+    within : {None, "columns"}
+        ``"columns"`` selects columns within `groups`: beside groups, single columns are candidates, and columns of
+        selected groups can be dropped. Groups are kept as they are unless the held-out rows prefer columns.
     ties : {"efron", "breslow"}
         How events at the same time are treated.
     always : iterable
@@ -92,7 +106,7 @@ class GroupSparseCox(GroupSparseEstimator):
     always_groups_ : list
         Names of the groups that are in every model.
     selected_groups_ : list
-        Names of the groups with non-zero coefficients, in the order in which they woke up.
+        Names of the groups with non-zero coefficients, strongest first (`group_strengths_`).
     group_norms_ : ndarray of shape (n_groups,)
         Norm of each group's coefficients.
     group_strengths_ : ndarray of shape (n_groups,)
@@ -116,6 +130,11 @@ class GroupSparseCox(GroupSparseEstimator):
     fold_frequencies_ : ndarray of shape (n_groups,) or None
         In how many of the `n_splits_` folds each group is selected if the model is chosen without the rows held out
         there; None if there were no folds, or models on all groups were chosen.
+    held_out_ : HeldOut or None
+        The model without the rows of each fold, and how far these rows are from what it predicts: what
+        ``predict(X, interval=0.9)`` is made of. None if no rows were held out.
+    fold_hazards_ : ndarray of shape (n_folds, n_events) or None
+        Cumulative baseline hazards without the rows of each fold, at the events of the baseline.
     n_splits_, n_deals_ : int
         The number of folds in all deals, and how often the rows were dealt to folds.
     predictor_range_ : ndarray of shape (2, n_outputs) or None
@@ -123,9 +142,13 @@ class GroupSparseCox(GroupSparseEstimator):
         leave it by more than its width are bounded there, with a warning.
     path_ : Path
         The path on all rows; it ends with the chosen model.
+    expansion_ : Expansion
+        Only with `terms`: how a table becomes the columns of the model. Its `terms` are the groups, and the remarks of
+        its `encoding` say which variables were left out, and how missing values count.
     n_features_in_ : int
+        The number of columns of X; with `terms`, these are its variables.
     feature_names_in_ : ndarray of str
-        Only if X has column names.
+        The names of these columns, if X has any.
 
     References
     ----------
@@ -156,11 +179,14 @@ class GroupSparseCox(GroupSparseEstimator):
     loss_: Cox
     strata_: Any
     event_times_: FloatArray
+    fold_hazards_: FloatArray | None
 
     def __init__(
         self,
         groups: Any = None,
         *,
+        terms: Any = None,
+        within: str | None = None,
         ties: str = "efron",
         always: Iterable[Any] = (),
         selection: Any = 5,
@@ -177,6 +203,8 @@ class GroupSparseCox(GroupSparseEstimator):
         verbose: int = 0,
     ) -> None:
         self.groups = groups
+        self.terms = terms
+        self.within = within
         self.ties = ties
         self.always = always
         self.selection = selection
@@ -226,10 +254,36 @@ class GroupSparseCox(GroupSparseEstimator):
         design, response, weight = read_problem(self, X, y, sample_weight, read)
         self.strata_ = response.labels
         self._fit(design, response, weight, offset, split_groups)
-        shift = response.read_offset(offset)
-        eta = np.asarray(on_host(self._predictor(design)), dtype=float)[:, 0]
-        self._publish_baseline(response.y, weight, eta if shift is None else eta + shift)
         return self
+
+    def _calibrate(
+        self,
+        design: Design,
+        folds: FoldModels | None,
+        response: Response,
+        weight: FloatArray,
+        offset: FloatArray | None,
+    ) -> None:
+        eta = np.asarray(on_host(self._predictor(design)), dtype=float)[:, 0]
+        self._publish_baseline(response.y, weight, eta if offset is None else eta + offset)
+        self.fold_hazards_ = None
+        # a row with an entry time may be one of several rows of a life
+        entered = np.isfinite(response.y[:, START]).any()
+        super()._calibrate(design, None if entered else folds, response, weight, offset)
+
+    def _scored(
+        self, y: Any, eta: FloatArray, rows: FloatArray, held_out: NDArray[np.bool_], folds: FoldModels
+    ) -> list[tuple[FloatArray, FloatArray]]:
+        at = self.baseline_times_, self.baseline_strata_
+        if folds.validation is not None:
+            baselines = Baselines.of(self.baseline_hazards_[None, :], *at)
+        else:
+            weight = rows * np.maximum(held_out.sum(axis=1), 1)
+            baselines = Baselines.without_folds(self.loss_, y, weight, eta, folds.trained, *at)
+        self.fold_hazards_ = baselines.hazards
+        # just before the time: events come before censoring at the same time
+        place = np.searchsorted(self.censoring_times_, y[:, STOP], side="left")
+        return baselines.scores(y, eta, rows, held_out, np.concatenate([[1.0], self.censoring_survival_])[place])
 
     def _publish_baseline(self, rows: FloatArray, weight: FloatArray, eta: FloatArray) -> None:
         """Breslow's estimate of every stratum's cumulative hazard, and the survival function of censoring."""
@@ -250,19 +304,58 @@ class GroupSparseCox(GroupSparseEstimator):
             raise ValueError(f"{name} has no event and cannot score a model: give rows with events.")
         return rows
 
-    def predict(self, X: Any, offset: Any = None) -> FloatArray:
-        """The log risk: the log hazard relative to a row at the means of all columns.
+    def predict(
+        self, X: Any, offset: Any = None, *, at: Any = None, interval: float | None = None, strata: Any = None
+    ) -> FloatArray:
+        """The log risk: the log hazard relative to a row at the means of all columns; or survival at some times.
 
         Parameters
         ----------
         X : array-like or any kind of design, of shape (n_rows, n_features)
         offset : array-like of shape (n_rows,), optional
+        at : array-like of shape (n_times,), optional
+            Times, for the probability of no event up to each of them, as `predict_survival_function` has it. A pipeline
+            passes them on: ``pipeline.predict(X, at=[1, 2, 5])``.
+        interval : float, optional
+            The share of new rows whose time shall not be before their bound, such as 0.9. The bounds are made of the
+            rows that the folds held out, so that there must have been some. Events are weighted by the inverse
+            probability of being uncensored by then, which must not depend on the columns of X.
+        strata : array-like of shape (n_rows,), optional
+            Only with `at` or `interval`: the stratum of each row; required if the model was fitted with strata.
 
         Returns
         -------
-        ndarray of shape (n_rows,)
+        ndarray of shape (n_rows,), or (n_rows, n_times) with `at`
+            The log risk, or the probabilities. With `interval`, the time that the share of rows live at least; at most
+            the last time of an event in `fit`.
         """
-        return np.asarray(self._linear(X, offset))[:, 0]
+        if at is not None and interval is not None:
+            raise ValueError(
+                "Give at= for survival at some times, or interval= for bounds of the survival time, not both."
+            )
+        if interval is not None:
+            return self._bounds(X, offset, interval, strata)
+        if at is None:
+            if strata is not None:
+                raise ValueError("The log risk does not depend on strata: leave strata= out, or give at= or interval=.")
+            return np.asarray(self._linear(X, offset))[:, 0]
+        times = np.atleast_1d(np.asarray(at, dtype=float))
+        if times.ndim != 1 or not (times >= 0).all():
+            raise ValueError(f"at must be a list of times that are not negative, not {at!r}.")
+        functions = self.predict_survival_function(X, offset, strata=strata)
+        return np.array([function(times) for function in functions]).reshape(len(functions), times.size)
+
+    def _bounds(self, X: Any, offset: Any, interval: float, strata: Any) -> FloatArray:
+        check_is_fitted(self)
+        if self.held_out_ is None and self.n_splits_:
+            raise ValueError(
+                "The model was fitted with entry times, and a bound of the survival time needs rows that are followed "
+                "from time zero: fit without them."
+            )
+        held_out, eta = fold_predictors(self, X, offset)
+        assert self.fold_hazards_ is not None
+        baselines = Baselines(self.baseline_times_, self.baseline_strata_, self.fold_hazards_)
+        return survival_bounds(held_out, baselines, eta[:, :, 0], self._codes(strata, len(eta)), interval)
 
     def predict_cumulative_hazard_function(
         self, X: Any, offset: Any = None, *, strata: Any = None, return_array: bool = False

@@ -15,6 +15,8 @@ from covey.validation import pandas_frame
 
 __all__ = ["column_response", "formula_columns", "number_response", "read_formula", "survival_response"]
 
+# All columns except the response: a point that is part of no name and no number.
+DOT = re.compile(r"(?<![\w.`)])\.(?![\w.(`])")
 SURVIVAL = re.compile(r"survival\(\s*`?([^,`]+?)`?\s*,\s*`?([^,`]+?)`?\s*\)")
 
 
@@ -39,6 +41,8 @@ def read_formula(
     if not left:
         raise ValueError(f"The formula {formula!r} has no response: write its column before the ~.")
     try:
+        names = [f"`{name}`" for name in frame.columns if name not in _variables(left)]
+        right = DOT.sub(f"({' + '.join(names)})", right)
         spec = Formula(right).get_model_matrix(frame, na_action="raise").model_spec
     except (FormulaicError, ValueError) as reason:
         raise ValueError(_explained(reason)) from None
@@ -50,6 +54,14 @@ def read_formula(
     lists = [[j - len(constant) for j in columns] for columns in terms.values()]
     groups = Groups.from_lists(lists, len(names), names=list(terms), columns=names)
     return formula_columns(spec, frame), response(left, frame), groups, spec, len(constant) > 0
+
+
+def _variables(left: str) -> set[str]:
+    """The columns that the left-hand side of a formula names."""
+    from formulaic import Formula
+
+    found = SURVIVAL.fullmatch(left)
+    return set(found.groups()) if found else set(map(str, Formula(left).required_variables))
 
 
 def formula_columns(spec: Any, data: Any) -> Any:

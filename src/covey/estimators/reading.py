@@ -16,6 +16,8 @@ from sklearn.utils.validation import validate_data
 from covey.designs import DenseDesign, Design, as_design, is_table
 from covey.estimators.formula import formula_columns
 from covey.losses.base import Response
+from covey.tables import named_faults
+from covey.terms import expand
 from covey.validation import (
     FloatArray,
     as_response,
@@ -48,15 +50,16 @@ def read_problem(
 
     `read` reads the response: a method of the loss.
     """
-    if hasattr(estimator, "formula_"):  # of an earlier fit, by `from_formula`
-        del estimator.formula_
+    for name in ("formula_", "expansion_"):  # of an earlier fit
+        if hasattr(estimator, name):
+            delattr(estimator, name)
     X, y = pandas_frame(X), pandas_frame(on_host(y), "y")
     refuse_odd(X, "X")
     refuse_odd(y, "y")
     refuse_odd(sample_weight, "sample_weight")
     if y is None:
         raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None.")
-    design = _read_design(estimator, X)
+    design = _read_design(estimator, X) if estimator.terms is None else _read_terms(estimator, X, sample_weight)
     response = read(y)
     if len(response.y) != design.shape[0]:
         raise ValueError(f"y has {len(response.y)} entries, but {design.name} has {design.shape[0]} rows.")
@@ -86,10 +89,21 @@ def read_weight(sample_weight: Any, n_rows: int) -> FloatArray:
     return weight
 
 
+def _read_terms(estimator: BaseEstimator, X: Any, sample_weight: Any) -> Design:
+    """The columns of the terms of a table, which the estimator keeps."""
+    weight = None if sample_weight is None else read_weight(sample_weight, len(X))
+    estimator.expansion_, design = expand(estimator.terms, estimator.groups, X, weight)
+    variables = estimator.expansion_.encoding.variables
+    estimator.n_features_in_ = len(variables)
+    estimator.feature_names_in_ = np.asarray(variables, dtype=object)
+    return design
+
+
 def _read_design(estimator: BaseEstimator, X: Any) -> Design:
     """The columns of `fit`, whose number and names the estimator keeps."""
     if is_table(X) or sp.issparse(X):
-        with np.errstate(invalid="ignore", over="ignore"):  # scikit-learn's check adds infinities of both signs
+        # scikit-learn's check adds infinities of both signs
+        with named_faults(X), np.errstate(invalid="ignore", over="ignore"):
             return as_design(validate_data(estimator, X, ensure_min_samples=2, **TABLE))
     design = as_design(X)
     if design.shape[0] < 2:
@@ -114,6 +128,8 @@ def _check_size(design: Design) -> None:
 
 def read_rows(estimator: BaseEstimator, X: Any) -> Design:
     """Rows to predict, checked to have the same columns as in `fit`."""
+    if hasattr(estimator, "expansion_"):
+        return estimator.expansion_.design(X)
     if _is_ready(estimator, X):
         return DenseDesign(X)
     X = pandas_frame(X)
@@ -121,7 +137,7 @@ def read_rows(estimator: BaseEstimator, X: Any) -> Design:
         X = formula_columns(estimator.formula_, X)
     refuse_odd(X, "X")
     if is_table(X) or sp.issparse(X):
-        with np.errstate(invalid="ignore", over="ignore"):
+        with named_faults(X), np.errstate(invalid="ignore", over="ignore"):
             return as_design(validate_data(estimator, X, reset=False, **TABLE))
     design = as_design(X)
     expected = estimator.n_features_in_

@@ -12,10 +12,11 @@ from sklearn.metrics import r2_score
 from sklearn.utils import Tags
 
 from covey.estimators.base import GroupSparseEstimator
+from covey.estimators.intervals import fold_predictors, interval_bounds
 from covey.estimators.reading import read_problem, read_weight
 from covey.losses import Loss, get_loss
 from covey.losses.base import Response
-from covey.validation import FloatArray, on_host, pandas_frame
+from covey.validation import on_host, pandas_frame
 
 __all__ = ["GroupSparseRegressor"]
 
@@ -35,6 +36,14 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
         groups, one label per column, lists of columns (positions, or names of a DataFrame), a dictionary from group
         names to columns, a function of the column names such as `TermGroups`, or a separator: ``"_"`` groups columns by
         the part of their name before the first underscore. For groups of different sizes use ``Groups.from_sizes``.
+    terms : None, "auto", dict or Terms
+        For a table of variables instead of a matrix of columns: numbers become lines and curves, categories levels,
+        dates trends and seasons, and every term is a group. ``"auto"`` decides by the values of each variable, a
+        dictionary such as ``{"age": "linear", "site": "levels"}`` by name or pattern, and `covey.Terms` takes pairs of
+        variables too. `predict` and `score` then take tables with the same variables. Not together with `groups`.
+    within : {None, "columns"}
+        ``"columns"`` selects columns within `groups`: beside groups, single columns are candidates, and columns of
+        selected groups can be dropped. Groups are kept as they are unless the held-out rows prefer columns.
     loss : {"squared", "huber", "poisson", "gamma", "binomial"} or Loss
         The loss to minimise: squared error; Huber's loss, for responses with outliers; or the negative log-likelihood
         of counts (log link), of positive values whose spread grows with their mean (log link), or of proportions (logit
@@ -82,12 +91,15 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
     always_groups_ : list
         Names of the groups that are in every model.
     selected_groups_ : list
-        Names of the groups with non-zero coefficients, in the order in which they woke up.
+        Names of the groups with non-zero coefficients, strongest first (`group_strengths_`).
     group_norms_ : ndarray of shape (n_groups,)
         Norm of each group's coefficients, over all responses.
     group_strengths_ : ndarray of shape (n_groups,)
         How far each group moves the prediction: with ``standardize="group"``, the standard deviation of its
         contribution.
+    response_strengths_ : ndarray of shape (n_responses, n_groups)
+        Only with several responses: the same for each of them, in its own units; `group_strengths_` is then in units of
+        the responses' standard deviations.
     recipe_ : str
         How the model was fitted, in words.
     shrunk_ : bool
@@ -107,6 +119,9 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
     fold_frequencies_ : ndarray of shape (n_groups,) or None
         In how many of the `n_splits_` folds each group is selected if the model is chosen without the rows held out
         there; None if there were no folds, or models on all groups were chosen.
+    held_out_ : HeldOut or None
+        The model without the rows of each fold, and how far these rows are from what it predicts: what
+        ``predict(X, interval=0.9)`` is made of. None if no rows were held out.
     n_splits_, n_deals_ : int
         The number of folds in all deals, and how often the rows were dealt to folds.
     predictor_range_ : ndarray of shape (2, n_outputs) or None
@@ -114,9 +129,13 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
         leave it by more than its width are bounded there, with a warning.
     path_ : Path
         The path on all rows; it ends with the chosen model.
+    expansion_ : Expansion
+        Only with `terms`: how a table becomes the columns of the model. Its `terms` are the groups, and the remarks of
+        its `encoding` say which variables were left out, and how missing values count.
     n_features_in_ : int
+        The number of columns of X; with `terms`, these are its variables.
     feature_names_in_ : ndarray of str
-        Only if X has column names.
+        The names of these columns, if X has any.
 
     References
     ----------
@@ -138,6 +157,8 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
         self,
         groups: Any = None,
         *,
+        terms: Any = None,
+        within: str | None = None,
         loss: Any = "squared",
         always: Iterable[Any] = (),
         selection: Any = 5,
@@ -151,6 +172,8 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
         verbose: int = 0,
     ) -> None:
         self.groups = groups
+        self.terms = terms
+        self.within = within
         self.loss = loss
         self.always = always
         self.selection = selection
@@ -199,20 +222,39 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
         self._fit(design, response, weight, offset, split_groups)
         return self
 
-    def predict(self, X: Any, offset: Any = None) -> FloatArray:
-        """Predict the mean of the response.
+    def predict(self, X: Any, offset: Any = None, *, interval: float | None = None) -> Any:
+        """Predict the mean of the response, or an interval that contains the response.
 
         Parameters
         ----------
         X : array-like or any kind of design, of shape (n_rows, n_features)
         offset : array-like of shape (n_rows,), or (n_rows, n_responses), optional
             Added to the linear predictor.
+        interval : float, optional
+            The share of new rows whose response shall lie in their interval, such as 0.9. The intervals are made of the
+            rows that the folds held out, so that there must have been some.
 
         Returns
         -------
         array of shape (n_rows,), or (n_rows, n_responses)
-            A numpy array, or the array type in which X stores its rows.
+            A numpy array, or the array type in which X stores its rows. With `interval`, two numpy arrays of this
+            shape: the lower and the upper ends of the intervals. They lie in the range of the response, and are whole
+            numbers where all counts were.
+
+        Examples
+        --------
+        >>> from covey import GroupSparseRegressor
+        >>> from covey.datasets import make_group_sparse
+        >>> data = make_group_sparse(150, 30, 3, active=3, random_state=0)
+        >>> model = GroupSparseRegressor(groups=3).fit(data.X, data.y)
+        >>> lower, upper = model.predict(data.X, interval=0.9)
+        >>> bool(0.85 < ((lower <= data.y) & (data.y <= upper)).mean() < 0.97)
+        True
         """
+        if interval is not None:
+            held_out, eta = fold_predictors(self, X, offset)
+            lower, upper = interval_bounds(self.loss_, held_out, eta, interval)
+            return (lower[:, 0], upper[:, 0]) if np.ndim(self.coef_) == 1 else (lower, upper)
         eta = self._linear(X, offset)
         eta = eta[:, 0] if np.ndim(self.coef_) == 1 else eta
         return eta if self.loss_.identity_link else self.loss_.inverse_link(on_host(eta))

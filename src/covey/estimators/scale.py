@@ -40,8 +40,6 @@ def select_scaled(
     residuals, and leaves out the rows that are outliers by that model.
     """
     loss, weight = problem.loss, np.asarray(problem.weight, dtype=float)
-    if type(loss).scaled_to is Loss.scaled_to:
-        return loss, search(problem)
     y = problem.y if problem.offset is None else problem.y - problem.offset
     centred = y - weighted_median(y, weight)
     unscaled = loss.limited_to(centred, weight)
@@ -62,7 +60,7 @@ def select_scaled(
             far, outlying, used = np.zeros_like(far), np.zeros_like(far), weight
             current = replace(problem, loss=scaled)
             found = quick(current)
-        residuals = y - _predicted(problem, found)
+        residuals = y - _predicted(problem.with_pairs(found.met), found)
         outlying, before = far & (np.abs(residuals) > UNEXPLAINED * np.abs(centred)), outlying
         searches = searches + 1 if (outlying == before).all() else 0
         used = np.where(outlying, 0.0, weight)

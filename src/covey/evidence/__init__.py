@@ -1,19 +1,31 @@
-"""How far to believe a model: scores on unused rows, groups found again in half of the rows, and knockoffs."""
+"""How far to believe a model: scores on unused rows, tests, effects with intervals, stability selection, knockoffs."""
 
+from covey.evidence.band import band
 from covey.evidence.bounds import expected_false
+from covey.evidence.class_scores import ClassScores
+from covey.evidence.effect import effect
+from covey.evidence.effect_result import Effects
+from covey.evidence.group_tests import GroupTests
 from covey.evidence.knockoffs import knockoffs
 from covey.evidence.nested import nested_score
 from covey.evidence.nested_result import MethodScore, NestedScore
 from covey.evidence.selections import KnockoffSelection, StabilitySelection
 from covey.evidence.stability import stability_selection
+from covey.evidence.tests_of_groups import test_groups
 
 __all__ = [
+    "ClassScores",
+    "Effects",
+    "GroupTests",
     "KnockoffSelection",
     "MethodScore",
     "NestedScore",
     "StabilitySelection",
+    "band",
+    "effect",
     "expected_false",
     "knockoffs",
     "nested_score",
     "stability_selection",
+    "test_groups",
 ]

@@ -9,6 +9,8 @@ from typing import Literal
 import numpy as np
 from scipy.optimize import brentq, minimize_scalar
 
+from covey.validation import one_of
+
 __all__ = ["ASSUMPTIONS", "Assumption", "expected_false", "largest_first", "least_threshold", "tail_bound"]
 
 Assumption = Literal["r-concave", "unimodal", "none"]
@@ -60,6 +62,12 @@ def expected_false(
     0.13
     """
     tau, B = threshold, n_pairs
+    one_of(assumption, ASSUMPTIONS, "assumption")
+    if not (0 < tau <= 1 + ROUNDING and 0 <= n_first <= n_groups):
+        raise ValueError(
+            f"threshold must be above 0 and at most 1, and n_first at most n_groups: not {tau:g}, and {n_first:g} of "
+            f"{n_groups}."
+        )
     by_chance = n_first**2 / n_groups
     plain = by_chance / (2 * tau - 1) if tau > 0.5 else np.inf
     theta = n_first / n_groups

@@ -18,6 +18,7 @@ from scipy.special import chdtri
 from covey.evidence.columns import Columns
 from covey.evidence.overlap import chance_correlation
 from covey.layout import offsets
+from covey.progress import tell
 from covey.validation import FloatArray
 
 __all__ = [
@@ -106,9 +107,10 @@ def maximum_entropy(covariance: FloatArray, ranks: NDArray[np.intp]) -> FloatArr
     """
     starts = offsets(ranks)
     S = 0.5 * equicorrelated(covariance, ranks)
-    for _ in range(SWEEPS):
+    for sweep in range(SWEEPS):
         M, before = np.linalg.inv(2 * covariance - S), S.copy()
-        for a, b in pairwise(starts):
+        for l, (a, b) in enumerate(pairwise(starts), start=1):
+            tell(f"similarity of copies, sweep {sweep + 1}", "group", l, ranks.size)
             change = (np.linalg.inv(M[a:b, a:b]) - S[a:b, a:b]) / 2
             change = (change + change.T) / 2  # an asymmetry would grow from sweep to sweep
             S[a:b, a:b] += change
@@ -215,6 +217,7 @@ def _share_of_rows(columns: Columns) -> float:
         left_out = (columns.Z[test] @ inverses) * np.sqrt(columns.q[test] / columns.q[test].sum())[:, None]
         seen = np.sum((vectors.T @ np.linalg.solve(L, left_out.T)) ** 2, axis=1)
         spread = 1 - SHARES[:, None] + SHARES[:, None] * np.maximum(values, 0.0)
+        tell("covariance of the columns", "fold", k + 1, min(FOLDS, n))
         losses += np.log(spread).sum(axis=1) + (seen / spread).sum(axis=1)
     return float(SHARES[np.argmin(losses)])
 

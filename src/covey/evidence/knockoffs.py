@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from covey.evidence.columns import Columns, read_columns
 from covey.evidence.copies import CONSTRUCTIONS, Construction, Copier, lost_correlation
-from covey.evidence.reading import read_problem
+from covey.evidence.reading import read_problem, read_variables
 from covey.evidence.selections import KnockoffSelection
 from covey.evidence.statistic import (
     LEVEL,
@@ -26,6 +26,7 @@ from covey.evidence.statistic import (
 from covey.groups import Groups
 from covey.losses import Loss
 from covey.preprocess.working import read_weights
+from covey.progress import enter, showing
 from covey.search.problem import Problem
 from covey.search.settings import SETTINGS
 from covey.validation import FloatArray, one_of, positive, whole
@@ -54,6 +55,7 @@ def knockoffs(
     y: Any,
     groups: Any = None,
     *,
+    terms: Any = None,
     fdr: float = 0.1,
     kind: Literal["auto", "gaussian", "fixed"] = "auto",
     construction: Construction = "entropy",
@@ -67,6 +69,7 @@ def knockoffs(
     factors: int | str = "auto",
     n_jobs: int | None = None,
     random_state: Any = None,
+    verbose: int | None = None,
 ) -> KnockoffSelection:
     r"""Select the groups that have an effect, with a false discovery rate of at most `fdr`.
 
@@ -99,6 +102,9 @@ def knockoffs(
         Classes may be given as labels.
     groups : None, int, labels, lists, dict or Groups
         Groups must not overlap.
+    terms : None, "auto", dict or Terms
+        For a table of variables, as in the estimators, but without pairs. Here every variable is one group: all columns
+        of its line, curve, levels or seasons.
     fdr : float
         The target false discovery rate: the expected share of selected groups that have no effect. Either no group is
         selected or at least ``1 / fdr`` are.
@@ -120,6 +126,9 @@ def knockoffs(
     n_jobs : int, optional
         How many draws to run in parallel, with joblib.
     random_state : int, Generator or None
+    verbose : int, optional
+        1 shows progress, 0 nothing; by default there is a progress bar where one can be drawn, on a terminal or in
+        a notebook.
 
     Returns
     -------
@@ -144,6 +153,8 @@ def knockoffs(
     >>> len(set(found.selected_groups) & set(data.S.tolist())), found.kind
     (10, 'fixed')
     """
+    if terms is not None:
+        X, groups, always = read_variables(X, terms, groups, always, sample_weight)
     problem = read_problem(
         X, y, groups, always, loss, offset, sample_weight, fit_intercept=fit_intercept, factors=factors
     )
@@ -161,14 +172,20 @@ def knockoffs(
     if present.size == 0:
         raise ValueError("No group is left to select: none varies.")
     fixed = _is_fixed(kind, columns, problem.loss)
-    copier = Copier(columns, fixed=fixed, construction=construction)
     rows = problem.weight > 0
     offset = None if problem.offset is None else problem.offset[rows]
     observed = replace(problem, y=problem.y[rows], weight=problem.weight[rows], offset=offset)
     weights = _weights(group_weights, groups, present, columns.ranks)
     rngs = np.random.default_rng(random_state).spawn(n_draws)
     draws = np.zeros((n_draws, groups.n_groups))
-    drawn = Parallel(n_jobs=n_jobs)(delayed(_statistics)(copier, observed, weights, rng) for rng in rngs)
+    with showing("knockoffs", verbose):
+        copier = Copier(columns, fixed=fixed, construction=construction)
+        tasks = (delayed(_statistics)(copier, observed, weights, rng) for rng in rngs)
+        drawn = []
+        enter("draw", 1, n_draws)
+        for one in Parallel(n_jobs=n_jobs, return_as="generator")(tasks):
+            drawn.append(one)
+            enter("draw", len(drawn) + 1, n_draws)
     draws[:, present] = [statistics for statistics, _ in drawn]
     statistics = np.zeros(groups.n_groups)
     if n_draws == 1:

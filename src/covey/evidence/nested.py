@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import is_classifier
 from sklearn.metrics import get_scorer
-from sklearn.pipeline import Pipeline
 
 from covey.estimators import GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor
+from covey.estimators.classifier import class_weight_of_rows
+from covey.evidence.class_scores import class_position
 from covey.evidence.folds import Rows, event_labels, indexable, outer_folds
 from covey.evidence.nested_result import MethodScore, NestedScore
 from covey.evidence.refit import FoldResult, Study, refit_by_deviance, refit_by_score, refit_by_scorer
 from covey.evidence.scoring import fold_margin, pooled, read_response, row_margin
+from covey.progress import enter, showing
 from covey.selection import Folds
-from covey.validation import FloatArray, as_sample_weight, pandas_frame
+from covey.terms.guessing import with_dates
+from covey.terms.reading import as_frame
+from covey.validation import FloatArray, as_sample_weight, last_step, pandas_frame
 
 __all__ = ["nested_score"]
 
@@ -33,11 +38,12 @@ def nested_score(
     split_groups: Any = None,
     scoring: Any = None,
     references: bool | Mapping[str, Any] = True,
+    positive: Any = None,
     n_jobs: int | None = None,
     random_state: int = 0,
     return_estimator: bool = False,
     progress: Callable[[int], None] | None = None,
-    verbose: int = 0,
+    verbose: int | None = None,
 ) -> NestedScore:
     r"""Score a model on rows that played no part in choosing it, next to the null model, a lasso and a ridge.
 
@@ -65,7 +71,7 @@ def nested_score(
         The outer folds. A number gives shuffled folds, stratified by class or event. Within each, the model is chosen
         by its own ``selection=``.
     sample_weight, offset : array-like, optional
-        As in `fit`. The score is weighted too.
+        As in `fit`. The score is weighted too, also by the `class_weight` of a classifier.
     split_groups : array-like of shape (n_rows,), optional
         Rows with the same label stay in the same fold, both outer and inner.
     scoring : str or callable, optional
@@ -73,7 +79,10 @@ def nested_score(
         `cross_val_score`.
     references : bool or dict of str to estimator
         Whether to fit a lasso and a ridge (`LassoCV`, `RidgeCV`, or their equivalents for the loss) to the same
-        columns, standardised; a dictionary adds your own estimators, which are fitted to X as given.
+        columns, standardised (with ``terms=``, to the columns that encode the variables, without pairs); a dictionary
+        adds your own estimators, which are fitted to X as given.
+    positive : object, optional
+        The class that `class_scores` of the result are about; by default the second of two classes.
     n_jobs : int, optional
         How many folds to run in parallel.
     random_state : int
@@ -82,13 +91,16 @@ def nested_score(
         Whether to keep the model of each outer fold, as `estimators`.
     progress : callable, optional
         Called after each fold with the number of finished folds.
-    verbose : int
-        1 prints a line per fold.
+    verbose : int, optional
+        1 prints a line per fold, 0 nothing; by default there is a progress bar where one can be drawn, on a terminal or
+        in a notebook.
 
     Returns
     -------
     NestedScore
-        With `mean`, `interval`, `folds`, `references` and more; prints as a small table.
+        With `mean`, `interval`, `folds`, `references` and more; prints as a small table. For classes, `class_scores`
+        has base rate, AUC, average precision, Brier score, calibration, lift and a table of thresholds; for several
+        responses, `responses` has the R^2 of each.
 
     Notes
     -----
@@ -110,37 +122,56 @@ def nested_score(
     >>> bool(result.mean > result.references["lasso"].mean)
     True
     """
-    X, y = pandas_frame(X), pandas_frame(y, "y")
-    last = model.steps[-1][1] if isinstance(model, Pipeline) else model
+    if not hasattr(model, "fit"):
+        raise ValueError(f"model must be an estimator, such as GroupSparseRegressor(groups=3), not {model!r}.")
+    y = pandas_frame(y, "y")
+    last = last_step(model)
+    reads_terms = last is model and getattr(model, "terms", None) is not None
+    X = with_dates(as_frame(X)) if reads_terms else pandas_frame(X)
     has_deviance = isinstance(last, GroupSparseRegressor | GroupSparseClassifier)
     by_rows, has_classes = scoring is None and has_deviance, is_classifier(model)
     response = read_response(y, has_classes, by_rows)
     n = len(response.given)
     _check(X, n, offset, scoring, references, getattr(last, "selection", None))
+    if positive is not None:
+        if response.classes is None:
+            raise ValueError("positive= names a class, but the response has none: leave it out.")
+        class_position(response.classes, positive)
     weight = np.ones(n) if sample_weight is None else as_sample_weight(sample_weight, n) * n
     folds = outer_folds(
         cv, response.given, has_classes=has_classes, split_groups=split_groups, random_state=random_state,
         events=event_labels(last, response.given) if isinstance(last, GroupSparseCox) else None,
     )  # fmt: skip
     given = {"sample_weight": None if sample_weight is None else weight, "offset": offset, "split_groups": split_groups}
+    counted, notes = weight, []
+    if response.classes is not None and (given_weight := getattr(last, "class_weight", None)) is not None:
+        codes = (response.values if response.values.ndim == 1 else response.values.argmax(axis=1)).astype(int)
+        counted = weight * class_weight_of_rows(given_weight, response.classes, codes, weight)
+        notes.append(
+            "weights of the classes count in D^2 as in the fit. They move the probabilities away from the shares of "
+            "the classes, so Brier score and calibration, which are about the rows as they are, are poor on purpose"
+        )
     study = Study(
-        model, indexable(X), response, weight, {name: values for name, values in given.items() if values is not None},
+        model, indexable(X), response, counted, {name: values for name, values in given.items() if values is not None},
         has_deviance and references is not False, dict(references) if isinstance(references, Mapping) else {},
         get_scorer(scoring) if isinstance(scoring, str) else scoring, random_state, return_estimator,
     )  # fmt: skip
     refit = refit_by_deviance if by_rows else refit_by_score if scoring is None else refit_by_scorer
     tasks = (delayed(refit)(study, train, test) for train, test in folds)
     results: list[FoldResult] = []
-    for number, one in enumerate(Parallel(n_jobs=n_jobs, return_as="generator")(tasks), start=1):
-        results.append(one)
-        if verbose:
-            found = ", ".join(map(str, one.selected)) or "no group"
-            print(f"[covey] outer fold {number} of {len(folds)} ({number / len(folds):.0%}): {found}", flush=True)
-        if progress is not None:
-            progress(number)
+    with showing("nested_score", verbose):
+        enter("outer fold", 1, len(folds))
+        for number, one in enumerate(Parallel(n_jobs=n_jobs, return_as="generator")(tasks), start=1):
+            results.append(one)
+            if verbose:
+                found = ", ".join(map(str, one.selected)) or "no group"
+                print(f"[covey] outer fold {number} of {len(folds)} ({number / len(folds):.0%}): {found}", flush=True)
+            if progress is not None:
+                progress(number)
+            enter("outer fold", number + 1, len(folds))
     if by_rows:
         assert results[0].loss is not None
-        scores = _scores_of_rows(results, folds, weight, split_groups)
+        scores = _scores_of_rows(results, folds, counted, split_groups)
         measure = "R^2" if results[0].loss.quadratic else "D^2"
     else:
         scores = _scores_of_folds(results)
@@ -149,7 +180,8 @@ def nested_score(
     return NestedScore(
         of_model.mean, of_model.margin, of_model.folds, scores, measure, folds, _predictions(results, n),
         response.classes, response.values, weight, [one.selected for one in results],
-        tuple(filter(None, [results[0].note])), [one.model for one in results if one.model is not None],
+        tuple(filter(None, [results[0].note, *notes])), [one.model for one in results if one.model is not None],
+        positive, _scores_of_responses(results, folds, weight, split_groups, getattr(y, "columns", None)),
     )  # fmt: skip
 
 
@@ -198,6 +230,19 @@ def _scores_of_rows(
             results[0].what.get(name, ""),
         )
         for name, values in losses.items()
+    }
+
+
+def _scores_of_responses(
+    results: list[FoldResult], splits: list[tuple[Rows, Rows]], weight: FloatArray, labels: Any, names: Any
+) -> dict[Any, MethodScore]:
+    """The score of each of several responses."""
+    n = len(results[0].responses)
+    return {
+        name: _scores_of_rows([replace(one, scores=one.responses[k]) for one in results], splits, weight, labels)[
+            "model"
+        ]
+        for k, name in enumerate(range(n) if names is None else names[:n])
     }
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from covey.evidence.class_scores import ClassScores
 from covey.evidence.folds import Rows
 from covey.validation import FloatArray
 
@@ -17,6 +19,15 @@ __all__ = ["MethodScore", "NestedScore"]
 
 # Measures that are shares of the null model's error.
 MEASURES = ("R^2", "D^2")
+
+# What measures are that not everybody knows.
+MEANINGS = {
+    "D^2": "D^2 is the share of the null model's deviance that is removed.",
+    "concordance": "Concordance is the share of comparable pairs of rows that are in the right order.",
+}
+
+# The most responses whose scores are printed.
+MOST_RESPONSES = 12
 
 # The name of the model that has only the groups that are always in.
 ALONE = "always in"
@@ -75,6 +86,8 @@ class NestedScore:
         For every row, the prediction of the models fitted without it: the mean of the response, class probabilities (of
         the second class if there are two), or the log risk for survival times. NaN for rows that were in no test fold.
     classes : ndarray or None
+    positive : object
+        The class that `class_scores` are about; None for the second of two.
     response, weight : ndarray
         The observed response, and the row weights.
     selected : list of tuple
@@ -83,6 +96,8 @@ class NestedScore:
         What is missing, and why.
     estimators : list
         The models fitted without each outer fold, if ``return_estimator=True``.
+    responses : dict of str to MethodScore
+        The R^2 of each of several responses, by name or position; empty for one response.
     """
 
     mean: float
@@ -98,6 +113,8 @@ class NestedScore:
     selected: list[tuple[Any, ...]] = field(default_factory=list)
     notes: tuple[str, ...] = ()
     estimators: list[Any] = field(default_factory=list)
+    positive: Any = None
+    responses: Mapping[Any, MethodScore] = field(default_factory=dict)
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -129,15 +146,27 @@ class NestedScore:
         columns = ["mean", "margin", "model_above", "margin_above", "what"]
         return pd.DataFrame.from_dict(values, orient="index", columns=columns)
 
+    @cached_property
+    def class_scores(self) -> ClassScores | None:
+        """Base rate, AUC, average precision, Brier score, calibration, lift and thresholds; None without classes."""
+        if self.classes is None or self.predictions is None:
+            return None
+        p, values = self.predictions, self.response
+        if p.ndim == 1:
+            p, values = np.column_stack([1 - p, p]), np.column_stack([1 - values, values])
+        rows = ~np.isnan(p[:, 0])  # some splitters do not test every row
+        return ClassScores.of(self.classes, values[rows].argmax(axis=1), p[rows], self.weight[rows], self.positive)
+
     @property
     def verdict(self) -> str:
-        """Whether groups help, in a sentence."""
+        """How the model compares with methods that do not know the groups, in a sentence."""
         null = self.references.get("null")
         if null is not None and self.mean - null.mean <= self.margin:
             return "The model predicts no better than the null model, as far as these rows can tell."
         rivals = {name: one for name, one in self.references.items() if name != "null"}
         if not rivals:
-            return "There is nothing without groups to compare with."
+            nothing = "chance" if null is not None and null.what == "chance" else "the null model"
+            return f"The model predicts better than {nothing}." if null is not None else ""
         name = ALONE if ALONE in rivals else max(rivals, key=lambda key: rivals[key].mean)
         rival = rivals[name]
         digits = _digits(rival.difference_margin)
@@ -145,17 +174,26 @@ class NestedScore:
         unclear, better = abs(rival.difference) <= rival.difference_margin, rival.difference > 0
         if name == ALONE:
             if unclear:
-                return f"The selected groups add nothing that these rows could show to what is always in ({gap})."
+                return (
+                    "These rows cannot tell whether the selected groups add to what is always in: "
+                    f"{self.measure} differs by {gap}."
+                )
             if better:
                 return f"The selection adds to what is always in: {self.measure} is higher by {gap}."
             return f"The selection does not help: what is always in predicts better alone, by {gap}."
         if unclear:
-            return f"Groups make no difference that these rows could show: a {name} does as well."
+            return (
+                f"A {name} of single columns predicts as well (the difference is {gap}), "
+                "which does not mean that the groups do not matter."
+            )
         if better:
             left = (1 - rival.mean) / (1 - self.mean) if self.measure in MEASURES and self.mean < 1 else 0.0
             error = f", which leaves {left:.3g} times the error" if left else ""
-            return f"Groups help: {self.measure} is {gap} above that of the {name}, the best of the others{error}."
-        return f"Groups do not help here: the {name} predicts better, by {gap}."
+            return (
+                f"Keeping columns together in groups helps: {self.measure} is {gap} above that of the {name}, "
+                f"the best of the others{error}."
+            )
+        return f"The {name}, which does not know the groups, predicts better: its {self.measure} is higher by {gap}."
 
     def as_dict(self) -> dict[str, Any]:
         """The figures as plain values, as in run.json."""
@@ -168,6 +206,8 @@ class NestedScore:
             "measure": self.measure,
             **figures(self),
             "references": {name: {**figures(one), "what": one.what} for name, one in self.references.items()},
+            **({"responses": {str(k): figures(one) for k, one in self.responses.items()}} if self.responses else {}),
+            **({"classes": self.class_scores.as_dict()} if self.class_scores is not None else {}),
             "selected": {str(name): count for name, count in self.frequencies.items()},
             "verdict": self.verdict,
             "notes": list(self.notes),
@@ -177,14 +217,22 @@ class NestedScore:
         names = {name: "null model" if name == "null" else name for name in ("model", *self.references)}
         width, digits = max(map(len, names.values())), self.digits
         lines = [
-            f"{self.measure} on rows that took no part in choosing ({self.n_folds} outer folds; ± is a 90% interval)"
+            f"{self.measure} on rows that took no part in choosing or fitting the model "
+            f"({self.n_folds} outer folds; ± is a 90% interval)"
         ]
         methods: dict[str, NestedScore | MethodScore] = {"model": self, **self.references}
         for name, one in methods.items():
             what = f"   {one.what}" if isinstance(one, MethodScore) and one.what else ""
             margin = "" if np.isnan(one.margin) else f" ± {one.margin:.{digits}f}"
             lines.append(f"  {names[name]:<{width}}  {one.mean:{digits + 3}.{digits}f}{margin}{what}".rstrip())
-        return "\n".join([*lines, self.verdict, *(f"Note: {note}." for note in self.notes)])
+        if self.measure in MEANINGS:
+            lines.append(MEANINGS[self.measure])
+        if self.responses:
+            own = [f"{name} {one.mean:.{digits}f} ± {one.margin:.{digits}f}" for name, one in self.responses.items()]
+            more = f" and {len(own) - MOST_RESPONSES} more" if len(own) > MOST_RESPONSES else ""
+            lines.append(f"Each response: {', '.join(own[:MOST_RESPONSES])}{more}.")
+        lines += filter(None, [self.verdict, *(f"Note: {note}." for note in self.notes)])
+        return "\n".join([*lines, *([] if self.class_scores is None else [str(self.class_scores)])])
 
     __repr__ = __str__
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from covey.designs import RepeatedColumns, as_design
+from covey.designs import Design, RepeatedColumns, as_design
 from covey.groups import Groups
 from covey.preprocess import WorkingProblem, prepare
 
-__all__ = ["Overlap", "Overlaps", "chance_correlation", "find_overlaps", "inner_coherence"]
+__all__ = ["Overlap", "Overlaps", "chance_correlation", "find_overlaps", "have_close", "inner_coherence"]
 
 # The largest number of entries of Gram rows held at once (160 MB): the strongest groups that fit are examined.
 MOST_NUMBERS = 20_000_000
@@ -43,10 +44,14 @@ class Overlap:
 
 @dataclass(frozen=True)
 class Overlaps:
-    """For each examined group the closest other one, largest correlation first; and groups of dependent columns."""
+    """For each examined group the closest other one, largest correlation first; and groups of dependent columns.
+
+    `among_selected` has the same for each examined group's closest selected one.
+    """
 
     pairs: tuple[Overlap, ...]
     dependent: tuple[int, ...]
+    among_selected: tuple[Overlap, ...] = ()
 
 
 def find_overlaps(X: Any, y: Any, groups: Groups, selected: NDArray[np.intp], *, centre: bool = True) -> Overlaps:
@@ -65,18 +70,33 @@ def find_overlaps(X: Any, y: Any, groups: Groups, selected: NDArray[np.intp], *,
         return Overlaps((), dependent)
     ends = np.cumsum(problem.ranks[examined])
     found: dict[frozenset[int], Overlap] = {}
+    among: dict[frozenset[int], Overlap] = {}
     for l, block in zip(examined, np.split(problem.gram_rows(examined), ends[:-1]), strict=True):
-        closest = _closest(problem, l, block)
-        found.setdefault(frozenset((l, closest.other)), closest)
-    return Overlaps(tuple(sorted(found.values(), key=lambda pair: -pair.correlation)), dependent)
+        for pairs, others in ((found, np.arange(groups.n_groups)), (among, selected)):
+            if (others != l).any():
+                closest = _closest(problem, l, block, others[others != l])
+                pairs.setdefault(frozenset((l, closest.other)), closest)
+    first, second = (tuple(sorted(p.values(), key=lambda pair: -pair.correlation)) for p in (found, among))
+    return Overlaps(first, dependent, second)
 
 
-def _closest(problem: WorkingProblem, l: int, block: NDArray[np.float64]) -> Overlap:
+def have_close(design: Design, groups: Groups, examined: Sequence[int], *, centre: bool) -> dict[int, int]:
+    """Those of some groups that carry much the same information as another one, each with that one."""
+    if groups.overlapping:
+        design, groups = RepeatedColumns(design, groups.members), groups.apart()
+    if groups.n_groups < 2:
+        return {}
+    problem, groups = prepare(design, np.zeros(design.shape[0]), groups, standardize="group", fit_intercept=centre)
+    every = np.arange(groups.n_groups)
+    pairs = [_closest(problem, l, problem.gram_rows([l]), every[every != l]) for l in examined if problem.ranks[l]]
+    return {pair.group: pair.other for pair in pairs if pair.is_close}
+
+
+def _closest(problem: WorkingProblem, l: int, block: NDArray[np.float64], others: NDArray[np.intp]) -> Overlap:
     """The group with the largest norm in one group's Gram rows; Frobenius norms, as upper bounds, prune the search."""
     bounds = problem.group_norms(np.linalg.norm(block, axis=0))
-    bounds[l] = -1.0
     best, other = -1.0, -1
-    for m in np.argsort(-bounds, kind="stable"):
+    for m in others[np.argsort(-bounds[others], kind="stable")]:
         if bounds[m] <= best:
             break
         between = block[:, problem.starts[m] : problem.starts[m + 1]]

@@ -1,20 +1,26 @@
-"""The arguments of stability selection and knockoffs as a Problem."""
+"""The arguments of stability selection, knockoffs and tests as a Problem."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from covey.designs import as_design
+from covey.designs import Design, as_design
+from covey.estimators import GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor
 from covey.groups import Groups
-from covey.losses import Loss, get_loss
+from covey.losses import Cox, Loss, get_loss, survival
+from covey.losses.cox import FieldNames, read_survival
+from covey.losses.risk_sets import EVENT, START, STOP, STRATUM
 from covey.search.limit_path import read_rows
 from covey.search.problem import Problem
-from covey.validation import on_host
+from covey.tables import named_faults, refuse_missing
+from covey.terms import Terms, expand
+from covey.validation import on_host, pandas_frame
 
-__all__ = ["encode_classes", "read_problem"]
+__all__ = ["encode_classes", "problem_of", "read_problem", "read_variables"]
 
 
 def read_problem(
@@ -25,13 +31,75 @@ def read_problem(
     loss: str | Loss,
     offset: Any,
     sample_weight: Any,
+    terms: Any = None,
     **options: Any,
 ) -> Problem:
-    """Validate the data; `options` are those of the search."""
-    design, loss = as_design(X), get_loss(loss)
-    groups = Groups.coerce(groups, design.shape[1], design.columns)
+    """Validate the data, a matrix of columns or with `terms` a table of variables; `options` are for the search."""
+    loss = get_loss(loss)
+    if terms is None:
+        X = pandas_frame(X)
+        with named_faults(X):
+            design, structure = as_design(X), {}
+        if hasattr(X, "isna"):
+            refuse_missing(X)
+        groups = Groups.coerce(groups, design.shape[1], design.columns)
+        always_in = groups.positions(always, "always")
+    else:
+        expansion, design = expand(terms, groups, X, sample_weight)
+        if expansion.unlisted:
+            raise ValueError(
+                "The pairs of all variables are too many for half-samples: name pairs, such as "
+                "pairs=[('age', 'sex')] or pairs={'with': 'treatment'}."
+            )
+        groups, structure, options["factors"] = expansion.groups, expansion.structure, 0
+        always_in = sorted({*groups.positions(always, "always"), *expansion.always})
     loss, response, weight, offset = read_rows(design, encode_classes(y, loss), sample_weight, loss, offset)
-    return Problem(design, response, weight, groups, groups.positions(always, "always"), options, loss, offset)
+    return Problem(design, response, weight, groups, always_in, options, loss, offset, **structure)
+
+
+def problem_of(model: Any, X: Any, y: Any, sample_weight: Any, offset: Any) -> Problem:
+    """The data with the groups or terms, the loss and the options of one of covey's estimators."""
+    if not isinstance(model, GroupSparseRegressor | GroupSparseClassifier | GroupSparseCox):
+        raise ValueError(
+            f"model must be one of covey's estimators, such as GroupSparseRegressor(groups=3), not a "
+            f"{type(model).__name__}; of a pipeline, give the last step, and X as it comes from the steps before."
+        )
+    for name in ("within", "class_weight"):
+        if getattr(model, name, None) is not None:
+            raise ValueError(f"Groups are tested as they are, on rows as they are: leave out {name}= of the model.")
+    loss: Any = getattr(model, "loss", "binomial")
+    if isinstance(model, GroupSparseClassifier) and np.unique(np.asarray(on_host(y))).size > 2:
+        loss = "multinomial"
+    elif isinstance(model, GroupSparseClassifier):
+        y = np.unique(np.asarray(on_host(y)), return_inverse=True)[1]
+    elif isinstance(model, GroupSparseCox):
+        loss = Cox(model.ties)  # type: ignore[arg-type]
+        times = read_survival(y, "y", FieldNames.of(model)).rows
+        start = times[:, START] if np.isfinite(times[:, START]).all() else None
+        y = survival(times[:, STOP], times[:, EVENT], start=start, strata=times[:, STRATUM])
+    names = ("group_weights", "standardize", "fit_intercept", "factors")
+    options = {name: getattr(model, name) for name in names}
+    return read_problem(X, y, model.groups, model.always, loss, offset, sample_weight, model.terms, **options)
+
+
+def read_variables(
+    X: Any, terms: Any, groups: Any, always: Iterable[Any], sample_weight: Any
+) -> tuple[Design, Groups, list[Any]]:
+    """The encoded columns of a table with one group per variable, and the variables that are in every model."""
+    wanted = Terms.coerce(terms)
+    if wanted.pairs not in (None, "auto"):
+        raise ValueError(
+            "Knockoffs copy variables, and a pair of them is no variable of its own: leave out pairs=, or use "
+            "covey.stability_selection, which takes pairs."
+        )
+    expansion, design = expand(replace(wanted, pairs=None), groups, X, sample_weight)
+    encoding = expansion.encoding
+    columns: dict[str, list[int]] = {}
+    for term in encoding.terms:
+        columns.setdefault(term.variables[0], []).extend(range(term.columns.start, term.columns.stop))
+    by_variable = Groups.from_lists(columns.values(), names=list(columns), n_columns=design.shape[1])
+    held = dict.fromkeys(term.variables[0] for term in encoding.terms if term.always)
+    return design, by_variable, list(dict.fromkeys([*([always] if isinstance(always, str) else always), *held]))
 
 
 def encode_classes(y: Any, loss: Loss) -> Any:

@@ -51,7 +51,8 @@ class Study:
 class FoldResult:
     """The result of one fold: for every method its score, or the deviance of each test row, by which `loss`.
 
-    `what` describes the references, and `note` says which are missing.
+    `responses` has the squared errors of each of several responses. `what` describes the references, and `note` says
+    which are missing.
     """
 
     test: Rows
@@ -59,6 +60,7 @@ class FoldResult:
     model: Any
     scores: dict[str, Any]
     predictions: FloatArray | None = None
+    responses: list[dict[str, Any]] = field(default_factory=list)
     what: dict[str, str] = field(default_factory=dict)
     note: str = ""
     loss: Loss | None = None
@@ -75,15 +77,20 @@ def refit_by_deviance(study: Study, train: Rows, test: Rows) -> FoldResult:
         return np.asarray(fitted.predict(X, **offset), dtype=float).reshape(task.y_test.shape)
 
     predictions = means(fold.fitted, fold.X_test, **fold.given(test, "offset"))
-    losses = {"model": task.deviance(predictions), "null": task.deviance(task.null_mean())}
-    what = {"null": "the mean of the training rows" if task.classes is None else "the shares of the classes"}
+    null = task.null_mean()
+    losses = {"model": task.deviance(predictions), "null": task.deviance(null)}
+    responses = []
+    if task.loss.several:
+        squares = {"model": (task.y_test - predictions) ** 2, "null": (task.y_test - null) ** 2}
+        responses = [{name: own[:, k] for name, own in squares.items()} for k in range(null.shape[1])]
+    what = {"null": task.null_in_words}
     references, note = fold.references(task.loss)
     for one in references:
-        losses[one.key], what[one.key] = task.deviance(one.means(task, fold.X, fold.X_test)), one.what
+        losses[one.key], what[one.key] = task.deviance(one.means(task, fold.columns, fold.columns_test)), one.what
     for name, other in study.others.items():
         fitted = fold.fit_other(other, take_rows(study.X, train))
         losses[name] = task.deviance(means(fitted, take_rows(study.X, test)))
-    return fold.result(losses, predictions=predictions, what=what, note=note, loss=task.loss)
+    return fold.result(losses, predictions=predictions, responses=responses, what=what, note=note, loss=task.loss)
 
 
 def refit_by_scorer(study: Study, train: Rows, test: Rows) -> FoldResult:
@@ -94,10 +101,10 @@ def refit_by_scorer(study: Study, train: Rows, test: Rows) -> FoldResult:
     scores = {"model": float(scorer(fold.fitted, fold.X_test, y, **weight))}
     dummy = DummyRegressor() if study.response.classes is None else DummyClassifier(strategy="prior")
     references, note = fold.references(getattr(fold.fitted, "loss_", None))
-    scaler = StandardScaler(with_mean=not sp.issparse(fold.X))
+    scaler = StandardScaler(with_mean=not sp.issparse(fold.columns))
     methods = {"null": dummy, **{one.key: make_pipeline(scaler, one.estimator) for one in references}}
     for name, method in methods.items():
-        scores[name] = float(scorer(fold.fit_other(method, fold.X), fold.X_test, y, **weight))
+        scores[name] = float(scorer(fold.fit_other(method, fold.columns), fold.columns_test, y, **weight))
     for name, other in study.others.items():
         fitted = fold.fit_other(other, take_rows(study.X, train))
         scores[name] = float(scorer(fitted, take_rows(study.X, test), y, **weight))
@@ -137,6 +144,10 @@ class _Fold:
                 self.X_test = before.transform(self.X_test)
                 self.model = Pipeline([*before.steps, self.model.steps[-1]])  # with `memory`, fitted steps are copies
         self.fitted = self.fit_model(last)
+        self.columns, self.columns_test = self.X, self.X_test  # for methods that take a matrix
+        if hasattr(self.fitted, "expansion_"):
+            encoding = self.fitted.expansion_.encoding
+            self.columns, self.columns_test = encoding.transform(self.X), encoding.transform(self.X_test)
 
     def given(self, rows: Rows, *names: str) -> dict[str, Any]:
         """Those of the named data that the caller gave, for some rows."""

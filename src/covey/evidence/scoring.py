@@ -84,6 +84,15 @@ class Task:
         spread = np.sqrt(share @ np.square(self.y - share @ self.y))
         return np.where(spread > 0, spread, 1.0)
 
+    @property
+    def null_in_words(self) -> str:
+        """What `null_mean` is."""
+        if self.offset.any() or self.offset_test.any():
+            if self.loss.log_link:
+                return "one rate for all rows, that of the training rows, times the exposure (exp of the offset)"
+            return "the offset, plus the best constant of the training rows"
+        return "the mean of the training rows" if self.classes is None else "the shares of the classes"
+
     def null_mean(self) -> FloatArray:
         """Predictions of the test rows by the best constant of the training rows."""
         constant = self.loss.null(self.y, self.weight, self.offset)

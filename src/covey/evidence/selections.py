@@ -15,17 +15,18 @@ from covey.groups import Groups
 from covey.summary import Summary
 from covey.validation import FloatArray
 
-__all__ = ["KnockoffSelection", "StabilitySelection"]
+__all__ = ["GroupSelection", "KnockoffSelection", "StabilitySelection"]
 
 
 @dataclass(frozen=True, repr=False)
 class GroupSelection(ABC):
-    """What both results have in common."""
+    """What these results have in common."""
 
     groups: Groups
     always_groups: tuple[Any, ...] = field(default=(), kw_only=True)
     remarks: tuple[str, ...] = field(default=(), kw_only=True)
     _number_format: ClassVar[str] = "{:.3g}"
+    _least_first: ClassVar[bool] = False
 
     @property
     @abstractmethod
@@ -65,7 +66,8 @@ class GroupSelection(ABC):
         columns = {"size": self.groups.sizes, **evidence, "selected": self.is_selected}
         frame = pd.DataFrame(columns, index=pd.Index(list(self.groups.names), name="group"))
         frame = frame.drop(index=list(self.always_groups))
-        return frame.sort_values(list(evidence), ascending=False, kind="stable")
+        ascending = [self._least_first, *[False] * (len(evidence) - 1)]
+        return frame.sort_values(list(evidence), ascending=ascending, kind="stable")
 
     def summary(self) -> Summary:
         """The selected groups, the guarantee and the caveats; ``print`` it, or let a notebook show it."""
@@ -157,8 +159,8 @@ class StabilitySelection(GroupSelection):
         condition = {"r-concave": ", if its tails are r-concave", "unimodal": ", if unimodal", "none": ""}
         return (
             f"Expected number of mistakes: at most {self.expected_false:.3g}{condition[self.assumption]}. A mistake is "
-            f"a group that half of the rows select no more often than the average group that is not selected here "
-            f"({self.chance:.1%} of half-samples)."
+            f"a selected group that in truth random halves of the rows would name no more often than they name the "
+            f"average group that is not selected ({self.chance:.1%} of the halves)."
         )
 
     def __repr__(self) -> str:
@@ -170,8 +172,9 @@ class StabilitySelection(GroupSelection):
 
     def _headline(self) -> str:
         return (
-            f"Stability selection: {self.n_selected} of {self.n_groups} groups among the {self.n_first} that half of "
-            f"the rows select, in at least {self.threshold:.0%} of {len(self.orders)} half-samples."
+            f"Stability selection: {self.n_selected} of {self.n_groups} groups are selected. Each of "
+            f"{len(self.orders)} random halves of the rows names at most {self.n_first} groups, and these are named by "
+            f"at least {self.threshold:.0%} of the halves."
         )
 
 

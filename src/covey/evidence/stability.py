@@ -7,21 +7,20 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
-from numpy.typing import NDArray
+from joblib import delayed
 
 from covey.evidence.bounds import ASSUMPTIONS, Assumption, expected_false, largest_first, least_threshold
+from covey.evidence.halves import class_strata, complementary_halves, first_groups, in_parallel
 from covey.evidence.overlap import find_overlaps
 from covey.evidence.reading import read_problem
 from covey.evidence.selections import StabilitySelection
-from covey.losses import Cox, Loss
-from covey.losses.risk_sets import EVENT, STRATUM
+from covey.losses import Loss
 from covey.preprocess import Standardize
+from covey.progress import enter, showing
 from covey.search.problem import Problem
-from covey.search.ranking import ranked_groups
-from covey.validation import FloatArray, one_of, positive, whole
+from covey.validation import one_of, positive, whole
 
-__all__ = ["Progress", "complementary_halves", "default_first", "stability_selection"]
+__all__ = ["Progress", "default_first", "stability_selection"]
 
 # Called with the number of finished half-samples and their total number.
 Progress = Callable[[int, int], None]
@@ -48,6 +47,7 @@ def stability_selection(
     y: Any,
     groups: Any = None,
     *,
+    terms: Any = None,
     threshold: float | None = None,
     n_first: int | None = None,
     max_false: float | None = None,
@@ -64,6 +64,7 @@ def stability_selection(
     n_jobs: int | None = None,
     random_state: Any = None,
     progress: Progress | None = None,
+    verbose: int | None = None,
 ) -> StabilitySelection:
     r"""Select the groups that are found again and again in random halves of the rows.
 
@@ -87,6 +88,9 @@ def stability_selection(
     y : array-like of shape (n_rows,), or (n_rows, n_outputs) for several responses
         Classes may be given as labels.
     groups : None, int, labels, lists, dict or Groups
+    terms : None, "auto", dict or Terms
+        For a table of variables, as in the estimators: every term is a group. The encoding, which does not depend on
+        the response, is fitted to all rows once.
     threshold : float, optional
         The share of half-samples that a group needs to be selected; by default the least, from 0.4 on, that gives at
         most `max_false` expected mistakes. Above 1/2 unless `assumption` is "r-concave".
@@ -110,6 +114,9 @@ def stability_selection(
         Seed for the splits.
     progress : callable, optional
         Called after each half-sample with the number of finished half-samples and their total number.
+    verbose : int, optional
+        1 shows progress, 0 nothing; by default there is a progress bar where one can be drawn, on a terminal or in
+        a notebook.
 
     Returns
     -------
@@ -130,7 +137,7 @@ def stability_selection(
     ([0, 1, 2], 7, 0.93)
     """
     problem = read_problem(
-        X, y, groups, always, loss, offset, sample_weight,
+        X, y, groups, always, loss, offset, sample_weight, terms,
         group_weights=group_weights, standardize=standardize, fit_intercept=fit_intercept, factors=factors,
     )  # fmt: skip
     groups, always_in = problem.groups, problem.always
@@ -138,16 +145,17 @@ def stability_selection(
     n_candidates = groups.n_groups - len(always_in)
     limits = _Limits.of(threshold, n_first, max_false, n_candidates, n_pairs, assumption)
     n_first = limits.n_first
-    weight = problem.weight
-    strata = _strata(problem.loss, problem.y, weight)
     rng = np.random.default_rng(random_state)
-    halves = complementary_halves(np.flatnonzero(weight > 0), strata, n_pairs, rng)
+    halves = complementary_halves(np.flatnonzero(problem.weight > 0), class_strata(problem), n_pairs, rng)
     orders = np.full((2 * n_pairs, n_first), -1, dtype=np.intp)
-    tasks = (delayed(_first_groups)(problem, half, n_first) for half in halves)
-    for i, order in enumerate(_in_parallel(tasks, n_jobs)):
-        orders[i, : len(order)] = order
-        if progress is not None:
-            progress(i + 1, 2 * n_pairs)
+    tasks = (delayed(first_groups)(problem, half, n_first) for half in halves)
+    with showing("stability_selection", verbose):
+        enter("half-sample", 1, 2 * n_pairs)
+        for i, order in enumerate(in_parallel(tasks, n_jobs)):
+            orders[i, : len(order)] = order
+            enter("half-sample", i + 2, 2 * n_pairs)
+            if progress is not None:
+                progress(i + 1, 2 * n_pairs)
     always_groups = tuple(groups.names[l] for l in always_in)
     found = StabilitySelection(groups, orders, limits.threshold, assumption, always_groups=always_groups)
     if threshold is None:
@@ -178,21 +186,6 @@ def _step_down(found: StabilitySelection, max_false: float) -> StabilitySelectio
         if lower.expected_false > max_false:
             return found
         found = lower
-
-
-def _in_parallel(tasks: Iterable[Any], n_jobs: int | None) -> Iterable[Any]:
-    """Results in order, as they are finished; all at once if the backend has no generators."""
-    try:
-        return Parallel(n_jobs=n_jobs, return_as="generator")(tasks)
-    except ValueError:
-        return Parallel(n_jobs=n_jobs)(tasks)
-
-
-def _first_groups(problem: Problem, half: NDArray[np.intp], n_first: int) -> list[int]:
-    """The groups that half of the rows select, starting with the one that elimination keeps longest."""
-    weight = np.zeros_like(problem.weight)
-    weight[half] = problem.weight[half]
-    return ranked_groups(replace(problem, weight=weight), n_first)
 
 
 @dataclass(frozen=True)
@@ -241,51 +234,6 @@ class _Limits:
                     f"max_false={limit:g}. Leave out one of the three, which then follows from the others."
                 )
         return cls(threshold, n_first, limit)
-
-
-def _strata(loss: Loss, y: Any, weight: FloatArray) -> NDArray[np.intp]:
-    """The stratum of each row: every stratum is divided between the halves as evenly as possible.
-
-    Strata are classes, or events and strata of survival times. Other responses need none, because a random half has
-    some of all values.
-    """
-    if isinstance(loss, Cox):
-        return np.unique(np.asarray(y)[:, [EVENT, STRATUM]], axis=0, return_inverse=True)[1].ravel()
-    classes = loss.classes(y)
-    if classes is None:
-        return np.zeros(weight.size, dtype=np.intp)
-    strata = np.unique(classes, return_inverse=True)[1]
-    counts = np.bincount(strata[weight > 0])
-    if counts.min() < 2:
-        raise ValueError(
-            f"Class {int(np.argmin(counts))} (counted from 0) has {counts.min()} row of positive weight, but each half "
-            "of the rows needs one: put rare classes together, or leave them out."
-        )
-    return strata
-
-
-def complementary_halves(
-    rows: NDArray[np.intp], strata: NDArray[np.intp], n_pairs: int, rng: np.random.Generator
-) -> list[NDArray[np.intp]]:
-    """Pairs of disjoint halves of the rows, one after another; an odd row is left out.
-
-    >>> a, b = complementary_halves(np.arange(6), np.array([0, 0, 0, 0, 1, 1]), 1, np.random.default_rng(0))
-    >>> sorted([*a.tolist(), *b.tolist()]), int((a >= 4).sum()), int((b >= 4).sum())
-    ([0, 1, 2, 3, 4, 5], 1, 1)
-    """
-    if rows.size < 4:
-        raise ValueError(
-            f"Stability selection splits the rows in halves; {rows.size} rows of positive weight are too few."
-        )
-    even = rows.size // 2 * 2
-    halves = []
-    for _ in range(n_pairs):
-        shuffled = rng.permutation(rows)
-        # sorted by stratum, so that every second row gives half of each
-        place = rng.permutation(int(strata.max(initial=0)) + 1)[strata[shuffled]]
-        order = shuffled[np.argsort(place, kind="stable")]
-        halves += [order[:even:2], order[1:even:2]]
-    return halves
 
 
 def _remarks(found: StabilitySelection, problem: Problem) -> tuple[str, ...]:

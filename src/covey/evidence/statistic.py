@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -12,6 +13,7 @@ from covey.designs.protocol import count_rows
 from covey.evidence.columns import Columns
 from covey.groups import Groups
 from covey.layout import offsets
+from covey.progress import tell
 from covey.search.paths import Paths
 from covey.search.problem import Parts, Problem, pose
 from covey.search.table import Table
@@ -23,6 +25,9 @@ __all__ = ["LEVEL", "e_values", "filter_threshold", "largest_set", "signed_maxim
 # The level of the filter within each of several draws, as a share of the target; any value controls the rate. A lower
 # level leaves room for groups that some draws miss, but a draw then needs more groups to select any.
 LEVEL = 0.75
+
+# How often a path tells how far it is.
+STEPS = 50
 
 
 def wake_up_rates(
@@ -62,7 +67,10 @@ def wake_up_rates(
     )
     with fitting_threads(joint.design.shape):
         paths = Paths(Table(pose(joint, Parts.everything(joint.weight, count_rows(joint.weight)))), [held])
-        paths.advance(max_groups)
+        step = math.ceil(max_groups / STEPS)
+        for most in range(step, max_groups + step, step):
+            paths.advance(min(most, max_groups))
+            tell("path of groups and copies", "group", min(most, max_groups), max_groups)
     rates = np.zeros(2 * n_groups)
     rates[np.array(paths.groups(0)[len(held) :], dtype=np.intp) - len(held)] = paths.paths[0].speeds[len(held) :]
     pairs = rates.reshape(-1, 2)

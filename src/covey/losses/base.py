@@ -68,6 +68,8 @@ class Loss(ABC):
         Whether adding a constant to eta changes the loss.
     limit : float or None
         The residual beyond which a row is an outlier, if outliers are expected.
+    support : (float, float)
+        The least and the largest response that there can be; prediction intervals end there.
     """
 
     name: ClassVar[str]
@@ -83,6 +85,7 @@ class Loss(ABC):
     coupled: ClassVar[bool] = False
     has_intercept: ClassVar[bool] = True
     limit: float | None = None
+    support: ClassVar[tuple[float, float]] = (-np.inf, np.inf)
 
     def read(self, y: ArrayLike, name: str = "y") -> Response:
         """The response in the form that is fitted, with the loss that fits it."""
@@ -145,6 +148,13 @@ class Loss(ABC):
         """Unit deviance of each row at a predicted mean."""
         return self.deviance(y, self.link(mean))
 
+    def misfit(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """How far a response is from what is predicted: the absolute residual, or the root of the deviance.
+
+        Prediction intervals consist of the responses whose misfit is no larger than that of most held-out rows.
+        """
+        return np.abs(np.subtract(y, eta)) if self.identity_link else np.sqrt(self.deviance(y, eta))
+
     def null(self, y: FloatArray, weight: FloatArray, offset: FloatArray | None = None) -> float | FloatArray:
         """The constant that, added to the offset, minimises the weighted loss: a number, or one per output.
 
@@ -193,6 +203,11 @@ class Loss(ABC):
     def observations(self, n_outputs: int) -> int:
         """The number of observations that a row with this many outputs counts as in `criterion`."""
         return 1
+
+    @property
+    def has_scale(self) -> bool:
+        """Whether the loss has a scale that is estimated from residuals."""
+        return type(self).scaled_to is not Loss.scaled_to
 
     def scaled_to(self, residuals: FloatArray, weight: FloatArray) -> Loss:
         """The loss with its scale estimated from residuals ``y - eta``; the loss itself if it has no scale."""

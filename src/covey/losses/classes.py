@@ -32,6 +32,7 @@ class _ClassLoss(Loss):
     """Base class of losses whose response may be classes."""
 
     labelled: ClassVar[bool] = True
+    support: ClassVar[tuple[float, float]] = (0.0, 1.0)
     known_dispersion: ClassVar[bool] = True
     effect: ClassVar[str | None] = "odds ratio"
 

@@ -39,6 +39,7 @@ class _LogLink(Loss):
     """Base class of losses with a log link."""
 
     log_link: ClassVar[bool] = True
+    support: ClassVar[tuple[float, float]] = (0.0, np.inf)
 
     def link(self, mean: FloatArray) -> FloatArray:
         """``log(mean)``, finite at zero."""

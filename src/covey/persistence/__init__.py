@@ -16,6 +16,7 @@ from covey.optional import optional
 from covey.persistence.archive import LARGEST, TooLargeError, foreign_types, inspect
 from covey.persistence.attributes import FITTED
 from covey.persistence.contents import check_contents
+from covey.validation import last_step
 
 __all__ = ["TRUSTED", "ModelFileError", "dump_bytes", "import_skops", "load", "save"]
 
@@ -30,6 +31,7 @@ TRUSTED = (
     "covey.search.criteria.Discrepancy",
     "covey.search.criteria.InformationCriterion",
     "covey.search.criteria.Size",
+    "covey.search.held_out.HeldOut",
     "covey.search.splits.Folds",
     "covey.search.splits.HoldOut",
     "covey.losses.classes.Binomial",
@@ -40,6 +42,8 @@ TRUSTED = (
     "covey.losses.log_link.Poisson",
     "covey.losses.squared.MultiSquared",
     "covey.losses.squared.Squared",
+    *(f"covey.terms.kinds.{name}" for name in ("Auto", "Curve", "Drop", "Levels", "Linear")),
+    "covey.terms.terms.Terms",
     "numpy.dtype",
     "scipy.sparse._csr.csr_array",
     # a fitted SplineTransformer holds scipy's splines, and these hold the function that made their arrays
@@ -101,7 +105,7 @@ def save(model: BaseEstimator, file: str | Path) -> None:
 
 def dump_bytes(model: BaseEstimator) -> bytes:
     """The content of a model file."""
-    last = model.steps[-1][1] if hasattr(model, "steps") else model
+    last = last_step(model)
     if hasattr(last, "formula_"):
         raise ModelFileError(
             "A model made from a formula holds formulaic's objects, which covey.load would not trust: pickle it."

@@ -19,6 +19,8 @@ import scipy.sparse as sp
 from covey.groups import Groups
 from covey.losses import Loss
 from covey.path import Path
+from covey.search.held_out import HeldOut
+from covey.terms import Expansion
 from covey.validation import Array
 
 Lengths = Mapping[str, int]
@@ -117,6 +119,16 @@ PATH: dict[str, Check] = {
     "parts": _or_none(_sparse("times", "outputs members")),
 }
 
+HELD_OUT: dict[str, Check] = {
+    "coefs": _sparse("folds", "outputs columns"),
+    "intercepts": _array("folds outputs"),
+    "scores": _array("scores responses", least=0),
+    "weights": _array("scores responses", least=0),
+    "starts": _array("ends", integer=True, least=0),
+    "n_rows": _array("", least=0),
+    "whole": _is(bool),
+}
+
 MODEL: dict[str, Check] = {
     "path_": _is(Path),
     "groups_": _is(Groups),
@@ -125,7 +137,9 @@ MODEL: dict[str, Check] = {
     "intercept_": _array("one", "outputs"),
     "group_norms_": _array("groups", least=0),
     "group_strengths_": _array("groups", least=0),
+    "response_strengths_": _array("outputs groups", least=0),
     "selected_groups_": _each(_is(object)),
+    "term_means_": _array("outputs selected"),
     "always_groups_": _each(_is(object)),
     "recipe_": _is(str),
     "shrunk_": _is(bool),
@@ -135,15 +149,17 @@ MODEL: dict[str, Check] = {
     "n_deals_": _array("", integer=True, least=0),
     "rivals_": _or_none(_are_rivals),
     "predictor_range_": _or_none(_array("pair outputs")),
+    "held_out_": _or_none(_is(HeldOut)),
     "price_": _or_none(_each(_array(""), "pair")),
-    "n_features_in_": lambda value, lengths: _array("", integer=True)(value, lengths) and value == lengths["columns"],
-    "feature_names_in_": _each(_is(str), "columns"),
+    "n_features_in_": lambda value, lengths: _array("", integer=True)(value, lengths) and value == lengths["features"],
+    "feature_names_in_": _each(_is(str), "features"),
+    "expansion_": _is(Expansion),
     # parameters used to describe the fitted model; `fit` reads and checks the others
     "rule": lambda value, lengths: isinstance(value, str) and value in ("select", "predict"),
 }
 
 # Attributes that a fitted model may lack.
-ABSENT = frozenset({"feature_names_in_"})
+ABSENT = frozenset({"expansion_", "feature_names_in_", "response_strengths_", "term_means_"})
 
 FITTED: dict[str, dict[str, Check]] = {
     "covey.estimators.regressor.GroupSparseRegressor": MODEL,
@@ -162,12 +178,14 @@ FITTED: dict[str, dict[str, Check]] = {
         "event_times_": _array("event_times"),
         "censoring_times_": _array("censorings"),
         "censoring_survival_": _array("censorings", least=0),
+        "fold_hazards_": _or_none(_array("folds events", least=0)),
     },
 }
 
 # Lengths that one attribute determines for the others.
 LENGTHS = {
     "classes": "classes_",
+    "selected": "selected_groups_",
     "strata": "strata_",
     "events": "baseline_times_",
     "event_times": "event_times_",

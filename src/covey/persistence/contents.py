@@ -12,8 +12,11 @@ from scipy.interpolate import BSpline
 from sklearn.pipeline import Pipeline
 
 from covey.groups import Groups
-from covey.persistence.attributes import ABSENT, FITTED, LENGTHS, PATH, Check
+from covey.persistence.attributes import ABSENT, FITTED, HELD_OUT, LENGTHS, PATH, Check
 from covey.persistence.encoders import check_encoder, check_widths
+from covey.persistence.encodings import check_expansion
+from covey.search.held_out import HeldOut
+from covey.terms import Expansion
 
 # What scikit-learn's transformers may be set to return.
 OUTPUTS = ("default", "pandas", "polars")
@@ -44,6 +47,8 @@ def check_contents(model: object) -> None:
         elif isinstance(part, Groups):
             if not all(hasattr(part, slot) for slot in Groups.__slots__):
                 raise ValueError("groups without columns")
+        elif isinstance(part, Expansion):
+            check_expansion(part)
         elif name in FITTED:
             _check_estimator(part, FITTED[name])
         elif is_dataclass(part) and name.startswith("covey."):
@@ -65,7 +70,7 @@ def _parts(model: object) -> Iterator[object]:
             left += part
         elif isinstance(part, np.ndarray):
             left += part.ravel().tolist() if part.dtype == object else []
-        elif not sp.issparse(part):
+        elif not sp.issparse(part) and not isinstance(part, Expansion):
             left += getattr(part, "__dict__", {}).values()
     return reversed(found)
 
@@ -109,12 +114,20 @@ def _check_estimator(model: Any, wanted: dict[str, Check]) -> None:
     if not fitted:
         return
     path, groups = model.path_, model.groups_
+    expansion = vars(model).get("expansion_")
     lengths = {
+        "features": groups.n_columns if expansion is None else len(expansion.encoding.variables),
         "columns": groups.n_columns, "groups": groups.n_groups, "members": groups.members.size,
         "times": np.size(path.times), "outputs": path.n_outputs,
         **{length: np.size(getattr(model, name)) for length, name in LENGTHS.items() if name in vars(model)},
     }  # fmt: skip
-    for part, checks in ((path, PATH), (model, wanted)):
+    held_out = model.held_out_
+    if held_out is not None:
+        lengths |= {
+            "folds": len(held_out.intercepts), "ends": len(held_out.intercepts) + 1, "scores": len(held_out.scores),
+            "responses": path.n_outputs if model.loss_.several else 1,
+        }  # fmt: skip
+    for part, checks in ((path, PATH), (model, wanted), (held_out, HELD_OUT)):
         for name, check in checks.items():
             if hasattr(part, name) and not check(getattr(part, name), lengths):
                 raise ValueError(f"{name} is not as it was written")
@@ -125,6 +138,11 @@ def _check_agreement(model: Any) -> None:
     path, groups, names = model.path_, model.groups_, model.groups_.names
     if path.groups != groups:
         raise ValueError("groups_ are not those of path_")
+    if hasattr(model, "expansion_"):
+        if model.expansion_.groups != groups:
+            raise ValueError("groups_ are not the terms of expansion_")
+        if list(model.feature_names_in_) != list(model.expansion_.encoding.variables):
+            raise ValueError("feature_names_in_ are not the variables of expansion_")
     if not (np.diff(path.times) >= 0).all():  # groups may wake up at the same time
         raise ValueError("the times of path_ decrease")
     if not all(0 <= l < len(names) for l, _ in path.entered):
@@ -132,6 +150,12 @@ def _check_agreement(model: Any) -> None:
     chosen = [names[l] for l in np.flatnonzero(model.group_norms_)]
     if len(chosen) != len(model.selected_groups_) or set(chosen) != set(model.selected_groups_):
         raise ValueError("selected_groups_ are not those of group_norms_")
+    if hasattr(model, "expansion_") != hasattr(model, "term_means_"):
+        raise ValueError("expansion_ and term_means_ do not belong together")
+    if model.held_out_ is not None:
+        _check_held_out(model.held_out_)
+    if hasattr(model, "fold_hazards_") and (model.fold_hazards_ is None) != (model.held_out_ is None):
+        raise ValueError("held_out_ and fold_hazards_ do not belong together")
     if not set(model.always_groups_) <= set(names):
         raise ValueError("always_groups_ are not among groups_")
     coef, intercept = path.model(len(path) - 1)
@@ -144,3 +168,13 @@ def _check_agreement(model: Any) -> None:
             raise ValueError("classes_ do not belong to coef_")
     if "chosen" not in model.candidates_ or model.candidates_["chosen"].dtype.kind != "b":
         raise ValueError("candidates_ without the chosen one")
+
+
+def _check_held_out(held_out: HeldOut) -> None:
+    """Refuse scores that are not in the order in which they are searched."""
+    starts, scores = held_out.starts, held_out.scores
+    if starts[0] != 0 or starts[-1] != len(scores) or (np.diff(starts) < 0).any():
+        raise ValueError("held_out_ has folds without scores")
+    falls = (np.diff(scores, axis=0) < 0).any(axis=1)
+    if not np.isin(np.flatnonzero(falls) + 1, starts).all():
+        raise ValueError("the scores of held_out_ are not in order")

@@ -6,13 +6,17 @@ with optional("covey.plots"):
     from covey.plots.candidates import CandidatesDisplay
     from covey.plots.frequency import FrequencyDisplay
     from covey.plots.group_path import GroupPathDisplay
+    from covey.plots.group_tests import GroupTestsDisplay
     from covey.plots.partial_effect import PartialEffectDisplay
     from covey.plots.stability import StabilityDisplay
+    from covey.plots.terms import TermsDisplay
 
 __all__ = [
     "CandidatesDisplay",
     "FrequencyDisplay",
     "GroupPathDisplay",
+    "GroupTestsDisplay",
     "PartialEffectDisplay",
     "StabilityDisplay",
+    "TermsDisplay",
 ]

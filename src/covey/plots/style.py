@@ -39,10 +39,10 @@ def colour(index: int) -> str:
     return PALETTE[index % len(PALETTE)]
 
 
-def label_ends(ax: Axes, names: Sequence[object], heights: Any) -> None:
+def label_ends(ax: Axes, names: Sequence[object], heights: Any, gap: float = LABEL_GAP) -> None:
     """Names at the right edge in the colours of their lines, moved up and then down until they do not overlap."""
     low, high = ax.get_ylim()
-    order, gap = np.argsort(heights, kind="stable"), LABEL_GAP * (high - low)
+    order, gap = np.argsort(heights, kind="stable"), gap * (high - low)
     places = np.arange(len(order)) * gap
     places += np.maximum.accumulate(np.asarray(heights, dtype=float)[order] - places)
     places = np.minimum(places, high - gap * np.arange(len(order))[::-1])

@@ -132,8 +132,9 @@ def factors_from_blocks(
             groups = known[at[a : a + step]]
             d = put(gathered(inverse, starts[groups], size))
             A = put(gathered(blocks, block_starts[groups], size * size).reshape(-1, size, size))
-            found = pivoted_cholesky(A * d[:, :, None] * d[:, None, :], put)
-            T, ranks[groups], certain[groups] = map(on_host, found)
+            A = A * d[:, :, None] * d[:, None, :]
+            T, ranks[groups], certain[groups] = map(on_host, pivoted_cholesky(A, put))
+            _spread_evenly(T, A, ranks[groups])
             pieces.append((groups, T * gathered(gain, starts[groups], size)[:, :, None]))
     ranks[~certain] = 0
     factor_starts = np.concatenate([[0], np.cumsum(sizes * ranks)])
@@ -177,6 +178,18 @@ def pivoted_cholesky(A: Any, put: Callable[[Array], Any] = np.asarray) -> tuple[
         left[each, best] = False
         ranks = ranks + going
     return T, ranks, certain
+
+
+def _spread_evenly(T: FloatArray, A: Any, ranks: NDArray[np.intp]) -> None:
+    """Give dependent columns coefficients of least norm, instead of zero to those that the factorisation left out.
+
+    Which columns it leaves out is arbitrary: a level of a category, or one of two equal columns.
+    """
+    for (rank,), at in alike(ranks):
+        if 0 < rank < T.shape[1]:
+            B = on_host(A[at]) @ T[at, :, :rank]
+            # the same working columns, by coefficients that are combinations of the rows of X
+            T[at, :, :rank] = B @ np.linalg.inv(B.transpose(0, 2, 1) @ B)
 
 
 def _diagonal_factors(
@@ -226,7 +239,8 @@ def _factors_from_columns(
         diagonal = np.abs(np.diag(R))
         rank = int(np.sum(diagonal > RANK_TOLERANCE * diagonal[0]))
         T = np.zeros((int(groups.sizes[l]), rank))
-        T[live[l][pivots[:rank]]] = scipy.linalg.solve_triangular(R[:rank, :rank], np.eye(rank))
+        # of least norm where columns depend on each other
+        T[live[l][pivots]] = np.linalg.pinv(R[:rank])
         T[live[l]] *= gain[:, None]
         out[l] = T
     return out

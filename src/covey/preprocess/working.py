@@ -10,7 +10,7 @@ With row weights q that add up to one, the inner product is ``<a, b> = sum_i q_i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
@@ -36,7 +36,7 @@ LARGEST_COEFFICIENT = 305
 SMALLEST_RESPONSE, LARGEST_RESPONSE = 1e-152, 1e152
 
 
-@dataclass(frozen=True)
+@dataclass
 class WorkingProblem:
     """Minimise ``1/2 <y~ - Z w, y~ - Z w>`` over w, where y~ and Z are in working coordinates.
 
@@ -55,6 +55,8 @@ class WorkingProblem:
         y~.
     correlation : ndarray, shape (r,)
         ``Z' diag(q) y~``, the correlations at w = 0.
+    weights : ndarray, shape (n_groups,)
+        The weights of the groups in the race; 1 until others are set.
     """
 
     design: Design
@@ -69,11 +71,29 @@ class WorkingProblem:
     y_scale: float
     response: FloatArray
     correlation: FloatArray
+    weights: FloatArray = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.weights = np.ones(self.ranks.size)
 
     @property
     def n_columns(self) -> int:
         """The number of working columns, at most p."""
         return int(self.starts[-1])
+
+    def append(self, other: WorkingProblem, columns: NDArray[np.intp]) -> None:
+        """Add groups, given their working problem and the columns of the design that they have here."""
+        n_columns = self.layout.starts[-1]
+        self.layout = Layout(
+            np.concatenate([self.layout.members, columns]),
+            np.concatenate([self.layout.starts, n_columns + other.layout.starts[1:]]),
+            in_order=False,
+        )
+        for name in ("mean", "factors", "ranks", "correlation"):
+            setattr(self, name, np.concatenate([getattr(self, name), getattr(other, name)]))
+        for name in ("factor_starts", "starts"):
+            before = getattr(self, name)
+            setattr(self, name, np.concatenate([before, before[-1] + getattr(other, name)[1:]]))
 
     def group_norms(self, g: Array) -> FloatArray:
         """The norm of a vector in working coordinates on each group; zero for a group without working columns."""
@@ -246,22 +266,30 @@ def standard_response(y: FloatArray, q: FloatArray, *, centre: bool) -> tuple[Fl
     return unit / size, mean * largest, size * largest
 
 
-def noise_weights(ranks: FloatArray, first: float) -> FloatArray:
-    """The norm that pure noise exceeds in about `first` groups, if all groups had this dimension.
+def noise_weights(ranks: FloatArray, first: float, n_groups: float) -> FloatArray:
+    """The norm that pure noise exceeds in about `first` of `n_groups` groups, if all groups had this dimension.
 
     In working coordinates, n times the squared norm of a group's correlation with noise is chi-squared with as many
     degrees of freedom as the group has dimensions. Its mean grows with the dimension faster than its spread, so weights
     by the mean (the square root of the dimension) would favour groups of one column.
     """
     distinct, position = np.unique(ranks, return_inverse=True)
-    share = min(first / (ranks.size + 1), 0.5)
+    share = min(first / (n_groups + 1), 0.5)
     return np.asarray(np.sqrt(chdtri(distinct, share))[position])
 
 
-def read_weights(group_weights: ArrayLike | None, ranks: Array, first: float = 1.0) -> NDArray[np.float64]:
+def read_weights(
+    group_weights: ArrayLike | None,
+    ranks: Array,
+    first: float = 1.0,
+    families: Array | None = None,
+    counts: Array | None = None,
+) -> NDArray[np.float64]:
     """Weights of mean one for groups of these dimensions: a group of weight 2 wakes half as fast.
 
-    With "noise", they are fair to groups of all sizes until about `first` groups are awake.
+    With "noise", they are fair to groups of all sizes until about `first` groups are awake, and fair between families:
+    one pair among a thousand must stand out more than one variable among ten. An entry of `ranks` may stand for several
+    groups, as many as `counts` says.
     """
     if group_weights is None:
         return np.ones(ranks.size)
@@ -271,8 +299,14 @@ def read_weights(group_weights: ArrayLike | None, ranks: Array, first: float = 1
                 f"group_weights must be 'noise', 'sqrt', None or one number per group, not {group_weights!r}."
             )
         sizes = np.maximum(ranks, 1).astype(float)
-        named = noise_weights(sizes, first) if group_weights == "noise" else np.sqrt(sizes)
-        return (named / named.mean()).astype(np.float64)
+        named = np.sqrt(sizes)
+        if group_weights == "noise":
+            families = np.zeros(ranks.size, dtype=np.intp) if families is None else np.asarray(families)
+            for family in np.unique(families):
+                some = families == family
+                n_groups = some.sum() if counts is None else counts[some].sum()
+                named[some] = noise_weights(sizes[some], first, n_groups)
+        return (named / np.average(named, weights=counts)).astype(np.float64)
     try:
         weights: NDArray[np.float64] = np.asarray(group_weights, dtype=np.float64)
     except (TypeError, ValueError):

@@ -17,9 +17,9 @@ from covey.evidence import NestedScore
 from covey.report.axis import Axis
 from covey.report.drawing import Plot
 from covey.report.numbers import shown
-from covey.validation import FloatArray
+from covey.validation import FloatArray, last_step
 
-__all__ = ["Effect", "effect_view", "term_effects"]
+__all__ = ["Effect", "effect_view", "expanded_columns", "term_effects"]
 
 # The most effects on a page, points on a curve, and levels of a category (the most common ones).
 MOST_EFFECTS, N_POINTS, MOST_LEVELS = 24, 60, 20
@@ -34,7 +34,7 @@ class Effect:
 
     column: str
     values: Any  # points along a curve, or levels with the most common first
-    effect: FloatArray  # the difference from the mean over the rows for a curve, from the first level for levels
+    effect: FloatArray  # the difference from the mean over the rows
     low: FloatArray | None  # the smallest effect over the refits, each without one outer fold
     high: FloatArray | None  # the largest
     n_in: int  # refits that select the column; the effect is zero in the others
@@ -65,7 +65,7 @@ def term_effects(model: Any, X: Any, nested: NestedScore | None) -> tuple[Effect
     refits = [refit for refit in (nested.estimators if nested is not None else []) if _has_terms(refit)]
     base = X.dropna().iloc[:1]
     base = X.iloc[:1] if base.empty else base
-    coef = np.ravel(model.steps[-1][1].coef_)
+    coef = np.ravel(last_step(model).coef_)
     found = [
         _effect(model, refits, X[column], base, block, is_curve=_is_curve(step, X[column]))
         for block, step, column, place in _expanded(model.steps[0][1])
@@ -90,17 +90,20 @@ def _expanded(transformer: ColumnTransformer) -> Iterator[tuple[str, Any, str, s
         place = transformer.output_indices_[name]
         if isinstance(step, str) or isinstance(columns, str | slice) or not all(isinstance(c, str) for c in columns):
             continue
-        if place.stop - place.start > len(columns) or isinstance(_last(step), OneHotEncoder):
+        if place.stop - place.start > len(columns) or isinstance(last_step(step), OneHotEncoder):
             for column in columns:
                 yield name, step, str(column), place
 
 
-def _last(step: Any) -> Any:
-    return step.steps[-1][1] if isinstance(step, Pipeline) else step
+def expanded_columns(model: Any) -> frozenset[int]:
+    """The columns of the model that are parts of expanded ones, and mean nothing one by one."""
+    if not _has_terms(model):
+        return frozenset()
+    return frozenset(j for *_, place in _expanded(model.steps[0][1]) for j in range(place.start, place.stop))
 
 
 def _is_curve(step: Any, values: Any) -> bool:
-    return pd.api.types.is_numeric_dtype(values.dtype) and not isinstance(_last(step), OneHotEncoder)
+    return pd.api.types.is_numeric_dtype(values.dtype) and not isinstance(last_step(step), OneHotEncoder)
 
 
 def _effect(model: Any, refits: list[Any], values: Any, base: Any, block: str, is_curve: bool) -> Effect | None:
@@ -120,7 +123,7 @@ def _effect(model: Any, refits: list[Any], values: Any, base: Any, block: str, i
         part = _predictor(fitted, block, column, points, base)
         if part is None:
             return None
-        return part[: len(at)] - (part[len(at) :].mean() if is_curve else part[0])
+        return part[: len(at)] - (part[len(at) :].mean() if is_curve else np.average(part, weights=counts))
 
     effect = centred(model)
     if effect is None:
@@ -146,7 +149,7 @@ def _predictor(fitted: Any, block: str, column: str, values: Any, base: Any) -> 
 
 
 def effect_view(effects: tuple[Effect, ...]) -> dict[str, Any] | None:
-    """Plots of the curves on a common scale, and tables of the levels against the most common one."""
+    """Plots of the curves on a common scale, and tables of the levels."""
     if not effects:
         return None
     curves = [one for one in effects if one.is_curve]

@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from covey.evidence import NestedScore, StabilitySelection, nested_score
+from covey.estimators.orientation import for_odds_of
+from covey.estimators.term_views import as_terms
+from covey.evidence import GroupTests, NestedScore, StabilitySelection, nested_score
+from covey.evidence.class_scores import class_position
 from covey.files import write_atomically
 from covey.losses.risk_sets import STOP
 from covey.report.along import Along, along_the_path
-from covey.report.effects import Effect, term_effects
+from covey.report.effects import Effect, expanded_columns, term_effects
 from covey.report.fit_page import render_page
 from covey.report.numbers import shown
 from covey.report.page import template
@@ -30,7 +33,9 @@ from covey.report.repeating import parameters, shorten, versions
 from covey.report.residuals import Residuals, residuals
 from covey.report.responses import Response, responses
 from covey.report.survival import Survival, as_records, survival_part
+from covey.report.terms import TermPart, term_part
 from covey.report.traces import Frames, keep_frames
+from covey.search.agreement import selects_groups
 from covey.search.chosen import Judged, how_chosen, in_words, judged, price_of_sparsity
 
 __all__ = ["FitReport", "fit_report", "render", "write"]
@@ -80,7 +85,7 @@ class FitReport:
     scores: tuple[Score, ...]
     frames: Frames  # the path; its last frame is the model
     strength_label: str  # the definition of a group's strength
-    n_folds: int = 0  # 0 if the groups selected in each are unknown
+    n_folds: int = 0  # outer folds, or folds if there are none; 0 if the groups selected in each are unknown
     judged: Judged | None = None  # the errors of the candidates
     price: str = ""  # what sparsity costs, in one sentence
     rivals: tuple[Rival, ...] = ()  # sets of groups that held-out rows cannot tell from the best
@@ -98,15 +103,27 @@ class FitReport:
     responses: tuple[Response, ...] = ()  # if there are several
     survival: Survival | None = None
     stability: StabilitySelection | None = None
+    tests: GroupTests | None = None
     effects: tuple[Effect, ...] = ()  # of expanded columns
+    terms: TermPart | None = None  # of a model that was fitted with terms=
     residuals: Residuals | None = None  # for a numeric response
     command: str = ""  # the command line that repeats the fit, if there is one
     membership: tuple[tuple[str, str], ...] = ()  # all columns with their groups
 
     @property
+    def noun(self) -> str:
+        """What is selected: groups of columns, or terms."""
+        return "group" if self.terms is None else "term"
+
+    @property
+    def folds_name(self) -> str:
+        """What the folds are in which groups are counted."""
+        return "folds" if self.nested is None else "outer folds"
+
+    @property
     def moves(self) -> bool:
         """Whether a group's strength measures how far it moves the prediction."""
-        return self.strength_label == SPREAD
+        return self.strength_label in (SPREAD, as_terms(SPREAD))
 
     @classmethod
     def from_model(
@@ -122,7 +139,9 @@ class FitReport:
         outputs: Sequence[str] | None = None,
         test: tuple[Any, ...] | None = None,
         nested: NestedScore | int = 5,
+        positive: Any = None,
         stability: StabilitySelection | None = None,
+        tests: GroupTests | None = None,
         effects: tuple[Effect, ...] | None = None,
         settings: Mapping[str, object] | None = None,
         command: str = "",
@@ -149,8 +168,13 @@ class FitReport:
             The number of outer folds in which to repeat the fit, for a score on rows that played no part in
             choosing the model, compared with a lasso and a ridge; for classes also a confusion table and a
             calibration plot. 0 for none. Or a result of `covey.nested_score`.
+        positive : object, optional
+            The class that scores are about and, if there are two, whose odds the effects and coefficients describe. By
+            default the one of `nested`, or the second of two classes.
         stability : StabilitySelection, optional
             The result of `covey.stability_selection` on the same data.
+        tests : GroupTests, optional
+            The result of `covey.evidence.test_groups` on the same data.
         effects : tuple of Effect, optional
             Effects of expanded columns; by default computed from a pipeline of a `ColumnTransformer` and an
             estimator.
@@ -161,6 +185,10 @@ class FitReport:
         membership : sequence of (str, str), optional
             All columns of the table with their groups; by default the columns of the fit.
         """
+        for name, result, kind in (("stability", stability, StabilitySelection), ("tests", tests, GroupTests)):
+            if result is not None and not isinstance(result, kind):
+                made_by = "covey.stability_selection" if name == "stability" else "covey.evidence.test_groups"
+                raise ValueError(f"{name} must be a result of {made_by}, not {type(result).__name__}.")
         given = model, X
         model, X, test = _last_step(model, X, test)
         check_is_fitted(model, "path_")
@@ -168,13 +196,22 @@ class FitReport:
             raise ValueError("X and y go together: give both, or neither.")
         if y is not None and model.loss_.coupled:
             y, target = as_records(model, y), target or f"{model.time} to {model.event}"
-        score, why_not = _nested(*given, y, sample_weight, offset, nested)
+        score, why_not = _nested(*given, y, sample_weight, offset, nested, positive)
+        if (classes := getattr(model, "classes_", None)) is not None and len(classes) == 2:
+            chosen = positive if score is None else score.positive
+            label = classes.tolist()[1 if chosen is None else class_position(classes, chosen)]
+            given, model = (for_odds_of(given[0], label), given[1]), for_odds_of(model, label)
+            if score is not None:
+                score = replace(score, estimators=[for_odds_of(one, label) for one in score.estimators])
         name = target or str(getattr(y, "name", None) or "y")
         null = None if y is None else null_error(model, y, sample_weight, offset)
         chosen_by = judged(model, null)
         always = {model.groups_.position(group) for group in model.always_groups_}
         n_selected = sum(l not in always for l in np.flatnonzero(model.group_norms_))
-        folds = model.fold_frequencies_ if model.n_splits_ > 1 else None
+        folds, n_folds = _folds(model, score)
+        has_terms = hasattr(model, "expansion_")
+        columns = model.expansion_.design(X) if has_terms and X is not None else X
+        say = as_terms if has_terms else str
         names = _outputs(model, y, outputs)
         frames = keep_frames(model.path_, folds, always=always, outputs=names)
         return cls(
@@ -184,36 +221,48 @@ class FitReport:
             n_rows=None if y is None else len(y),
             n_columns=model.groups_.n_columns,
             n_groups=model.groups_.n_groups - len(always),
-            model=in_words(model),
+            model=say(in_words(model)),
             how_chosen=how_chosen(model),
             n_selected=n_selected,
-            n_selected_columns=int(np.count_nonzero(np.atleast_2d(model.coef_).any(axis=0))),
+            n_selected_columns=model.n_selected_columns_,
             scores=quality(model, chosen_by, X, y, sample_weight, offset, test, score),
             frames=frames,
-            strength_label=SPREAD if model.standardize == "group" else NORM,
-            n_folds=0 if folds is None else model.n_splits_,
+            strength_label=say(SPREAD if model.standardize == "group" else NORM),
+            n_folds=n_folds,
             judged=chosen_by,
-            price=price_of_sparsity(model),
+            price=say(price_of_sparsity(model)),
             rivals=_rivals(model),
-            remarks=remarks(model, chosen_by, X, _numbers(model, y), score),
+            remarks=remarks(model, chosen_by, None if has_terms else X, _numbers(model, y), score),
             settings={**parameters(model), **{str(k): shorten(v) for k, v in (settings or {}).items()}},
             versions=versions(),
             unpenalised=model.loss_.unpenalised,
             effect=model.loss_.effect,
-            strength_unit=UNITS.get(model.loss_.effect or "", "units of the responses" if names else ""),
+            strength_unit=UNITS.get(model.loss_.effect or "", "standard deviations of the responses" if names else ""),
             classes=tuple(map(str, getattr(model, "classes_", ()))),
             always=tuple(str(group) for group in model.always_groups_),
-            along=along_the_path(model, X, y, sample_weight, offset, frames),
+            along=along_the_path(model, columns, y, sample_weight, offset, frames),
             nested=score,
             no_nested=why_not,
-            responses=responses(model, X, y, names),
-            survival=survival_part(model, X, y, sample_weight, offset, score),
+            responses=responses(model, X, y, names, score),
+            survival=survival_part(model, X, y, sample_weight, offset, score, expanded_columns(given[0])),
             stability=stability,
+            tests=tests,
             effects=term_effects(*given, score) if effects is None else effects,
+            terms=term_part(model, score),
             residuals=residuals(model, X, y, offset, score),
             command=command,
-            membership=members(model.groups_) if membership is None else tuple(membership),
+            membership=() if has_terms else members(model.groups_) if membership is None else tuple(membership),
         )
+
+
+def _folds(model: Any, nested: NestedScore | None) -> tuple[Any, int]:
+    """In how many folds each group is selected, or None, and how many there are; outer folds if there are any."""
+    if nested is None or not selects_groups(model):
+        folds = model.fold_frequencies_ if model.n_splits_ > 1 else None
+        return folds, 0 if folds is None else model.n_splits_
+    always = set(model.always_groups_)
+    counts = (nested.n_folds if name in always else nested.frequencies.get(name, 0) for name in model.groups_.names)
+    return np.array(list(counts)), nested.n_folds
 
 
 def _rivals(model: Any) -> tuple[Rival, ...]:
@@ -233,12 +282,12 @@ def _joined(names: Sequence[object]) -> str:
 
 
 def render(report: FitReport) -> str:
-    """The report as one self-contained HTML page."""
+    """The report as one self-contained HTML page: see `covey.report.fit_report`, which also writes it."""
     return render_page(report)
 
 
 def write(report: FitReport, path: str | os.PathLike[str]) -> Path:
-    """Write the page to a file, completely or not at all."""
+    """Write the page of a report to a file, completely or not at all: see `covey.report.fit_report`."""
     file = Path(path)
     write_atomically(file, render(report).encode())
     return file
@@ -292,15 +341,17 @@ def _outputs(model: Any, y: Any, given: Sequence[str] | None) -> tuple[str, ...]
 
 
 def _nested(
-    model: Any, X: Any, y: Any, weight: Any, offset: Any, given: NestedScore | int
+    model: Any, X: Any, y: Any, weight: Any, offset: Any, given: NestedScore | int, positive: Any
 ) -> tuple[NestedScore | None, str]:
     """The nested score, or the reason why there is none."""
     if isinstance(given, NestedScore):
-        return given, ""
+        return given if positive is None else replace(given, positive=positive), ""
     if X is None or not given:
         return None, ""
     try:
-        return nested_score(model, X, y, given, sample_weight=weight, offset=offset, return_estimator=True), ""
+        return nested_score(
+            model, X, y, given, sample_weight=weight, offset=offset, positive=positive, return_estimator=True
+        ), ""
     except ValueError as reason:
         return None, str(reason).rstrip(".")
 

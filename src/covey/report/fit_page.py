@@ -8,16 +8,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from covey.estimators.term_views import as_terms
+from covey.report.classes import class_view
 from covey.report.effects import effect_view
-from covey.report.held_out import HeldOut, class_view
 from covey.report.judged_plot import judged_plot
 from covey.report.numbers import time
 from covey.report.page import page, script_json
 from covey.report.path_plot import path_view, positions, strength_axis, time_axis
 from covey.report.residuals import residual_view
 from covey.report.survival import survival_view
+from covey.report.terms import column_view, terms_view
 
 if TYPE_CHECKING:
+    import pandas as pd
+
+    from covey.evidence.selections import GroupSelection
     from covey.report.fit import FitReport
 
 __all__ = ["render_page"]
@@ -28,8 +33,8 @@ MOST_SHOWN = 40
 # The most characters of column and group names that a page holds for the file of groups.
 MOST_LETTERS = 150_000
 
-# Groups in the table of stability: how many besides the selected ones, and the most altogether.
-UNSELECTED, MOST_STABLE = 5, 50
+# Groups in the tables of stability and tests: how many besides the selected ones, and the most altogether.
+UNSELECTED, MOST_LISTED = 5, 50
 
 View = dict[str, Any]
 
@@ -37,7 +42,7 @@ View = dict[str, Any]
 def render_page(report: FitReport) -> str:
     """The page."""
     readouts = _readouts(report)
-    sections = [(id, heading, view(report)) for id, heading, view in SECTIONS]
+    sections = [(id, heading.replace("groups", f"{report.noun}s"), view(report)) for id, heading, view in SECTIONS]
     return page(
         report.title,
         styles=("fit.css",),
@@ -58,33 +63,43 @@ def _groups(report: FitReport) -> View:
 
 
 def _nested(report: FitReport) -> View | None:
-    return {} if report.nested is not None or report.no_nested else None
+    if report.nested is None:
+        return {} if report.no_nested else None
+    return {"verdict": as_terms(report.nested.verdict) if report.terms else report.nested.verdict}
 
 
-def _stability(report: FitReport) -> View | None:
-    if report.stability is None:
+def _evidence(found: GroupSelection | None, shown: Callable[[pd.DataFrame], Any]) -> View | None:
+    """The selected groups of a result and the next ones, as far as they are worth a line."""
+    if found is None:
         return None
-    frame = report.stability.to_frame()
+    frame = found.to_frame()
     n_selected = int(frame["selected"].sum())
-    listed = frame[frame["frequency"] > 0].head(min(n_selected + UNSELECTED, MOST_STABLE))
+    listed = frame[shown(frame)].head(min(n_selected + UNSELECTED, MOST_LISTED))
     groups = listed.rename_axis("name").reset_index().to_dict("records")
-    return {"n_selected": n_selected, "groups": groups, "n_more": n_selected - MOST_STABLE}
+    return {"n_selected": n_selected, "groups": groups, "n_more": n_selected - MOST_LISTED}
 
 
 def _classes(report: FitReport) -> View | None:
-    held_out = HeldOut.from_nested(report.nested)
-    return None if held_out is None else class_view(held_out)
+    scores = None if report.nested is None else report.nested.class_scores
+    return None if scores is None else class_view(scores)
 
 
 # Every section: its template, its heading, and a function that returns the template's data, or None to leave it out.
 SECTIONS: tuple[tuple[str, str, Callable[[FitReport], View | None]], ...] = (
+    ("variables", "What each variable does", lambda report: terms_view(report.terms)),
+    ("columns", "What was made of the table", lambda report: column_view(report.terms)),
     ("path", "Along the path", lambda report: path_view(report.frames, report.along)),
     ("groups", "Selected groups", _groups),
     ("effects", "What each term does", lambda report: effect_view(report.effects)),
     ("nested", "Score on held-out rows", _nested),
     ("residuals", "Observed and predicted", lambda report: residual_view(report.residuals)),
     ("survival", "Survival by predicted risk", lambda report: survival_view(report.survival)),
-    ("stability", "Which groups to believe", _stability),
+    ("tests", "Tests of the groups", lambda report: _evidence(report.tests, lambda frame: frame["p_value"] < 1)),
+    (
+        "stability",
+        "Which groups to believe",
+        lambda report: _evidence(report.stability, lambda frame: frame["frequency"] > 0),
+    ),
     ("responses", "Each response", lambda report: {} if report.responses else None),
     ("classes", "Held-out class predictions", _classes),
     ("choice", "How the model was chosen", lambda report: {"plot": report.judged and judged_plot(report.judged)}),
@@ -95,9 +110,9 @@ SECTIONS: tuple[tuple[str, str, Callable[[FitReport], View | None]], ...] = (
 
 def _readouts(report: FitReport) -> list[str]:
     """The text for each frame."""
-    frames, of = report.frames, f"of {report.n_groups + len(report.always)} groups"
+    frames, of = report.frames, f"of {report.n_groups + len(report.always)} {report.noun}s"
     readouts = [
-        f"Time {time(t)}: {report.unpenalised} on {awake} {of}" if awake else f"Time {time(t)}: no group"
+        f"Time {time(t)}: {report.unpenalised} on {awake} {of}" if awake else f"Time {time(t)}: no {report.noun}"
         for t, awake in zip(frames.times, frames.awake, strict=True)
     ]
     readouts[-1] = f"The fitted model: {report.model}"
@@ -118,6 +133,7 @@ def _data(report: FitReport, readouts: list[str]) -> dict[str, object]:
     return {
         "x": positions(frames, time_axis(frames)).round(5).tolist(),
         "readouts": readouts,
+        "noun": report.noun,
         "top": strength_axis(frames).high,
         "limit": MOST_SHOWN,
         "groups": [[group.first, group.size, len(group.columns)] for group in frames.groups],

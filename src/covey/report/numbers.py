@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-__all__ = ["MOST_COLOURS", "colour", "per_cent", "ratio", "short", "shown", "time"]
+__all__ = ["LONGEST_NAME", "MOST_COLOURS", "colour", "per_cent", "ratio", "short", "shown", "time"]
 
 # Lines with a colour; the others are grey.
 MOST_COLOURS = 7
@@ -66,7 +66,11 @@ def colour(index: int) -> str:
     return f"c{index + 1}" if index < MOST_COLOURS else "grey"
 
 
-def short(name: object) -> str:
-    """A name as text; the middle of a very long one is left out."""
+def short(name: object, longest: int = LONGEST_NAME) -> str:
+    """A name as text; the middle of a very long one is left out.
+
+    >>> short("cholesterol", 10), short("log_triglycerides~", 10)
+    ('cholesterol', 'log_t…ides~')
+    """
     text = str(name)
-    return text if len(text) <= LONGEST_NAME else f"{text[: LONGEST_NAME // 2]}…{text[-LONGEST_NAME // 2 :]}"
+    return text if len(text) <= longest + 1 else f"{text[: longest // 2]}…{text[-longest // 2 :]}"

@@ -12,7 +12,7 @@ from importlib.resources import files
 from typing import Any
 
 from covey.optional import optional
-from covey.report.numbers import colour, per_cent, ratio, short, shown, time
+from covey.report.numbers import LONGEST_NAME, colour, per_cent, ratio, short, shown, time
 
 __all__ = ["asset", "escape", "page", "paragraphs", "script_json", "template"]
 
@@ -32,9 +32,9 @@ def _environment() -> Any:
         from jinja2 import Environment, PackageLoader, StrictUndefined
         from markupsafe import Markup
 
-    def name(value: object) -> str:
+    def name(value: object, longest: int = LONGEST_NAME) -> str:
         """A name as HTML that keeps its direction."""
-        return Markup("<bdi>{}</bdi>").format(short(value))
+        return Markup("<bdi>{}</bdi>").format(short(value, longest))
 
     environment = Environment(
         loader=PackageLoader("covey.report", "templates"),

@@ -6,15 +6,23 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from covey.estimators.classifier import class_weight_of_rows
 from covey.evidence import NestedScore
 from covey.evidence.nested_result import MEASURES
 from covey.losses import MultiSquared, Squared
-from covey.report.held_out import HeldOut
+from covey.losses.classes import read_labels
 from covey.report.survival import survival_times
 from covey.search.chosen import Judged
 from covey.validation import FloatArray
 
-__all__ = ["Score", "coded", "explained", "in_memory", "is_squared", "measure", "null_error", "quality"]
+__all__ = ["BELOW", "Score", "coded", "explained", "in_memory", "is_squared", "measure", "null_error", "quality"]
+
+
+# Explains an optimistic score that is below the held-out one.
+BELOW = (
+    "That it is below the held-out score is chance: the two come from different splits of the rows, and the optimism "
+    "is smaller than what the split changes."
+)
 
 
 class Score(NamedTuple):
@@ -23,6 +31,14 @@ class Score(NamedTuple):
     label: str
     value: float
     note: str
+    digits: int = 3  # decimals
+    is_share: bool = False  # whether it is shown in per cent
+
+    @property
+    def text(self) -> str:
+        """The value as it is shown, with as many decimals as on the console."""
+        text = f"{self.value:.1%}" if self.is_share else f"{self.value:.{self.digits}f}"
+        return text.replace("-", "−")
 
 
 def quality(
@@ -37,7 +53,8 @@ def quality(
         note = f"On {len(test[1])} test rows, which were used for nothing else."
         found.append(Score(f"{capital} on test rows", explained(model, test[0], test[1], offset=shift), note))
         if hasattr(model, "classes_"):
-            found.append(Score("Accuracy on test rows", model.score(test[0], test[1], offset=shift), note))
+            accuracy = model.score(test[0], test[1], offset=shift)
+            found.append(Score("Accuracy on test rows", accuracy, note, is_share=True))
     if nested is not None:
         null = nested.references.get("null")
         chance = "" if nested.measure in MEASURES or null is None else f"; chance is {null.mean:g}"
@@ -45,13 +62,25 @@ def quality(
             f"± {nested.margin:.{nested.digits}f} (90% interval){chance}. On rows that played no part "
             f"in choosing the model: the whole fit was repeated in {nested.n_folds} outer folds."
         )
-        found.append(Score(f"Held-out {name}", nested.mean, note))
-        if (held_out := HeldOut.from_nested(nested)) is not None:
-            note = "Share of rows that are classified correctly by a model fitted without them."
-            found.append(Score("Held-out accuracy", held_out.accuracy, note))
+        found.append(Score(f"Held-out {name}", nested.mean, note, nested.digits))
+        if (classes := nested.class_scores) is not None:
+            if classes.position is not None:
+                auc = float(classes.table["auc"].iloc[0])
+                note = (
+                    f"How often a row of {classes.positive} has a higher probability of {classes.positive} than "
+                    "another row; 0.5 is chance."
+                )
+                found.append(Score("Held-out AUC", auc, note))
+            note = (
+                f"Share of rows that are classified correctly by a model fitted without them. Always saying "
+                f"{classes.commonest} is right in {classes.shares.max():.1%}."
+            )
+            found.append(Score("Held-out accuracy", classes.accuracy, note, is_share=True))
     if chosen_by is not None and chosen_by.r2 is not None:
         where = f"Mean over {model.n_splits_} folds" if model.n_splits_ > 1 else "On one holdout set"
         note = f"{where}. Optimistic, because the model was chosen as the best of many on these rows."
+        if nested is not None and chosen_by.r2 < nested.mean:
+            note += f" {BELOW}"
         found.append(Score(f"{capital} on validation rows", chosen_by.r2, note))
     if X is not None:
         note = "On the rows the model was fitted to: always optimistic."
@@ -79,7 +108,7 @@ def explained(model: Any, X: Any, y: Any, weight: Any = None, offset: Any = None
     if not hasattr(model, "classes_"):
         return float(model.score(X, y, weight, offset))
     response, loss = coded(model, y), model.loss_
-    q = np.ones(len(response)) if weight is None else np.asarray(weight, dtype=float)
+    q = _weight(model, response, weight)
     left = float(q @ loss.deviance(response, model.decision_function(X, offset)))
     return 1 - left / (null_error(model, y, weight, offset) * float(q.sum()))
 
@@ -91,12 +120,20 @@ def null_error(model: Any, y: Any, weight: Any = None, offset: Any = None) -> fl
     response, loss = coded(model, y), model.loss_
     if isinstance(loss, MultiSquared):
         return float(response.shape[1])
-    q = np.ones(len(response)) if weight is None else np.asarray(weight, dtype=float)
+    q = _weight(model, response, weight)
     shift = np.zeros_like(response)
     if offset is not None:
         shift += np.reshape(np.asarray(offset, dtype=float), response.shape)
     null = loss.null(response, q, shift) + shift
     return float(q @ loss.deviance(response, null)) / float(q.sum())
+
+
+def _weight(model: Any, response: FloatArray, weight: Any) -> FloatArray:
+    """The weight of each row in the fit, with those of the classes."""
+    q = np.ones(len(response)) if weight is None else np.asarray(weight, dtype=float)
+    if getattr(model, "class_weight", None) is None:
+        return q
+    return q * class_weight_of_rows(model.class_weight, model.classes_, model.loss_.classes(response), q)
 
 
 def coded(model: Any, y: Any) -> FloatArray:
@@ -106,8 +143,7 @@ def coded(model: Any, y: Any) -> FloatArray:
     if not hasattr(model, "classes_"):
         values = in_memory(y)
         return values[:, 0] if values.ndim == 2 and not model.loss_.vector else values
-    codes = np.searchsorted(model.classes_, np.asarray(y))
-    return codes.astype(float) if len(model.classes_) == 2 else np.eye(len(model.classes_))[codes]
+    return np.asarray(read_labels(y, classes=model.classes_).y)
 
 
 def in_memory(values: Any) -> FloatArray:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from covey.estimators.term_views import as_terms
 from covey.evidence import NestedScore
 from covey.evidence.nested_result import MEASURES
 from covey.evidence.overlap import Overlaps, find_overlaps, inner_coherence
@@ -39,6 +40,9 @@ MANY, MOST_OF = 8, 0.5
 
 # A model that removes less than this share of the error hardly predicts.
 POOR_R2 = 0.05
+
+# Words of the texts that hold no names of groups.
+WITHOUT_NAMES = frozenset({"groups", "better", "fewer", "price"})
 
 # A model on all groups that predicts better by this share is worth a remark.
 WORTH = 0.02
@@ -114,10 +118,12 @@ def remarks(
     """
     fit, texts = Fit(model, chosen_by, X, y, nested), tomllib.loads(asset("remarks.toml"))
     on_groups = (*MODEL, *(DATA if X is not None else ())) if fit.selected.size else (nothing,)
+    say = as_terms if hasattr(model, "expansion_") else str
     found = []
-    for name, words in filter(None, (check(fit) for check in (score, *on_groups))):
+    for name, words in filter(None, (check(fit) for check in (score, accuracy, *on_groups))):
         text = {"remedy": "", "serious": False, **texts[name]}
-        heading, meaning, remedy = (text[part].format(**words) for part in ("heading", "meaning", "remedy"))
+        words |= {key: say(words[key]) for key in WITHOUT_NAMES & words.keys()}
+        heading, meaning, remedy = (say(text[part]).format(**words) for part in ("heading", "meaning", "remedy"))
         found.append(Remark(heading, meaning, remedy, words.get("serious", text["serious"])))
     return tuple(sorted(found, key=lambda remark: not remark.serious))
 
@@ -136,6 +142,14 @@ def score(fit: Fit) -> Found:
     where = "held-out rows" if nested is not None else "the rows used to choose it"
     error = "squared error" if is_squared(fit.model) else "deviance"
     return "hardly_predicts", {"where": where, "share": max(r2, 0.0), "error": error}
+
+
+def accuracy(fit: Fit) -> Found:
+    """Whether always saying the commonest class is right as often."""
+    scores = None if fit.nested is None else fit.nested.class_scores
+    if scores is None or scores.gain[0] > scores.gain[1]:
+        return None
+    return "no_more_accurate", {"commonest": _quoted(scores.commonest), "remark": scores.remark}
 
 
 def nothing(fit: Fit) -> Found:
@@ -160,16 +174,20 @@ def evidence(fit: Fit) -> Found:
     chosen, empty = table[table["chosen"]].iloc[0], table[table["groups"] == 0]
     if len(empty) and empty[error].iloc[0] - chosen[error] <= WEAK * empty["standard_error"].iloc[0]:
         return "weak_evidence", {}
-    counts = fold_counts(model)
+    counts, folds = fold_counts(model), "folds"
+    if fit.nested is not None and not fit.is_dense:
+        counts, n, folds = fit.nested.frequencies, fit.nested.n_folds, "outer folds"
     if not counts:
         return None
-    fewer = {name: counts[name] for name in fit.names if counts[name] < n}
+    fewer = {name: counts.get(name, 0) for name in fit.names if counts.get(name, 0) < n}
     if not fewer:
-        return "folds_agree", {"groups": _counted(len(fit.names), "group")}
+        return "folds_agree", {"groups": _counted(len(fit.names), "group"), "folds": folds, "fold": folds[:-1]}
     return "folds_differ", {
+        "folds": folds,
+        "fold": folds[:-1],
         "groups": _counted(len(fewer), "group"),
         "n": n,
-        "counts": _listed([f"{name} in {count}" for name, count in fewer.items()]),
+        "counts": _joined([f"{_quoted(name)} in {count}" for name, count in fewer.items()]),
         "serious": min(fewer.values()) <= n / 2,
     }
 
@@ -235,11 +253,12 @@ def overlap(fit: Fit) -> Found:
     if not pairs:
         return ("too_wide", {"n": n}) if fit.overlaps.pairs else None
     names = [_quoted(name) for name in fit.model.groups_.names]
-    worst = pairs[0]
-    words = {"chance": worst.chance, "n": n}
     if not close:
-        pair = {"group": names[worst.group], "other": names[worst.other], "correlation": worst.correlation}
-        return "distinct", {**words, **pair}
+        if not fit.overlaps.among_selected:
+            return "one_distinct", {"group": names[pairs[0].group], "pair": pairs[0], "n": n}
+        pair = fit.overlaps.among_selected[0]
+        return "distinct", {"group": names[pair.group], "other": names[pair.other], "pair": pair, "n": n}
+    words = {"chance": pairs[0].chance, "n": n}
     listed = [
         f"{names[pair.group]} with {names[pair.other]} ({pair.correlation:.2f}, "
         f"{'both' if pair.other in fit.selected else 'not'} selected)"
@@ -284,7 +303,11 @@ def _counted(count: int, noun: str) -> str:
 
 def _listed(names: Iterable[object]) -> str:
     """The first few names, for a sentence."""
-    quoted = [_quoted(name) for name in names]
-    if len(quoted) > MOST_NAMES:
-        return f"{', '.join(quoted[:MOST_NAMES])} and {len(quoted) - MOST_NAMES} more"
-    return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} and {quoted[-1]}"
+    return _joined([_quoted(name) for name in names])
+
+
+def _joined(parts: list[str]) -> str:
+    """The first few parts, for a sentence."""
+    if len(parts) > MOST_NAMES:
+        return f"{', '.join(parts[:MOST_NAMES])} and {len(parts) - MOST_NAMES} more"
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"

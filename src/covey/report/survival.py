@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -74,7 +74,7 @@ class Survival:
     thirds: tuple[Curve, ...]  # Kaplan-Meier curves of the rows by predicted risk; one curve if all risks are equal
     n_folds: int  # outer folds that predicted the risk; 0 if it was predicted by the fit itself
     baseline: tuple[Curve, ...]  # survival of a row at the means of all columns: one curve, or one per stratum
-    ratios: tuple[HazardRatio, ...]  # of all columns in the model, strongest group first
+    ratios: tuple[HazardRatio, ...]  # of columns in the model that mean something alone, strongest group first
     n_rows: int
     n_events: int
     median: float | None  # the Kaplan-Meier median survival time; None if it is not reached
@@ -102,9 +102,13 @@ def as_records(model: Any, y: Any) -> Any:
 
 
 def survival_part(
-    model: Any, X: Any, y: Any, weight: Any = None, offset: Any = None, nested: NestedScore | None = None
-) -> Survival | None:
-    """The contents of the survival section; None for other responses, or without the data."""
+    model: Any, X: Any, y: Any, weight: Any = None, offset: Any = None, nested: NestedScore | None = None,
+    expanded: Collection[int] = (),
+) -> Survival | None:  # fmt: skip
+    """The contents of the survival section; None for other responses, or without the data.
+
+    Columns that are `expanded` from others, such as those of a spline, have no hazard ratio: their curves are shown.
+    """
     if not model.loss_.coupled or X is None:
         return None
     times = survival_times(model, y)
@@ -117,7 +121,7 @@ def survival_part(
         thirds=_by_risk(times, q, np.asarray(risk, dtype=float)),
         n_folds=0 if nested is None or held_out is None else nested.n_folds,
         baseline=_baseline(model, times),
-        ratios=_ratios(model, X),
+        ratios=() if hasattr(model, "expansion_") else _ratios(model, X, expanded),
         n_rows=len(times),
         n_events=everyone.n_events,
         median=float(everyone.x[reached][0]) if reached.any() else None,
@@ -184,14 +188,14 @@ def _baseline(model: Any, times: FloatArray) -> tuple[Curve, ...]:
     return tuple(found)
 
 
-def _ratios(model: Any, X: Any) -> tuple[HazardRatio, ...]:
-    """The ratios of all columns with nonzero coefficients, by the strength of their groups, then by size."""
+def _ratios(model: Any, X: Any, expanded: Collection[int]) -> tuple[HazardRatio, ...]:
+    """The ratios of columns with nonzero coefficients, by the strength of their groups, then by size."""
     groups, coef = model.groups_, np.asarray(model.coef_, dtype=float)
     deviations = _deviations(X, np.flatnonzero(coef))
     found: dict[int, HazardRatio] = {}
     for l in np.argsort(-model.group_strengths_, kind="stable"):
         columns = groups.members[groups.starts[l] : groups.starts[l + 1]].tolist()
-        new = [j for j in columns if coef[j] != 0 and j not in found]  # groups may overlap
+        new = [j for j in columns if coef[j] != 0 and j not in found and j not in expanded]  # groups may overlap
         for j in sorted(new, key=lambda j: -abs(coef[j] * deviations.get(j, 1.0))):
             per_deviation = coef[j] * deviations[j] if j in deviations else None
             found[j] = HazardRatio(groups.column_name(j), str(groups.names[l]), float(coef[j]), per_deviation)

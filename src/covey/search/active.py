@@ -142,9 +142,10 @@ class ActiveSet:
         self._room = np.empty((len(self.A), 0))
         self.eta = self.predictor(len(self.groups))
 
-    def mean_deviance(self) -> float:
-        """The mean deviance of the last model."""
-        return self.response.deviance(self.eta) / self.response.total_weight
+    def mean_deviance(self, n_groups: int | None = None) -> float:
+        """The mean deviance of the model on the first groups, by default of the last model."""
+        eta = self.eta if n_groups is None else self.predictor(n_groups)
+        return self.response.deviance(eta) / self.response.total_weight
 
     def predictors(self, which: NDArray[np.intp], first: int, last: int) -> FloatArray:
         """Predictors of the models on the first m groups, for every m from first to last, on some rows.

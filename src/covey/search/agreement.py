@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-__all__ = ["fold_counts", "split_warning", "unsettled"]
+__all__ = ["fold_counts", "selects_groups", "split_warning", "unsettled"]
 
 # The most groups that a sentence names.
 MOST_NAMES = 5
+
+
+def selects_groups(model: Any) -> bool:
+    """Whether groups are selected, so that folds can be asked which they select: not in a model on all groups."""
+    return " on all groups" not in model.recipe_ and not model.recipe_.startswith("a mean of ")
 
 
 def fold_counts(model: Any) -> dict[Any, int]:

@@ -133,7 +133,10 @@ def price_of_sparsity(model: Any) -> str:
     if model.price_ is None:
         return ""
     gain, standard_error = model.price_
+    expansion = getattr(model, "expansion_", None)
     every = f"all {model.groups_.n_groups} groups"
+    if expansion is not None:
+        every = f"all {len(expansion.encoding.terms)} terms of single variables"
     if gain <= 0:
         return f"No model of {every} predicts better."
     return f"The best model of {every} predicts {gain:.1%} ± {standard_error:.1%} better (rule='predict')."

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import math
 import weakref
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import product
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,11 +20,12 @@ from covey.layout import spans
 from covey.progress import tell
 from covey.search.active import DEPENDENT, ActiveSet
 from covey.search.arrays import host
-from covey.search.elimination import Eliminated, eliminate_all
-from covey.search.newton import Curvature, minimise, rough_ridges
+from covey.search.elimination import Eliminated, QuadraticForm, eliminate_all
+from covey.search.newton import Curvature, minimise
 from covey.search.paths import Paths
-from covey.search.quadratic import Quadratic
+from covey.search.quadratic import Quadratic, least_norm
 from covey.search.recipes import Model, Recipe, Training
+from covey.search.rough import Alike, minimise_together
 from covey.validation import FloatArray
 
 __all__ = ["Cleaned", "CleanedRound", "Plan", "clean", "repeat"]
@@ -48,6 +48,8 @@ class Cleaned(Recipe):
         The penalty on columns of unit variance; 0 for least squares.
     n_first, n_groups : int
         The number of groups of the prefix, and of groups left, on all rows.
+    unit : str
+        What these groups are, in words.
     """
 
     round: int
@@ -56,6 +58,7 @@ class Cleaned(Recipe):
     ridge: float
     n_first: int = field(compare=False)
     n_groups: int = field(compare=False)
+    unit: str = field(default="groups", compare=False)
 
     def __post_init__(self) -> None:
         # computed once: a search looks recipes up thousands of times
@@ -70,7 +73,7 @@ class Cleaned(Recipe):
             return "no group"
         fit = f"ridge {self.ridge:g}" if self.ridge else unpenalised
         again = f", round {self.round + 1}" if self.round else ""
-        return f"{fit} on {self.n_groups} of the first {self.n_first} groups{again}"
+        return f"{fit} on {self.n_groups} of the first {self.n_first} {self.unit}{again}"
 
     def fit(self, training: Training) -> Model:
         """Refit the groups that elimination kept."""
@@ -203,10 +206,10 @@ class CleanedRound:
         sets: dict[tuple[int, ...], list[int]] = {}
         for i, recipe in enumerate(self.recipes):
             sets.setdefault(tuple(self._left(recipe)), []).append(i)
+        known = self._fit_together(sets) if self.training.rough and self.W.shape[1] == 1 else set()
         # from the smallest set on: separation carries over to larger sets
-        for left, candidates in sorted(sets.items(), key=lambda item: len(item[0])):
-            self._fit_ridges(left, [i for i in candidates if self.recipes[i].ridge])
-            for i in sorted(candidates, key=lambda i: -self.recipes[i].ridge):
+        for _, candidates in sorted(sets.items(), key=lambda item: len(item[0])):
+            for i in sorted(set(candidates) - known, key=lambda i: -self.recipes[i].ridge):
                 coef, self.sizes[i], _ = self._refitted(i)
                 self._put(i, coef)
 
@@ -214,24 +217,40 @@ class CleanedRound:
         """The groups of a recipe, as positions on the path."""
         return self.sets[recipe]
 
-    def _fit_ridges(self, left: Sequence[int], candidates: Sequence[int]) -> None:
-        """Fit ridges on the same groups together, if only rough fits are needed."""
-        groups = frozenset(self.groups[l] for l in left)
-        new = [i for i in candidates if (groups, self.recipes[i].ridge) not in self.training.fits]
-        at, curvature = self._at(left), Curvature()
-        if len(new) < 2 or not at.size or not self.training.rough or self.W.shape[1] > 1:
-            return
-        columns = np.concatenate([np.arange(self.intercept), self.intercept + at])
-        M = np.zeros((columns.size, columns.size))
-        M[self.intercept :, self.intercept :] = self.penalty[np.ix_(at, at)]
-        starts = np.stack([np.append(self.levels[i][: self.intercept], self.W[i, 0, at]) for i in new], axis=1)
-        ridges = [self.recipes[i].ridge for i in new]
-        coefs = rough_ridges(self.active.response, self.active.A[:, columns], starts, M, ridges, curvature)
-        for coef, ridge in zip(coefs.T, ridges, strict=True):
-            full = np.zeros((self.intercept + self.columns.size, 1))
-            full[columns, 0] = coef
-            self._keep(left, groups, ridge, full)
-            self._last = groups, curvature, full
+    def _fit_together(self, sets: Mapping[tuple[int, ...], Sequence[int]]) -> set[int]:
+        """Fit the candidates that no other prefix or round has had, roughly; return those that need nothing more."""
+        first, fits = self.intercept, self.training.fits
+        alike: list[Alike] = []
+        models: list[tuple[tuple[int, ...], frozenset[int], list[int]]] = []
+        for left, candidates in sets.items():
+            groups, new = frozenset(self.groups[l] for l in left), dict[float, list[int]]()
+            for i in candidates:
+                if left and (groups, self.recipes[i].ridge) not in fits:
+                    new.setdefault(self.recipes[i].ridge, []).append(i)
+            if new:
+                columns = np.concatenate([np.arange(first), first + self._at(left)])
+                alike.append(Alike(columns, len(models) + np.arange(len(new))))
+                models += [(left, groups, new[ridge]) for ridge in sorted(new)]
+        if not models:
+            return set()
+        penalty = np.zeros((first + self.columns.size,) * 2)
+        penalty[first:, first:] = self.penalty
+        one_of_each = [same[0] for *_, same in models]
+        given = np.hstack([self.levels[one_of_each, :first], self.W[one_of_each, 0]]).T
+        starts = np.zeros_like(given)
+        for one in alike:  # elimination leaves round-off error in groups that were dropped
+            starts[np.ix_(one.columns, one.models)] = given[np.ix_(one.columns, one.models)]
+        ridges = np.array([self.recipes[i].ridge for i in one_of_each])
+        coefs, done = minimise_together(self.active.response, self.active.A, starts, alike, penalty, ridges)
+        known: set[int] = set()
+        for (left, groups, same), ridge, coef, is_done in zip(models, ridges, coefs.T[:, :, None], done, strict=True):
+            for i in same:
+                self._put(i, coef)
+            if is_done:
+                self._keep(left, groups, float(ridge), coef)
+                # where columns are linearly dependent, the coefficients of least norm are still to be found
+                known |= set(same) if ridge or not self.active.deficient else set()
+        return known
 
     def groups_of(self, recipe: Cleaned) -> list[int]:
         """The groups of a recipe, as positions among all groups."""
@@ -322,10 +341,10 @@ class CleanedRound:
         means = (q * response.one) @ Z * first
         centred = Z - np.outer(response.one, means)
         K = centred.T @ (q[:, None] * centred)
-        least, _, rank, _ = np.linalg.lstsq(K, K @ coef[first + at], rcond=DEPENDENT)
+        least, rank = least_norm(K, K @ coef[first + at], DEPENDENT)
         out[:first] += (means @ (coef[first + at] - least))[None, :][:first]
         out[first + at] = least
-        return out, int(rank)
+        return out, rank
 
 
 @dataclass(frozen=True)
@@ -362,14 +381,21 @@ def clean(
     active = paths.active(len(trainings) - 1)
     limits = [active.widths[length] - active.n_first for length in prefixes]
     rounds, quadratics, eliminated = _eliminated(trainings, paths, limits, bool(ridges))
-    ratio, plans = paths.posed.settings.ridge_sizes, []
+    ratio, plans = paths.posed.settings.ridge_sizes, list[Plan]()
+    late = bool(set(paths.groups(len(trainings) - 1)).intersection(paths.posed.late))
+    if late:
+        # with the detail of a curve one size may be far better than its neighbours
+        ratio = math.sqrt(ratio)
+    unit = "columns" if paths.posed.pieces and round_ else "groups"
     for limit, quadratic, (dropped, _) in zip(limits, quadratics[-1], eliminated[-1], strict=True):
         widths = np.diff(quadratic.starts)
         sizes = (int(widths.sum()) - np.cumsum([0, *widths[dropped]])).tolist()
         counts = range(len(dropped), -1, -1)
-        plain = [Cleaned(round_, limit, c, 0.0, widths.size, n) for c, n in zip(sizes, counts, strict=True)]
+        plain = [Cleaned(round_, limit, c, 0.0, widths.size, n, unit) for c, n in zip(sizes, counts, strict=True)]
         some = [one for one in plain[:-1] if one is plain[0] or is_tried(one.n_groups, ratio)]
-        plans.append(Plan(limit, plain + [replace(one, ridge=ridge) for one in some for ridge in ridges]))
+        shrunk = [replace(one, ridge=ridge) for one in some for ridge in ridges]
+        # a detail follows few rows: if they are held out, least squares does not know where it goes
+        plans.append(Plan(limit, shrunk if late and shrunk else plain + shrunk))
     _add(trainings, rounds, plans, quadratics, eliminated)
     return plans
 
@@ -390,8 +416,14 @@ def _eliminated(
         # at once, so that a design that has to be read for them is read once
         trainings[0].penalties.learn([l for one in rounds for l in one.groups])
     quadratics = [one.quadratics([paths.length(s, limit) for limit in limits]) for s, one in enumerate(rounds)]
-    forms: list[Any] = [(q.K, q.c, q.starts) for some in quadratics for q in some]
-    orders = iter(eliminate_all(forms, len(trainings[0].always)))
+    forms: list[QuadraticForm] = [
+        (q.K, q.c, q.starts, paths.posed.parents_among(one.groups[: q.starts.size - 1]))
+        for one, some in zip(rounds, quadratics, strict=True)
+        for q in some
+    ]
+    # models on linearly dependent columns are solved again anyway
+    deficient = [one.active.deficient for one, some in zip(rounds, quadratics, strict=True) for _ in some]
+    orders = iter(eliminate_all(forms, len(trainings[0].always), deficient))
     return rounds, quadratics, [[next(orders) for _ in some] for some in quadratics]
 
 

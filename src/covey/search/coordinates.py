@@ -17,7 +17,7 @@ from scipy.linalg.lapack import dposv, dpstrf
 
 from covey.layout import offsets
 from covey.search.arrays import host
-from covey.search.newton import Curvature, factorised, minimise
+from covey.search.newton import ROUGH, Curvature, factorised, minimise
 from covey.search.recipes import Training
 from covey.search.ridges import Penalties, inverse_roots
 from covey.search.table import Table, working_columns
@@ -38,6 +38,10 @@ LEFT = 1e-4
 # Second derivatives of up to this many columns are kept between rounds, and systems of up to STACKED columns are solved
 # in one call for all penalties.
 MOST_KEPT, STACKED = 1000, 48
+
+# Reweighted least-squares fits in the rows: the most of them, the least curvature of a row as a share of the mean, and
+# the shortest step that is tried where the loss rises.
+MOST_STEPS, LEAST_CURVATURE, LEAST_STEP = 12, 1e-4, 1e-3
 
 
 @dataclass(frozen=True)
@@ -66,7 +70,12 @@ class ScaledColumns:
         self.posed, self.groups, self.ranks = posed, groups, posed.ranks[groups]
         self.starts = offsets(self.ranks)
         self.roots = inverse_roots(penalties.of(groups))
-        Z = host(table.Z) if groups is table.groups else host(working_columns(posed, groups))
+        if np.array_equal(groups, table.groups):
+            Z = host(table.Z)
+        elif all(int(l) in table.place for l in groups):  # other groups are near besides
+            Z = host(table.Z[:, table.columns([table.place[int(l)] for l in groups])])
+        else:
+            Z = host(working_columns(posed, groups))
         self.V = np.empty((len(Z), int(self.starts[-1])), order="F")
         for which, stacked in self._by_rank():
             at = self.starts[which][:, None] + np.arange(stacked.shape[1])
@@ -189,8 +198,8 @@ class RowCoordinates:
     def __init__(self, table: Table, penalties: Penalties, shares: FloatArray) -> None:
         self.table, self.posed = table, table.posed
         working = self.posed.working
-        self.share = np.repeat(shares, working.layout.sizes)
-        self.gains = penalties.gains(np.arange(working.ranks.size)) / np.sqrt(self.share)
+        self.share = np.repeat(shares, working.layout.sizes[: shares.size])
+        self.gains = penalties.gains(np.arange(shares.size)) / np.sqrt(self.share)
         n = len(table.labels)
         self.inner = np.zeros((n, n))
         # the unit of penalties is computed with equal shares
@@ -206,11 +215,11 @@ class RowCoordinates:
         """Positions of columns in the groups' layout, and the scaled columns of all rows."""
         working, other = self.posed.working, self.posed.validation
         designs = [working.design] if other is None else [working.design, other.design]
-        starts, first = working.layout.starts, 0
+        starts, first = working.layout.starts[: self.posed.n_mains + 1], 0
         tile = max(TILE // max(len(self.table.labels), 1), 1)
-        while first < working.ranks.size:
+        while first < self.posed.n_mains:
             last = max(first + 1, int(np.searchsorted(starts, starts[first] + tile, side="right")) - 1)
-            places = np.arange(starts[first], starts[min(last, working.ranks.size)])
+            places = np.arange(starts[first], starts[min(last, self.posed.n_mains)])
             B = np.concatenate([np.asarray(design.take(working.layout.members[places])) for design in designs])
             B -= working.mean[places]
             B *= self.gains[places]
@@ -242,14 +251,14 @@ class RowCoordinates:
 
     def norms(self, coefs: FloatArray) -> FloatArray:
         """The norm of each group; (n_fits, n_groups)."""
-        starts = self.posed.working.layout.starts[:-1]
+        starts = self.posed.working.layout.starts[: self.posed.n_mains]
         return np.sqrt(np.add.reduceat(np.einsum("ijk,ijk->ik", coefs, coefs), starts, axis=1))
 
     def on_columns(self, fit: RidgeFit) -> tuple[NDArray[np.intp], FloatArray, FloatArray]:
         """The model on the columns of X."""
         coef, working = self.coefficients([fit])[0] * self.gains, self.posed.working
-        level = self.posed.levels(fit.level - coef @ working.mean)
-        return working.layout.members, self.posed.outputs(coef), level
+        level = self.posed.levels(fit.level - coef @ working.mean[: self.share.size])
+        return working.layout.members[: self.share.size], self.posed.outputs(coef), level
 
 
 class RowRoot:
@@ -312,33 +321,81 @@ def _wide_ridges(
     inner : ndarray, shape (n_rows, n_rows)
         Inner products of the rows.
     """
-    response, intercept = training.response, training.posed.intercept
-    if not response.loss.quadratic:
-        root = RowRoot(inner)
-        curvature, last = Curvature(), None
-        solved = []
-        for penalty in penalties:
-            last = _ridge(training, root.L, np.full(root.L.shape[1], penalty), curvature, last)
-            solved.append((last[0], root.multipliers(last[1])))
-        return solved
-    # the normal equations in the rows; the direction of the intercept is projected out
-    used = np.flatnonzero(response.used)
-    weight = np.sqrt(response.weight[used])
-    M = inner[np.ix_(used, used)] * weight * weight[:, None]
-    y = response.y.reshape(len(response.weight), -1)[used] * weight[:, None]
-    one = weight * response.one[used] / np.sqrt(response.total_weight) * intercept
-    y = y - np.outer(one, one @ y)
-    shift = M @ one
-    M -= np.outer(shift, one)
-    M -= np.outer(one, shift - one * (one @ shift))
-    out: list[tuple[FloatArray, FloatArray]] = []
+    response = training.response
+    if response.loss.quadratic:
+        system = WeightedRows(training, inner, response.weight)
+        y = response.y.reshape(len(response.weight), -1)
+        return [system.ridge(y, penalty) for penalty in penalties]
+    if training.rough and response.isotropic and not response.loss.coupled:
+        return _rough_wide_ridges(training, inner, penalties)
+    root = RowRoot(inner)
+    curvature, last = Curvature(), None
+    solved = []
     for penalty in penalties:
-        S = M.copy()
+        last = _ridge(training, root.L, np.full(root.L.shape[1], penalty), curvature, last)
+        solved.append((last[0], root.multipliers(last[1])))
+    return solved
+
+
+class WeightedRows:
+    """Ridges under weighted squared loss, by the normal equations in the rows."""
+
+    def __init__(self, training: Training, inner: FloatArray, weight: FloatArray) -> None:
+        self.inner, self.weight = inner, weight
+        self.used = np.flatnonzero(weight)
+        root = self.root = np.sqrt(weight[self.used])
+        self.M = inner[np.ix_(self.used, self.used)] * root * root[:, None]
+        # the direction of the intercept is projected out
+        self.row_ones = training.response.one
+        self.total = float(weight @ self.row_ones**2)
+        one = self.one = root * self.row_ones[self.used] / np.sqrt(self.total) * training.posed.intercept
+        shift = self.M @ one
+        self.M -= np.outer(shift, one)
+        self.M -= np.outer(one, shift - one * (one @ shift))
+        self.intercept = training.posed.intercept
+
+    def ridge(self, y: FloatArray, penalty: float) -> tuple[FloatArray, FloatArray]:
+        """Intercepts and multipliers for responses of shape (n_rows, n_outputs)."""
+        one, right = self.one, y[self.used] * self.root[:, None]
+        right -= np.outer(one, one @ right)
+        S = self.M.copy()
         S.flat[:: len(S) + 1] += penalty
-        multipliers = dposv(S.T, y, lower=1, overwrite_a=1)[1]
-        full = np.zeros((len(inner), y.shape[1]))
-        full[used] = (multipliers - np.outer(one, one @ multipliers)) * weight[:, None]
-        fitted = inner @ full
-        left = (response.weight * response.one) @ (response.y.reshape(fitted.shape) - fitted)
-        out.append((left / response.total_weight * intercept, full))
-    return out
+        multipliers = dposv(S.T, right, lower=1, overwrite_a=1)[1]
+        full = np.zeros((len(self.inner), y.shape[1]))
+        full[self.used] = (multipliers - np.outer(one, one @ multipliers)) * self.root[:, None]
+        left = (self.weight * self.row_ones) @ (y - self.inner @ full)
+        return left / self.total * self.intercept, full
+
+
+def _rough_wide_ridges(
+    training: Training, inner: FloatArray, penalties: Sequence[float]
+) -> list[tuple[FloatArray, FloatArray]]:
+    """The same under another loss: a few reweighted least-squares fits in the rows, each from the one before."""
+    response = training.response
+    multipliers = np.zeros((len(inner), 1))
+    level = response.null if training.posed.intercept else np.zeros(1)
+    eta, norm = np.outer(response.one, level), 0.0
+    solved: dict[float, tuple[FloatArray, FloatArray]] = {}
+    for penalty in sorted(penalties, reverse=True):
+        value = response.total(eta) + 0.5 * penalty * norm
+        for _ in range(MOST_STEPS):
+            h = response.curvature(eta, bounding=response.bounded)
+            h = np.where(response.used, np.maximum(h, LEAST_CURVATURE * h.mean()), 0.0)
+            target = eta + np.divide(response.score(eta), h[:, None], out=np.zeros_like(eta), where=h[:, None] > 0)
+            aim_level, aim = WeightedRows(training, inner, h).ridge(target, penalty)
+            fitted, length, lowered = inner @ aim, 1.0, False
+            ahead = fitted + np.outer(response.one, aim_level)
+            while length > LEAST_STEP and not lowered:
+                mixed = (1 - length) * multipliers + length * aim
+                there = (1 - length) * eta + length * ahead
+                size = float((mixed * (inner @ mixed)).sum()) if length < 1 else float((aim * fitted).sum())
+                tried = response.total(there) + 0.5 * penalty * size
+                lowered, length = tried < value, length / 2
+            if not lowered:
+                break
+            gain, value, norm = value - tried, tried, size
+            eta, multipliers, level = there, mixed, (1 - 2 * length) * level + 2 * length * aim_level
+            if gain <= ROUGH * response.scale(eta):
+                break
+        solved[penalty] = level, multipliers
+    return [solved[penalty] for penalty in penalties]

@@ -70,7 +70,7 @@ class InformationCriterion:
 
 @dataclass(frozen=True)
 class Discrepancy:
-    """The smallest model whose mean squared residual is at most ``factor * sigma^2``.
+    """The smallest model whose mean squared residual is at most ``factor * sigma^2``: ``selection=Discrepancy(2.0)``.
 
     Parameters
     ----------
@@ -92,6 +92,8 @@ class Discrepancy:
 @dataclass(frozen=True)
 class Size:
     """A number of groups: backward elimination keeps this many of the groups on the path, fitted without a penalty.
+
+    ``selection=Size(3)`` selects three groups, or all if there are fewer.
 
     Parameters
     ----------
@@ -152,7 +154,7 @@ class TrainingTable:
     def scores(self, rule: Criterion) -> FloatArray:
         """The score that a rule minimises; shape (n_sets,)."""
         if isinstance(rule, InformationCriterion):
-            return rule.value(self.rss, self.df, self.sizes, self.training.posed.ranks.size, self.n_rows, self.loss)
+            return rule.value(self.rss, self.df, self.sizes, self.training.posed.n_groups, self.n_rows, self.loss)
         share = self.rss / (self.rss.max(initial=0.0) or 1.0)
         if isinstance(rule, Size):
             return np.abs(self.sizes - rule.n_groups) + 0.5 * share
@@ -190,7 +192,7 @@ def training_table(posed: Posed, always: list[int], rule: Criterion) -> Training
     table, settings = Table(posed), posed.settings
     (training,) = trainings_of(table, always)
     paths = Paths(table, [always])
-    most = int((posed.ranks > 0).sum()) - len(always)
+    most = posed.n_groups - int((posed.ranks == 0).sum()) - len(always)
     if isinstance(rule, Size):
         paths.advance(min(most, rule.n_groups + settings.spare(rule.n_groups)))
     else:
@@ -214,19 +216,21 @@ def training_table(posed: Posed, always: list[int], rule: Criterion) -> Training
 def _advance(paths: Paths, rule: InformationCriterion, most: int) -> None:
     """Advance until the criterion has not fallen for a while, or there are too many columns for it."""
     posed, settings = paths.posed, paths.posed.settings
-    loss, n, L, m = posed.response.loss, posed.counts[0], posed.ranks.size, posed.scale.size
-    active, deviances = paths.active(0), [paths.active(0).mean_deviance()]
+    loss, n, L, m = posed.response.loss, posed.counts[0], posed.n_groups, posed.scale.size
+    active, begun, deviances = paths.active(0), len(paths.starts[0]), [paths.active(0).mean_deviance()]
     while not paths.ended and paths.n_events() < most:
         done = paths.n_events()
         paths.advance(done + 1)
-        columns = np.array(active.ends[len(paths.starts[0]) :], dtype=float)
+        columns = np.array(active.ends[begun:], dtype=float)
         if columns[-1] > settings.criterion_columns * n:
-            paths.end_at(active.widths[len(paths.starts[0]) + done] - active.n_first)
+            paths.end_at(active.widths[begun + done] - active.n_first)
             return
-        deviances = [*deviances[: done + 1], active.mean_deviance()][: columns.size]
+        # parents wake with their child
+        between = [active.mean_deviance(begun + m) for m in range(done + 1, columns.size - 1)]
+        deviances = [*deviances[: done + 1], *between, active.mean_deviance()][: columns.size]
         values = rule.value(
             np.maximum(deviances, ROUNDING * deviances[0]) * n, columns * loss.free_outputs(m),
-            np.arange(columns.size) + float(len(paths.starts[0])), L, n * loss.observations(m), loss,
+            np.arange(columns.size) + float(begun), L, n * loss.observations(m), loss,
         )  # fmt: skip
         if columns.size - 1 - int(np.argmin(values)) > settings.criterion_patience:
             return

@@ -1,4 +1,4 @@
-"""Ridges on all columns, plain and reweighted: each group's penalty divided by its norm in the fit before.
+"""Ridges on all columns of main groups, plain and reweighted by dividing penalties by the norms of the fit before.
 
 Repeated, reweighting tends to the group lasso. These models are for dense signals, where no small set of groups
 explains much. Penalties apply to coefficients of scaled columns, as in `covey.search.ridges`. A fit is in whichever
@@ -70,8 +70,8 @@ class Reweighted(Recipe):
 def can_be_dense(table: Table) -> bool:
     """Whether models on all columns are affordable: X may be on disk, or have too many rows."""
     posed = table.posed
-    n, r = len(table.labels), int(posed.ranks.sum())
-    if not table.all_near and not (posed.design.reads_columns and posed.design.shape[0] <= MOST_ROWS):
+    n, r = len(table.labels), int(posed.ranks[: posed.n_mains].sum())
+    if not table.mains_near and not (posed.design.reads_columns and posed.design.shape[0] <= MOST_ROWS):
         return False
     return posed.response.loss.quadratic or n * min(n, r) ** 2 <= MOST_WORK
 
@@ -96,7 +96,7 @@ class DenseRidges:
         self.settings: Settings = self.posed.settings
         self.penalties = trainings[0].penalties
         self.always = np.asarray(trainings[0].always, dtype=np.intp)
-        self.noise = noise_norms(self.posed.working.layout.sizes)
+        self.noise = noise_norms(self.posed.working.layout.sizes[: self.posed.n_mains])
         self.recipes: list[Recipe] = []
         self._fits: dict[tuple[Reweighted, int], RidgeFit] = {}
         self._norms: dict[tuple[Reweighted, int], FloatArray] = {}
@@ -107,9 +107,9 @@ class DenseRidges:
     @cached_property
     def plain(self) -> ScaledColumns | RowCoordinates:
         """The coordinates of ridges that are not reweighted."""
-        if self.table.all_near:
-            return ScaledColumns(self.table, self.table.groups, self.penalties)
-        shares = np.ones(self.posed.ranks.size)
+        if self.table.mains_near:
+            return ScaledColumns(self.table, np.arange(self.posed.n_mains), self.penalties)
+        shares = np.ones(self.posed.n_mains)
         shares[self.always] = ALWAYS
         return RowCoordinates(self.table, self.penalties, shares)
 
@@ -128,7 +128,7 @@ class DenseRidges:
     def search(self, judge: Judge) -> None:
         """Score plain ridges; then reweight the best penalty and its neighbours as long as that helps."""
         settings, scored = self.settings, [training for training in self.trainings if training.split.test]
-        self.penalties.learn(np.arange(self.posed.ranks.size))
+        self.penalties.learn(np.arange(self.posed.n_mains))
         recipes = [Reweighted(penalty, 0) for penalty in settings.penalties]
         if not self.posed.response.loss.quadratic:
             # these fits are slow: first a few on one fold
@@ -159,7 +159,7 @@ class DenseRidges:
 
     def prepare(self, recipes: Sequence[Recipe]) -> None:
         """Get ready for recipes that another deal of the folds has searched."""
-        self.penalties.learn(np.arange(self.posed.ranks.size))
+        self.penalties.learn(np.arange(self.posed.n_mains))
         penalties = {recipe.penalty for recipe in recipes if isinstance(recipe, Reweighted) and recipe.round}
         if penalties and isinstance(self.plain, RowCoordinates):
             self._keep_largest(self.plain, [Reweighted(penalty, 1) for penalty in sorted(penalties)])
@@ -174,14 +174,14 @@ class DenseRidges:
             for recipe, fit in zip(new, fits, strict=True):
                 self._fits[recipe, training.number] = fit
                 if isinstance(coordinates, ScaledColumns):
-                    norms = np.zeros(self.posed.ranks.size)
+                    norms = np.zeros(self.posed.n_mains)
                     norms[coordinates.groups] = fit.norms
                     self._norms[recipe, training.number] = norms
         return [self._fits[recipe, training.number] for recipe in recipes]
 
     def _shares(self, recipe: Reweighted, training: Training) -> FloatArray:
         """Factors that multiply the penalties of the groups in the coordinates of a recipe."""
-        shares: FloatArray = np.ones(self.posed.ranks.size)
+        shares: FloatArray = np.ones(self.posed.n_mains)
         if recipe.round:
             before = replace(recipe, round=recipe.round - 1)
             if (before, training.number) not in self._norms:
@@ -195,17 +195,17 @@ class DenseRidges:
 
     def _keep_largest(self, plain: RowCoordinates, recipes: Sequence[Reweighted]) -> None:
         """Keep the groups of largest norm on some split."""
-        layout, before = self.posed.working.layout, [replace(r, round=0) for r in recipes]
+        sizes, before = self.posed.working.layout.sizes[: self.posed.n_mains], [replace(r, round=0) for r in recipes]
         fits = [fit for training in self.trainings for fit in self.fits(before, training)]
         norms = plain.norms(plain.coefficients(fits)).reshape(len(self.trainings), len(before), -1)
-        kept = np.zeros(layout.sizes.size, dtype=bool)
+        kept = np.zeros(sizes.size, dtype=bool)
         kept[self.always] = True
         for training, by_recipe in zip(self.trainings, norms, strict=True):
             most = self.settings.columns_per_row * self.posed.n_rows(training.split)
             order = np.argsort(-(by_recipe / self.noise).max(axis=0), kind="stable")
-            some = order[: int(np.searchsorted(np.cumsum(layout.sizes[order]), most)) + 1]
+            some = order[: int(np.searchsorted(np.cumsum(sizes[order]), most)) + 1]
             for recipe, full in zip(before, by_recipe, strict=True):
-                self._norms[recipe, training.number] = np.zeros(layout.sizes.size)
+                self._norms[recipe, training.number] = np.zeros(sizes.size)
                 self._norms[recipe, training.number][some] = full[some]
             kept[some] = True
         self._kept = np.flatnonzero(kept)
@@ -217,7 +217,7 @@ class DenseRidges:
         if isinstance(coordinates, ScaledColumns):
             groups, norms = coordinates.groups, fit.norms
         else:
-            groups, norms = np.arange(self.posed.ranks.size), coordinates.norms(coordinates.coefficients([fit]))[0]
+            groups, norms = np.arange(self.posed.n_mains), coordinates.norms(coordinates.coefficients([fit]))[0]
         order = np.argsort(-norms, kind="stable")
         return Model(
             [int(groups[i]) for i in order if norms[i] > 0], coordinates.predictors(training, [fit])[:, :, 0],

@@ -1,4 +1,7 @@
-"""Backward elimination: starting from all groups, drop the one that costs least per dimension, again and again."""
+"""Backward elimination: starting from all groups, drop the one that costs least per dimension, again and again.
+
+A group that is a parent of others stays until they have been dropped.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +13,15 @@ from scipy.linalg.blas import dgemm
 from scipy.linalg.lapack import dposv
 
 from covey.layout import alike
+from covey.search.quadratic import least_norm
 from covey.validation import FloatArray
 
 __all__ = ["Eliminated", "eliminate", "eliminate_all"]
 
-# A quadratic function: K, c and the starts of the groups.
-QuadraticForm = tuple[FloatArray, FloatArray, NDArray[np.intp]]
+# The parents of each group, as positions among the groups.
+Parents = Sequence[Sequence[int]]
+# A quadratic function: K, c, the starts of the groups, and their parents.
+QuadraticForm = tuple[FloatArray, FloatArray, NDArray[np.intp], Parents]
 Eliminated = tuple[list[int], FloatArray]
 
 # An inverse of more than SMALL columns is cut down when fewer than this share of them are left.
@@ -41,7 +47,15 @@ TIE, REPEATED_TIE, NO_RISE = 1e-6, 1e-3, 1e-12
 ROUNDING = 1e-12
 
 
-def eliminate(K: FloatArray, c: FloatArray, starts: NDArray[np.intp], n_always: int = 0) -> Eliminated:
+def eliminate(
+    K: FloatArray,
+    c: FloatArray,
+    starts: NDArray[np.intp],
+    parents: Parents = (),
+    n_always: int = 0,
+    *,
+    only_order: bool = False,
+) -> Eliminated:
     """Drop groups one by one, each time the one whose removal raises ``tr(w'Kw/2 - c'w)`` least per dimension.
 
     Parameters
@@ -50,8 +64,12 @@ def eliminate(K: FloatArray, c: FloatArray, starts: NDArray[np.intp], n_always: 
         A Gram matrix and the correlations.
     starts : ndarray of int, shape (n_groups + 1,)
         Where the columns of each group begin.
+    parents : sequence of sequences of int
+        The parents of each group; empty if no group has any.
     n_always : int
         How many of the first groups are never dropped.
+    only_order : bool
+        Whether the minimisers are not needed and may have few digits.
 
     Returns
     -------
@@ -74,15 +92,17 @@ def eliminate(K: FloatArray, c: FloatArray, starts: NDArray[np.intp], n_always: 
     # the columns in the inverse, and the position of each group in it
     kept, place = np.arange(len(c)), starts[:-1].copy()
     classes = [_SizeClass(size, place, np.flatnonzero(sizes[n_always:] == size) + n_always) for size in set(sizes)]
+    children = _count_children(parents, sizes.size)
     left = len(c)
     for step in range(1, len(W)):
         # groups whose cost is NaN are dropped first
-        rises = [np.nan_to_num(one.rises(inverse, w), nan=0.0) for one in classes]
+        rises = [np.nan_to_num(one.rises(inverse, w), nan=0.0) + _closed(children[one.groups]) for one in classes]
         least = min(float(values.min(initial=np.inf)) for values in rises)
         most = least + tie * abs(least) + nothing  # round-off error can make an increase of zero negative
         group = max(int(one.groups[rise <= most].max(initial=-1)) for one, rise in zip(classes, rises, strict=True))
         for one in classes:
             one.remove(group)
+        children[list(parents[group]) if parents else []] -= 1
         dropped.append(group)
         at = slice(int(place[group]), int(place[group] + sizes[group]))
         side = inverse[:, at].copy()
@@ -103,31 +123,37 @@ def eliminate(K: FloatArray, c: FloatArray, starts: NDArray[np.intp], n_always: 
             before = np.cumsum(alive) - alive
             place = np.where(np.isin(np.arange(sizes.size), dropped), -1, before[np.minimum(place, alive.size - 1)])
             classes = [_SizeClass(one.size, place, one.groups) for one in classes]
-    if repeated:  # solve again without the added diagonal
+    if repeated and not only_order:  # solve again without the added diagonal
         alive = np.ones(len(c), dtype=bool)
         for step in range(len(W)):
             if step:
                 alive[starts[dropped[step - 1]] : starts[dropped[step - 1] + 1]] = False
             W[step] = 0.0
-            W[step, alive] = np.linalg.lstsq(K[np.ix_(alive, alive)], c[alive], rcond=ROUNDING)[0]
+            W[step, alive] = least_norm(K[np.ix_(alive, alive)], c[alive], ROUNDING)[0]
     return dropped, W
 
 
-def eliminate_all(forms: Sequence[QuadraticForm], n_always: int = 0) -> list[Eliminated]:
-    """`eliminate` for several problems ``(K, c, starts)``; small ones with equal numbers of groups run in lockstep."""
+def eliminate_all(
+    forms: Sequence[QuadraticForm], n_always: int = 0, only_order: Sequence[bool] | None = None
+) -> list[Eliminated]:
+    """`eliminate` for several quadratic functions; small ones with equal numbers of groups run in lockstep."""
+    only_order = [False] * len(forms) if only_order is None else only_order
     out: list[Eliminated | None] = [None] * len(forms)
-    for _, which in alike(np.array([starts.size - 1 for _, _, starts in forms], dtype=np.intp)):
+    for _, which in alike(np.array([starts.size - 1 for _, _, starts, _ in forms], dtype=np.intp)):
         some = [forms[i] for i in which]
-        size = max(int(np.diff(starts).max(initial=0)) for _, _, starts in some)
+        size = max(int(np.diff(starts).max(initial=0)) for _, _, starts, _ in some)
         width = size * (some[0][2].size - 1)
-        if len(some) > 1 and 0 < width <= min(TOGETHER, FILLED * min(len(c) for _, c, _ in some)):
+        if len(some) > 1 and 0 < width <= min(TOGETHER, FILLED * min(len(c) for _, c, _, _ in some)):
             try:
                 results = _eliminate_together(some, size, n_always)
             except np.linalg.LinAlgError:  # columns that repeat others
                 continue
             for i, result in zip(which, results, strict=True):
                 out[i] = result
-    return [eliminate(*form, n_always) if done is None else done for form, done in zip(forms, out, strict=True)]
+    return [
+        eliminate(*form, n_always, only_order=some) if done is None else done
+        for form, done, some in zip(forms, out, only_order, strict=True)
+    ]
 
 
 def _eliminate_together(forms: Sequence[QuadraticForm], size: int, n_always: int) -> list[Eliminated]:
@@ -136,9 +162,10 @@ def _eliminate_together(forms: Sequence[QuadraticForm], size: int, n_always: int
     groups, within, each = np.arange(m), np.arange(size), np.arange(n)[:, None]
     K, c = np.zeros((n, m * size, m * size)), np.zeros((n, m * size, o))
     K[:, np.arange(m * size), np.arange(m * size)] = 1.0
-    sizes: FloatArray = np.array([np.diff(starts) for _, _, starts in forms], dtype=float)
+    sizes: FloatArray = np.array([np.diff(starts) for _, _, starts, _ in forms], dtype=float)
+    children = np.array([_count_children(parents, m) for _, _, _, parents in forms])
     places = [(groups[:, None] * size + within)[within < given[:, None]] for given in sizes]
-    for i, (one_K, one_c, _) in enumerate(forms):
+    for i, (one_K, one_c, _, _) in enumerate(forms):
         diagonal = np.where(np.diag(one_K) > SMALLEST, np.diag(one_K), 1.0)
         K[i][places[i][:, None], places[i]] = one_K + np.diag(JITTER * diagonal)
         c[i, places[i]] = one_c
@@ -162,12 +189,14 @@ def _eliminate_together(forms: Sequence[QuadraticForm], size: int, n_always: int
             rises = (by_group[:, :, 0] ** 2).sum(axis=2) / blocks[:, :, 0, 0]
         else:
             rises = (by_group * np.linalg.solve(blocks, by_group)).sum(axis=(2, 3))
-        costs = np.nan_to_num(rises.T / sizes, nan=0.0) + closed
+        costs = np.nan_to_num(rises.T / sizes, nan=0.0) + closed + _closed(children)
         least = costs.min(axis=1)
         most = least + TIE * np.abs(least) + nothing
         group = m - 1 - (costs <= most[:, None])[:, ::-1].argmax(axis=1)
         dropped[:, step] = group
         closed[each[:, 0], group] = np.inf
+        for i, (_, _, _, parents) in enumerate(forms):
+            children[i, list(parents[group[i]]) if parents else []] -= 1
         at = group[:, None] * size + within
         side = inverse[each, at]
         block = blocks[group, each[:, 0]]
@@ -179,6 +208,16 @@ def _eliminate_together(forms: Sequence[QuadraticForm], size: int, n_always: int
         inverse[each, at, at] = 1.0
         W[:, step + 1] = w
     return [(dropped[i].tolist(), W[i][:, at]) for i, at in enumerate(places)]
+
+
+def _count_children(parents: Parents, n_groups: int) -> NDArray[np.intp]:
+    """The number of children of each group."""
+    return np.bincount([p for some in parents for p in some], minlength=n_groups).astype(np.intp)
+
+
+def _closed(children: NDArray[np.intp]) -> FloatArray:
+    """Infinite for groups that have children, and so must not be dropped."""
+    return np.where(children > 0, np.inf, 0.0)
 
 
 class _SizeClass:

@@ -3,7 +3,8 @@
 As the network's start scale goes to zero, its path becomes a sequence of events. Let ``g_l`` be minus the gradient of
 the loss on group l at the current model, and ``c_l`` the weight of the group.
 
-- A sleeping group accumulates ``s_l``, the integral of ``norm(g_l) / c_l`` over time, and wakes when it reaches 1.
+- A sleeping group accumulates ``s_l``, the integral of ``norm(g_l) / c_l`` over time, and wakes when it reaches 1. If
+  it has parents (an interaction has its variables), those that sleep wake with it, just before it.
 - The awake groups move to the minimiser of the loss on them at once, and stay there until the next event.
 
 The next group to wake is the one with the least ``(1 - s_l) c_l / norm(g_l)``. There is no step size, no start scale
@@ -11,6 +12,8 @@ and nothing to iterate (docs/theory.md has the derivation).
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +44,8 @@ class EventPath:
         The position of each near group among all groups; decides ties.
     first_norms : ndarray, shape (n_groups,)
         ``norm(g_l)`` at the model without groups.
+    racing : ndarray of bool, shape (n_groups,)
+        The groups that may wake by themselves; others only as parents.
 
     Attributes
     ----------
@@ -58,8 +63,9 @@ class EventPath:
         weights: FloatArray,
         positions: NDArray[np.intp],
         first_norms: FloatArray,
+        racing: NDArray[np.bool_],
     ) -> None:
-        self.active, self.weights, self.positions = active, weights, positions
+        self.active, self.weights, self.positions, self.racing = active, weights, positions, racing
         self.first_rate = float((first_norms / weights).max(initial=0.0))
         self.sums: FloatArray = np.zeros(weights.size)
         self.asleep = np.ones(weights.size, dtype=bool)
@@ -76,15 +82,15 @@ class EventPath:
         """The awake groups, in the order in which they woke up."""
         return self.active.groups
 
-    def next_group(self, norms: FloatArray) -> int | None:
-        """The group that wakes next, given ``norm(g_l)`` at the present model; None if nothing is left to explain.
+    def next_groups(self, norms: FloatArray, parents: Callable[[int], list[int]]) -> list[int]:
+        """The group that wakes next, given ``norm(g_l)`` at the present model, after those of its parents that sleep.
 
-        The path is then at that event: the caller refits the awake groups.
+        The path is then after that event: the caller refits the awake groups. Empty if nothing is left to explain.
         """
-        rate = np.where(self.asleep, norms / self.weights, 0.0)
+        rate = np.where(self.asleep & self.racing, norms / self.weights, 0.0)
         live = rate > EXHAUSTED * self.first_rate
         if not live.any():
-            return None
+            return []
         wait = np.full(rate.size, np.inf)
         np.divide(np.maximum(1.0 - self.sums, 0.0), rate, out=wait, where=live)
         first = int(wait.argmin())
@@ -92,16 +98,23 @@ class EventPath:
         slack = TIE * least + DIGITS * (1 + least * self.first_rate) / float(rate[first])
         close = (wait <= least + slack).nonzero()[0]
         group = int(close[np.argmin(self.positions[close])]) if close.size > 1 else first
-        self._before.append(self.sums)
-        self.sums = self.sums + wait[group] * rate
-        self.times.append((self.times[-1] if self.times else 0.0) + float(wait[group]))
-        self.speeds.append(float(rate[group]))
-        self.asleep[group] = False
-        return group
+        before, self.sums = self.sums, self.sums + wait[group] * rate
+        now = (self.times[-1] if self.times else 0.0) + float(wait[group])
+        woken = [*(l for l in parents(group) if self.asleep[l]), group]
+        for l in woken:
+            self._before.append(before)
+            self.times.append(now)
+            self.speeds.append(float(rate[l]))
+            self.asleep[l] = False
+            before = self.sums  # a path that ends between a parent and its child is at the time of both
+        return woken
 
-    def widen(self, weights: FloatArray, positions: NDArray[np.intp], added: FloatArray) -> None:
+    def widen(
+        self, weights: FloatArray, positions: NDArray[np.intp], added: FloatArray, racing: NDArray[np.bool_]
+    ) -> None:
         """Append sleeping groups that have accumulated `added`."""
         self.weights, self.positions = weights, positions
+        self.racing = np.concatenate([self.racing, racing])
         self.asleep = np.concatenate([self.asleep, np.ones(added.size, dtype=bool)])
         self._before = [np.concatenate([sums, added]) for sums in self._before]
         self.sums = np.concatenate([self.sums, added])

@@ -162,7 +162,7 @@ def path_of(posed: Posed, knots: Knots, groups: Groups) -> Path:
     columns, coefs, intercepts = posed.to_user(awake, knots.W, knots.levels)
     n, m, _ = coefs.shape
     starts = offsets(ranks[awake])
-    W = posed.outputs(knots.W)
+    W = posed.outputs(knots.W) / posed.strength_units[:, None]
     # in units of each group's largest coefficient, so that squares neither overflow nor underflow
     largest = np.append(np.abs(W).max(axis=(0, 1), initial=0.0), 0.0)
     unit = np.maximum.reduceat(largest, starts[:-1]) if awake else np.empty(0)

@@ -10,7 +10,7 @@ grow with the square of the number of outputs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -21,7 +21,7 @@ from covey.search.arrays import host, like
 from covey.search.observations import Observations, weighted_gram
 from covey.validation import FloatArray
 
-__all__ = ["Curvature", "Fit", "Solver", "factorised", "minimise", "rough_ridges"]
+__all__ = ["Curvature", "Fit", "Solver", "factorised", "minimise"]
 
 Solver = Callable[[FloatArray], FloatArray]
 
@@ -43,9 +43,6 @@ SLOW_STEPS, SHRINKS, FAR = 10, 0.2, 0.05
 # In rough fits a second derivative from an earlier model is used as long as a step with it shrinks the gradient to this
 # share. The fit then ends with a step that promises only KEPT_ROUGH of what is enough with the present one.
 KEPT_SHRINKS, KEPT_ROUGH = 0.2, 0.01
-
-# Ridges take at most this many steps together.
-MOST_TOGETHER = 6
 
 # The fit has converged after more than this many consecutive steps that change only round-off error.
 STILL_STEPS = 2
@@ -216,7 +213,7 @@ def minimise(
         coef, eta = coef + length * direction, eta + length * move
         # 4. whether that step was the last
         moved, promised = _reach(response, move), float((gradient * direction).sum())
-        enough = ROUGH * _scale(response, eta) if rough else 0.0
+        enough = ROUGH * response.scale(eta) if rough else 0.0
         if length == 1.0 and promised <= enough * (1.0 if fresh else KEPT_ROUGH) and not (slow and moved > FAR):
             return Fit(coef, eta, "converged", step + 1)
         # a step that lowers the loss by less than its round-off error leaves only round-off error in the gradient
@@ -229,70 +226,8 @@ def minimise(
     return Fit(coef, eta, "separated" if slow and penalty is None else "stalled", MOST_STEPS)
 
 
-def rough_ridges(
-    response: Observations, A: Any, starts: FloatArray, M: FloatArray, ridges: Sequence[float], curvature: Curvature
-) -> FloatArray:
-    """Rough minimisers of the loss of one output plus ``ridge coef' M coef / 2``, for several ridges together.
-
-    One second derivative serves all of them. What has not converged after a few steps is left to `minimise`.
-
-    Parameters
-    ----------
-    A : array, shape (n_rows, n_columns)
-    starts : ndarray, shape (n_columns, n_ridges)
-    M : ndarray, shape (n_columns, n_columns)
-    ridges : sequence of float
-    curvature : Curvature
-        Of the loss on these columns; updated.
-
-    Returns
-    -------
-    ndarray, shape (n_columns, n_ridges)
-    """
-    rows, shift, weights = response.for_models, response.offset, np.asarray(ridges)
-    coefs, eta = starts.copy(), _product(A, starts)
-    middle, open_, last = len(ridges) // 2, np.ones(len(ridges), dtype=bool), np.inf
-    values = rows.total(eta + shift) + 0.5 * weights * (coefs * (M @ coefs)).sum(axis=0)
-    for _ in range(MOST_TOGETHER):
-        gradient = host(A.T @ like(rows.score(eta + shift), A)) - weights * (M @ coefs)
-        size = float(np.abs(gradient[:, open_]).max())
-        fresh = not curvature.known or size > KEPT_SHRINKS * last
-        if fresh:
-            curvature.renew(response, A, eta[:, [middle]])
-        last = size
-        direction = np.zeros_like(coefs)
-        for j in np.flatnonzero(open_):
-            direction[:, [j]] = factorised(curvature.K + weights[j] * M, jitter=JITTER)(gradient[:, [j]])
-        promised = (gradient * direction).sum(axis=0)
-        tried, move = coefs + direction, _product(A, direction)
-        totals = rows.total(eta + move + shift) + 0.5 * weights * (tried * (M @ tried)).sum(axis=0)
-        lower = open_ & (totals <= values - DECREASE * promised + 4 * EPS * np.abs(values))
-        coefs[:, lower], eta[:, lower], values = (
-            tried[:, lower],
-            (eta + move)[:, lower],
-            np.where(lower, totals, values),
-        )
-        if not lower[open_].all():
-            last = 0.0
-            if fresh:
-                break
-        enough = ROUGH * _scale(response, eta[:, [middle]])
-        open_ &= ~(lower & (promised <= enough * (1.0 if fresh else KEPT_ROUGH)))
-        if not open_.any():
-            return coefs
-    for j in np.flatnonzero(open_):
-        coefs[:, [j]] = minimise(response, A, coefs[:, [j]], weights[j] * M, curvature=curvature, rough=True).coef
-    return coefs
-
-
 def _product(A: Any, coef: FloatArray) -> FloatArray:
     return host(A @ like(coef, A))
-
-
-def _scale(response: Observations, eta: FloatArray) -> float:
-    """The total weight times the dispersion."""
-    weight = response.total_weight
-    return weight * response.loss.dispersion(0.0 if response.loss.known_dispersion else response.deviance(eta) / weight)
 
 
 def _times(penalty: FloatArray, coef: FloatArray) -> FloatArray:

@@ -155,6 +155,11 @@ class Observations:
         """The summed curvature of the null model: the unit of penalties."""
         return float(self.curvature(self.at_null(intercept)) @ (self.one * self.one))
 
+    def scale(self, eta: FloatArray) -> float:
+        """The total weight times the dispersion at a model."""
+        weight, loss = self.total_weight, self.loss
+        return weight * loss.dispersion(0.0 if loss.known_dispersion else self.deviance(eta) / weight)
+
     def _to_loss(self, eta: FloatArray) -> FloatArray:
         return eta @ self.contrasts + self.offset if self.loss.vector else eta[:, 0] + self.offset[:, 0]
 

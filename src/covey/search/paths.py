@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from covey.search.active import ActiveSet
 from covey.search.events import EXHAUSTED, TIE, EventPath
+from covey.search.pairs import PairRace
 from covey.search.problem import in_parts
 from covey.search.table import Table
 from covey.validation import FloatArray
@@ -63,6 +64,10 @@ class Paths:
     table : Table
     starts : sequence of sequences of int
         For every split, the groups that are awake from the start, as positions among all groups.
+    mains : bool
+        Whether only main groups may wake.
+    late : bool
+        Whether late groups may wake besides: those of the groups that are awake from the start.
 
     Attributes
     ----------
@@ -72,21 +77,49 @@ class Paths:
         Whether nothing is left to explain on some split.
     """
 
-    def __init__(self, table: Table, starts: Sequence[Sequence[int]]) -> None:
+    def __init__(self, table: Table, starts: Sequence[Sequence[int]], mains: bool = False, late: bool = False) -> None:
         self.table, self.posed = table, table.posed
-        table.add(np.unique(np.array([l for groups in starts for l in groups], dtype=np.intp)))
-        place = {int(l): i for i, l in enumerate(table.groups)}
-        self.starts = [[place[int(l)] for l in groups] for groups in starts]
-        weights = self.posed.weights[table.groups]
+        self.racing = np.arange(self.posed.ranks.size) < (self.posed.n_mains if mains else np.inf)
+        self.racing[self.posed.late] = False
+        if not mains:
+            self.racing[list(self.posed.pieces)] = False
+            table.add_all()
+        more = [self.posed.late_after(groups) if late else [] for groups in starts]
+        table.add(np.unique(np.array([l for groups in (*starts, *more) for l in groups], dtype=np.intp)))
+        self.starts = [[table.place[int(l)] for l in groups] for groups in starts]
         active = [ActiveSet(table, table.training(one), rough=not one.everything) for one in self.posed.splits]
-        norms = table.gradient_norms(np.stack([one.score() for one in active], axis=1))
-        self.paths: list[EventPath] = []
-        for one, first_norms, start in zip(active, norms, self.starts, strict=True):
+        null = np.stack([one.score() for one in active], axis=1)
+        for one, start in zip(active, self.starts, strict=True):
             one.refit(*start)
-            self.paths.append(EventPath(one, weights, table.groups, first_norms))
+        self.race: PairRace | None = None
+        if self.posed.rates is not None and not mains:
+            self.race = PairRace(self.posed.rates, len(starts))
+            near = [pair for one in active for pair in self.race.soonest(self._rows_of(one.score()), self._weight(one))]
+            if near:  # none are left once all pairs are groups
+                table.add(self.posed.meet(sorted(set(near))))
+                self.race.leave_out(near)
+            self.racing = np.append(self.racing, np.ones(self.posed.ranks.size - self.racing.size, dtype=bool))
+        weights, norms = self.posed.weights[table.groups], table.gradient_norms(null)
+        self.paths = [
+            EventPath(one, weights, table.groups, first_norms, self.racing[table.groups] | np.isin(table.groups, some))
+            for one, first_norms, some in zip(active, norms, more, strict=True)
+        ]
         self.ended = False
         self._checked = [len(groups) for groups in starts]
         self._sums = np.zeros((len(starts), self.posed.ranks.size))
+
+    def _rows_of(self, scores: FloatArray) -> FloatArray:
+        """Scores without those of the validation rows."""
+        return scores[: self.posed.design.shape[0]]
+
+    def _weight(self, active: ActiveSet) -> FloatArray:
+        """The weights of the training rows of X."""
+        return self._rows_of(active.response.weight)
+
+    @property
+    def all_near(self) -> bool:
+        """Whether all groups that may wake are near."""
+        return self.race is None and (self.table.all_near or not self._far().any())
 
     def active(self, split: int) -> ActiveSet:
         """The awake groups of a split."""
@@ -108,11 +141,19 @@ class Paths:
         """The number of events that every split has had, not counting groups awake from the start."""
         return min(self._n_events(s) for s in range(len(self.paths)))
 
+    def n_wakings(self, first: int, last: int) -> int:
+        """How many of the events after the first ones, up to the last, took time on the path of all rows.
+
+        A group and its parents wake at the same time.
+        """
+        times = np.array([0.0, *self.paths[-1].times[len(self.starts[-1]) :]])
+        return int(np.count_nonzero(np.diff(times[first : last + 1])))
+
     def advance(self, n_events: int) -> None:
         """Advance every split to `n_events` events, or until nothing is left to explain on some split."""
         while self.n_events() < n_events and not self.ended:
             done = self.n_events()
-            target = n_events if self.table.all_near else min(n_events, done + EVENTS_PER_CHECK)
+            target = n_events if self.all_near else min(n_events, done + EVENTS_PER_CHECK)
             self.ended = bool(self._wake([target] * len(self.paths)))
 
     def end_at(self, n_columns: int) -> None:
@@ -152,13 +193,13 @@ class Paths:
                 scores = np.stack([self.active(s).score() for s in pending], axis=1)
                 norms = self.table.gradient_norms(scores)
                 for s, of_split in zip(pending, norms, strict=True):
-                    group = self.paths[s].next_group(of_split)
-                    if group is None:
+                    woken = self.paths[s].next_groups(of_split, self.table.parents)
+                    if not woken:
                         ended.append(s)
-                    else:
+                    for group in woken:
                         self.active(s).refit(group)
             # a far group may be missing at an event, or may be left to explain after the last one
-            if self.table.all_near or not (self._check() or self._check_ends(ended)):
+            if self.all_near or not (self._check() or self._check_ends(ended)):
                 return ended
 
     # ------------------------------------------------------------------ far groups
@@ -174,7 +215,7 @@ class Paths:
         )
         rates = np.divide(norms, self.posed.weights, out=norms)
         far = self._far()
-        complete, soon = True, [np.empty(0, dtype=np.intp)]
+        complete, soon, pairs = True, [np.empty(0, dtype=np.intp)], []
         for split, path in enumerate(self.paths):
             events = np.flatnonzero(which == split)
             # in place: with small groups this table takes a good part of the memory of X
@@ -184,7 +225,10 @@ class Paths:
             sums += self._sums[split]
             late = np.flatnonzero(self._is_late(split, far, sums))
             good = int(late[0]) if late.size else events.size
-            if late.size:
+            if self.race is not None and events.size:
+                good, near = self._check_pairs(split, spans[split], steps[events], good)
+                pairs += near
+            if good < events.size:
                 complete = False
                 path.truncate(self._checked[split] + good)
             if events.size:
@@ -195,11 +239,25 @@ class Paths:
             self._checked[split] += good
         if complete:
             return False
-        self._widen(np.unique(np.concatenate(soon)))
+        self._widen(np.unique(np.concatenate(soon)), sorted(set(pairs)))
         return True
 
+    def _check_pairs(self, split: int, span: range, steps: FloatArray, good: int) -> tuple[int, list[tuple[int, int]]]:
+        """How many of these events, at most `good`, no pair is late for, and the pairs that come next if one is."""
+        assert self.race is not None
+        weight = self._weight(self.active(split))
+        scores = np.stack([self._rows_of(self._score(split, m)) for m in span], axis=1)
+        first, near = self.race.first_late(split, scores[:, :good], steps[:good], weight)
+        self.race.accept(split, scores[:, :good], steps[:good], weight, first)
+        return first, near
+
+    def _score(self, split: int, n_groups: int) -> FloatArray:
+        """Minus the gradient in the predictor at the model on the first groups of a split, per unit of weight."""
+        active = self.active(split)
+        return active.response.score(active.predictor(n_groups)) / active.response.total_weight
+
     def _far(self) -> NDArray[np.bool_]:
-        far = np.ones(self.posed.ranks.size, dtype=bool)
+        far = self.racing.copy()
         far[self.table.groups] = False
         return far
 
@@ -248,12 +306,8 @@ class Paths:
             return which, np.empty((0, self.posed.ranks.size))
         if self.table.compressed:
             return which, self._residual_norms(spans, which)
-        scores = []
-        for split, span in enumerate(spans):
-            active = self.active(split)
-            scores += [active.response.score(active.predictor(m)) / active.response.total_weight for m in span]
-        # validation rows do not enter a gradient
-        return which, self.posed.gradient_norms(np.stack(scores, axis=1)[: self.posed.design.shape[0]])
+        scores = [self._rows_of(self._score(split, m)) for split, span in enumerate(spans) for m in span]
+        return which, self.posed.gradient_norms(np.stack(scores, axis=1))
 
     def _residual_norms(self, spans: Sequence[range], which: NDArray[np.intp]) -> FloatArray:
         """The same if the table has no rows of X: residuals are computed where X is read."""
@@ -286,11 +340,31 @@ class Paths:
         totals = np.array([weight.sum() for weight in weights])
         return np.sqrt(squares) / totals[which][:, None]
 
-    def _widen(self, groups: NDArray[np.intp]) -> None:
-        """Make groups near, with the sums that they have accumulated so far."""
+    def _widen(self, groups: NDArray[np.intp], pairs: Sequence[tuple[int, int]] = ()) -> None:
+        """Make groups near, with the sums that they have accumulated so far; pairs become groups."""
         before, table = self.table.groups.size, self.table
+        if pairs:
+            assert self.race is not None
+            met = self.posed.meet(pairs)
+            self.race.leave_out(pairs)
+            groups = np.concatenate([groups, met])
+            self.racing = np.append(self.racing, np.ones(met.size, dtype=bool))
+            self._sums = np.hstack([self._sums, np.zeros((len(self._sums), met.size))])
         changed = table.add(groups)
         for split, path in enumerate(self.paths):
+            if pairs:
+                self._sums[split, met] = self._accumulated(split, met)
             if changed:
                 path.active.replace_rows(table.training(self.posed.splits[split]))
-            path.widen(self.posed.weights[table.groups], table.groups, self._sums[split][table.groups[before:]])
+            new = table.groups[before:]
+            path.widen(self.posed.weights[table.groups], table.groups, self._sums[split][new], self.racing[new])
+
+    def _accumulated(self, split: int, groups: NDArray[np.intp]) -> FloatArray:
+        """What near groups have accumulated on a split so far."""
+        path, begun = self.paths[split], len(self.starts[split])
+        if len(path) == begun:
+            return np.zeros(groups.size)
+        steps = np.diff([0.0, *path.times])[begun:]
+        scores = np.stack([self._score(split, m) for m in range(begun, len(path))], axis=1)
+        norms = self.table.gradient_norms(scores)[:, [self.table.place[int(l)] for l in groups]]
+        return np.asarray(steps @ norms / self.posed.weights[groups])

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from covey.designs import Design, Factors, RepeatedColumns, count_factors, find_factors
+from covey.designs import Design, Factors, ProductColumns, RepeatedColumns, count_factors, find_factors
 from covey.groups import Groups
+from covey.groups.parents import ancestors
 from covey.losses import Loss, Squared
 from covey.losses.arrays import weighted_median
 from covey.preprocess import WorkingProblem, prepare
 from covey.preprocess.working import read_weights, standard_response
 from covey.search.observations import Observations
+from covey.search.pairs import AllPairs, PairRates
 from covey.search.settings import SETTINGS, Settings
 from covey.validation import FloatArray, whole
 
@@ -39,6 +43,24 @@ class Problem:
     offset : ndarray, shape (n_rows,) or (n_rows, n_outputs), or None
     recipes : sequence of Recipe
         Further candidates; see `covey.search.recipes`.
+    parents : mapping
+        The parents of groups that have any: such a group is in a model only together with them.
+    families : ndarray of int, shape (n_groups,), or None
+        Kinds of groups, such as variables and their pairs. Weights "noise" are fair between families, however many
+        groups each has.
+    n_mains : int, optional
+        The number of main groups, which come first. Others join the race after a path of the main groups alone: what
+        variables explain by themselves needs no pairs. By default all groups are main groups.
+    pieces : mapping
+        Groups in whose place others can be selected, such as their single columns, and those others: see
+        `covey.search.pieces`.
+    pairs : AllPairs, optional
+        Pairs that are too many to be groups; the design is then a `ProductColumns`.
+    groups_with : callable, optional
+        Returns the groups with those of these pairs, as positions in `pairs`, that have become groups.
+    late : sequence of int
+        Groups that are no main groups and wake only on paths that start with their parents, such as the detail of a
+        curve.
     """
 
     design: Design
@@ -50,6 +72,22 @@ class Problem:
     loss: Loss = field(default_factory=Squared)
     offset: Any = None
     recipes: Sequence[Any] = ()
+    parents: Mapping[int, Sequence[int]] = field(default_factory=dict)
+    families: NDArray[np.intp] | None = None
+    n_mains: int | None = None
+    pieces: Mapping[int, Sequence[int]] = field(default_factory=dict)
+    pairs: AllPairs | None = None
+    groups_with: Callable[[Sequence[tuple[int, int]]], Groups] | None = None
+    late: Sequence[int] = ()
+
+    def with_pairs(self, met: Sequence[tuple[int, int]]) -> Problem:
+        """The same problem with pairs that have become groups."""
+        if self.pairs is None or self.groups_with is None or not met:
+            return self
+        assert isinstance(self.design, ProductColumns)
+        design, (a, b) = copy(self.design), np.array(met, dtype=np.intp).T
+        design.add(self.pairs.columns[a], self.pairs.columns[b])
+        return replace(self, design=design, groups=self.groups_with(met))
 
 
 @dataclass(frozen=True)
@@ -112,7 +150,7 @@ class Parts:
         return cls(np.where(np.asarray(weight) > 0, 0, -1), [n_rows], [Split((0,), test, everything=True)])
 
 
-@dataclass(frozen=True)
+@dataclass
 class Posed:
     """The data that all limit paths of one search share.
 
@@ -124,14 +162,26 @@ class Posed:
         All rows in working units, with weights that add up to one; then the validation rows, if any.
     labels, counts, splits, validation
         As in `Parts`; the labels include the validation rows.
-    weights : ndarray, shape (n_groups,)
-        Weights of the groups.
     intercept : bool
     factors : Factors or None
         Common factors that are in every model while the path decides which group comes next.
     level, scale : ndarray, shape (n_outputs of the loss,)
         The response was centred at `level` and divided by `scale`; 0 and 1 if the loss depends on its units.
     settings : Settings
+    parents : mapping
+        The parents of groups that have any.
+    n_mains : int
+        The number of main groups, which come first; others join the race after a first path without them.
+    pieces : mapping
+        The pieces of groups that have any. They race without these groups, after a path of the groups.
+    pairs, rates : AllPairs and PairRates, or None
+        Pairs that are too many to be groups, and their race.
+    pair_weight : float
+        The weight of a pair.
+    met : list
+        The pairs that have become groups, as positions in `pairs`, in the order of the groups.
+    late : list of int
+        Groups that wake only on paths that start with their parents.
     """
 
     working: WorkingProblem
@@ -140,12 +190,80 @@ class Posed:
     counts: list[float]
     splits: list[Split]
     validation: Validation | None
-    weights: FloatArray
     intercept: bool
     factors: Factors | None
     level: FloatArray
     scale: FloatArray
     settings: Settings
+    parents: dict[int, Sequence[int]]
+    n_mains: int
+    pieces: Mapping[int, Sequence[int]] = field(default_factory=dict)
+    pairs: AllPairs | None = None
+    rates: PairRates | None = None
+    pair_weight: float = 1.0
+    met: list[tuple[int, int]] = field(default_factory=list)
+    late: list[int] = field(default_factory=list)
+
+    @cached_property
+    def _group_of(self) -> dict[int, int]:
+        return {piece: l for l, pieces in self.pieces.items() for piece in pieces}
+
+    def divided(self, groups: Sequence[int]) -> list[int]:
+        """Some groups, with the pieces of those that have any in their place."""
+        return [piece for l in groups for piece in self.pieces.get(l, (l,))]
+
+    def joined(self, groups: Sequence[int]) -> list[int]:
+        """Some groups, with the group of a piece in its place."""
+        return list(dict.fromkeys(self._group_of.get(l, l) for l in groups)) if self.pieces else list(groups)
+
+    @property
+    def centred(self) -> bool:
+        """Whether columns are centred."""
+        return self.intercept or not self.response.loss.has_intercept
+
+    def meet(self, pairs: Sequence[tuple[int, int]]) -> NDArray[np.intp]:
+        """Make pairs that are near to waking groups like all others; return their positions among all groups."""
+        assert self.pairs is not None
+        assert isinstance(self.design, ProductColumns)
+        first, (a, b) = self.ranks.size, np.array(pairs, dtype=np.intp).T
+        left, right = self.pairs.columns[a], self.pairs.columns[b]
+        columns = self.design.add(left, right)
+        if self.validation is not None:
+            assert isinstance(self.validation.design, ProductColumns)
+            self.validation.design.add(left, right)
+        products = RepeatedColumns(self.design, columns)
+        working, _ = prepare(
+            products, np.zeros(products.shape[0]), fit_intercept=self.centred, sample_weight=self.working.q
+        )
+        self.working.append(working, columns)
+        self.working.weights = np.append(self.weights, np.full(a.size, self.pair_weight))
+        groups = np.arange(first, first + a.size)
+        for group, i, j in zip(
+            groups.tolist(), self.pairs.groups[a].tolist(), self.pairs.groups[b].tolist(), strict=True
+        ):
+            self.parents[group] = (i, j)
+        self.met.extend(pairs)
+        return groups
+
+    @property
+    def n_groups(self) -> int:
+        """The number of all groups, pairs that are none yet included."""
+        return self.ranks.size + (0 if self.pairs is None else len(self.pairs) - len(self.met))
+
+    def ancestors(self, group: int) -> list[int]:
+        """The parents of a group, and theirs; parents before children."""
+        return ancestors(self.parents, group)
+
+    def late_after(self, groups: Sequence[int]) -> list[int]:
+        """The late groups that may wake on a path that starts with these groups."""
+        return [l for l in self.late if self.ancestors(l)[0] in groups and l not in groups]
+
+    def parents_among(self, groups: Sequence[int]) -> list[list[int]]:
+        """The parents of each of some groups, as positions among them; empty if no group has parents at all."""
+        if not self.parents:
+            return []
+        place = {l: i for i, l in enumerate(groups)}
+        return [[place[p] for p in self.parents.get(l, ())] for l in groups]
 
     def dealt(self, parts: Parts) -> Posed:
         """The same problem with the rows in other parts."""
@@ -157,9 +275,23 @@ class Posed:
         return self.working.design
 
     @property
+    def weights(self) -> FloatArray:
+        """The weights of the groups in the race."""
+        return self.working.weights
+
+    @property
     def ranks(self) -> NDArray[np.intp]:
         """The number of working columns of each group."""
         return self.working.ranks
+
+    @property
+    def all_main(self) -> bool:
+        """Whether there are only main groups."""
+        return self.n_mains + len(self.late) == self.ranks.size and self.pairs is None
+
+    def is_for_mains(self, round_: int) -> bool:
+        """Whether a round of the search is for main groups alone, because others join later."""
+        return round_ == 0 and not self.all_main
 
     def n_rows(self, split: Split) -> float:
         """The number of rows that the models of a split are fitted on; a row of weight two counts as two rows."""
@@ -214,6 +346,11 @@ class Posed:
         """Convert coefficients of contrasts to outputs in the user's units; shape (..., n_outputs, k)."""
         return np.asarray((self.response.contrasts.T @ W) * self.scale[:, None])
 
+    @property
+    def strength_units(self) -> FloatArray:
+        """What strengths of outputs are divided by where they are combined: several responses have their own units."""
+        return self.scale if self.response.loss.several else np.ones_like(self.scale)
+
     def levels(self, levels: FloatArray) -> FloatArray:
         """Convert intercepts of contrasts to outputs in the user's units; shape (..., n_outputs)."""
         return np.asarray(self.level + (levels @ self.response.contrasts) * self.scale)
@@ -222,6 +359,10 @@ class Posed:
 def pose(problem: Problem, parts: Parts, settings: Settings = SETTINGS) -> Posed:
     """Compute working coordinates, common factors and group weights."""
     design, groups, validation, loss = problem.design, problem.groups, parts.validation, problem.loss
+    if problem.pairs is not None:
+        # pairs that become groups are added to a copy: another search of the same problem starts without them
+        design = copy(design)
+        validation = validation if validation is None else replace(validation, design=copy(validation.design))
     if groups.overlapping:
         # every group gets a copy of a shared column, and the coefficients of the copies add up
         design = RepeatedColumns(design, groups.members)
@@ -248,11 +389,26 @@ def pose(problem: Problem, parts: Parts, settings: Settings = SETTINGS) -> Posed
         pairs = zip(_arrays(response), _arrays(judges), strict=True)
         response = Observations(loss, *(np.concatenate(pair) for pair in pairs))
         labels = np.concatenate([labels, np.where(judges.weight > 0, len(parts.counts) - 1, -1)])
-    return Posed(
-        working, response, labels, parts.counts, parts.splits, validation,
-        read_weights(problem.options["group_weights"], working.ranks, settings.first_groups), has_intercept,
-        _read_factors(problem.options["factors"], working, groups, fit_intercept), level, scale, settings,
+    working.weights, pair_weight = _read_weights(problem, working.ranks, settings.first_groups)
+    parents, n_mains = dict(problem.parents), groups.n_groups if problem.n_mains is None else problem.n_mains
+    posed = Posed(
+        working, response, labels, parts.counts, parts.splits, validation, has_intercept,
+        _read_factors(problem.options["factors"], working, groups, fit_intercept), level, scale, settings, parents,
+        n_mains, problem.pieces, problem.pairs, pair_weight=pair_weight, late=list(problem.late),
     )  # fmt: skip
+    if problem.pairs is not None:
+        posed.rates = PairRates(design, problem.pairs.columns, working.q, posed.centred, pair_weight)
+    return posed
+
+
+def _read_weights(problem: Problem, ranks: NDArray[np.intp], first: float) -> tuple[FloatArray, float]:
+    """The weights of the groups, and of a pair that is none yet."""
+    given, families, pairs = problem.options["group_weights"], problem.families, problem.pairs
+    if pairs is None or families is None or not (given is None or isinstance(given, str)):
+        return read_weights(given, ranks, first, families), 1.0
+    counts = np.append(np.ones(ranks.size), len(pairs))
+    weights = read_weights(given, np.append(ranks, 1), first, np.append(families, pairs.family), counts)
+    return weights[:-1], float(weights[-1])
 
 
 def _arrays(response: Observations) -> tuple[FloatArray, ...]:

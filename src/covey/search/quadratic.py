@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import lstsq
 from scipy.linalg.lapack import dposv, dpotrf, dtrtrs
 
 from covey.layout import offsets
 from covey.search.active import DEPENDENT, ActiveSet
 from covey.validation import FloatArray
 
-__all__ = ["Quadratic"]
+__all__ = ["Quadratic", "least_norm"]
 
 
 @dataclass(frozen=True)
@@ -122,10 +123,17 @@ class Quadratic:
         W, ranks = np.zeros((len(sets), self.c.shape[1], len(self.c))), []
         for w, kept in zip(W, sets, strict=True):
             at = self.positions(kept)
-            solution, _, rank, _ = np.linalg.lstsq(self.K[np.ix_(at, at)], self.c[at], rcond=DEPENDENT)
+            solution, rank = least_norm(self.K[np.ix_(at, at)], self.c[at], DEPENDENT)
             w[:, at] = solution.T
-            ranks.append(int(rank))
+            ranks.append(rank)
         return W, ranks
+
+
+def least_norm(K: FloatArray, c: FloatArray, tolerance: float) -> tuple[FloatArray, int]:
+    """The solution of least norm of ``K w = c``, and the rank of K by a relative tolerance."""
+    # a complete orthogonal factorisation, which takes half the time of singular values
+    solution, _, rank, _ = lstsq(K, c, cond=tolerance, lapack_driver="gelsy", check_finite=False)
+    return solution, int(rank)
 
 
 def _solved(S: FloatArray, c: FloatArray) -> FloatArray:

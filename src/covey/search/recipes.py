@@ -170,8 +170,7 @@ class Training:
         shrunk, remark
             As in `Model`.
         """
-        place = {int(l): i for i, l in enumerate(self.table.groups)}
-        columns = self.table.columns([place[int(l)] for l in groups])
+        columns = self.table.columns([self.table.place[int(l)] for l in groups])
         predictors = self.predictors(columns, W[None], levels[None])[:, :, 0]
         posed = self.posed
         return Model(

@@ -12,6 +12,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from covey.search.cleaned import Cleaned
 from covey.search.judge import Board, Verdict
 from covey.search.recipes import Recipe
 from covey.search.search import Found
@@ -39,17 +40,38 @@ class Rule(ABC):
 
     def __init__(self, found: Found) -> None:
         self.found, self.settings = found, found.posed.settings
-        self.board: Board = found.judge.board(self.allowed())
+        self.board: Board = found.judge.board(self._without_late(self.allowed()))
         self.verdict: Verdict = self.board.verdict()
 
     @abstractmethod
     def allowed(self) -> set[Recipe]:
         """The recipes to choose from."""
 
-    @property
+    def _without_late(self, recipes: set[Recipe]) -> set[Recipe]:
+        """The recipes before the round of late groups, unless one of it is better by `evidence` standard errors."""
+        found = self.found
+        early = {r for r in recipes if not isinstance(r, Cleaned) or r.round != found.late_round}
+        if len(early) == len(recipes):
+            return recipes
+        verdict = found.judge.verdict(recipes)
+        near = verdict.near(self.settings.evidence)
+        close = {r for r, is_near in zip(verdict.recipes, near, strict=True) if is_near}
+        return early if early & close else recipes
+
     @abstractmethod
+    def weights_by(self, verdict: Verdict) -> FloatArray:
+        """The weights of the recipes in the model that a verdict leads to."""
+
+    @cached_property
     def weights(self) -> FloatArray:
         """The weights of the recipes in the model."""
+        return self.weights_by(self.verdict)
+
+    def without_fold(self) -> list[FloatArray]:
+        """The weights if the model is chosen without the held-out rows of each fold of the first deal."""
+        n = len(self.board.scores) // self.found.n_deals
+        verdicts = [self.board.verdict([s for s in range(n) if s != k]) for k in range(n)] if n > 1 else [self.verdict]
+        return [self.weights_by(verdict) for verdict in verdicts]
 
     @property
     @abstractmethod
@@ -92,13 +114,19 @@ class Select(Rule):
     """The simplest sparse model that the held-out rows cannot tell from the best one."""
 
     def allowed(self) -> set[Recipe]:
-        """All recipes but those on all groups."""
-        return {recipe for recipe in self.found.recipes if recipe.n_groups is not None}
+        """All recipes but those on all groups; pieces only if no model of groups is as good."""
+        sparse = {recipe for recipe in self.found.recipes if recipe.n_groups is not None}
+        if not self.found.posed.pieces:
+            return sparse
+        verdict = self.found.judge.verdict(sparse)
+        near = verdict.near(self.settings.undivided)
+        undivided = {recipe for recipe in sparse if not isinstance(recipe, Cleaned) or recipe.round == 0}
+        close = {recipe for recipe, is_near in zip(verdict.recipes, near, strict=True) if is_near}
+        return undivided if undivided & close else sparse
 
-    @cached_property
-    def weights(self) -> FloatArray:
+    def weights_by(self, verdict: Verdict) -> FloatArray:
         """One for the chosen recipe."""
-        return np.eye(len(self.verdict.recipes))[self.verdict.choose(self.settings)]
+        return np.eye(len(verdict.recipes))[verdict.choose(self.settings)]
 
     @property
     def is_settled(self) -> bool:
@@ -125,10 +153,9 @@ class Predict(Rule):
         """All recipes."""
         return set(self.found.recipes)
 
-    @property
-    def weights(self) -> FloatArray:
+    def weights_by(self, verdict: Verdict) -> FloatArray:
         """Weights by held-out errors."""
-        return self.verdict.weights
+        return verdict.weights
 
     @property
     def is_settled(self) -> bool:

@@ -48,8 +48,10 @@ class Found:
         The share of the null model's held-out error that the best model on the path leaves.
     n_deals : int
         How often the rows have been dealt to folds.
-    kept : list of Cleaned
-        The recipes from whose groups the second and later rounds start.
+    late_round : int or None
+        The round in which late groups may wake, if there is one.
+    kept : list of Cleaned or None
+        The recipes from whose groups the second and later rounds start; None for a round that starts like the first.
     """
 
     knots: Knots
@@ -64,8 +66,9 @@ class Found:
         self._further = list(further)
         self.recipes: dict[Recipe, None] = {}
         self._plans: list[list[Plan]] = []
-        self.kept: list[Cleaned] = []
-        self._version = self.table.version
+        self.late_round: int | None = None
+        self.kept: list[Cleaned | None] = []
+        self.version = self.table.version
         self.judge = self._new_judge()
 
     @property
@@ -86,8 +89,8 @@ class Found:
         round_ = len(self._plans)
         self._plans.append(clean(self.trainings, paths, round_, prefixes, ridges))
         rounds = [round_]
-        if self._version != self.table.version:
-            self._version, self.judge, rounds = self.table.version, self._new_judge(), list(range(round_ + 1))
+        if self.version != self.table.version:
+            self.version, self.judge, rounds = self.table.version, self._new_judge(), list(range(round_ + 1))
         for number in rounds:
             for at, training in enumerate(self.scored):
                 recipes = training.rounds[number].recipes
@@ -122,15 +125,17 @@ class Found:
         for round_, plans in enumerate(self._plans):
             # the next round starts from the groups of this recipe
             kept = self.kept[round_] if round_ < len(self.kept) else None
-            some = [Plan(plan.n_columns, [r for r in plan.recipes if r in wanted or r == kept]) for plan in plans]
+            some = [Plan(plan.n_columns, [r for r in plan.recipes if r in wanted or r in self.kept]) for plan in plans]
             some = [plan for plan in some if plan.recipes]
-            if not some:
+            if not some and round_ >= len(self.kept):
                 break
-            paths = Paths(table, starts)
+            if not some:  # later rounds are wanted, and rounds are found by number
+                some = [Plan(plans[0].n_columns, plans[0].recipes[:1])]
+            late = round_ == self.late_round
+            paths = Paths(table, starts, mains=late or self.posed.is_for_mains(round_), late=late)
             paths.end_at(max(plan.n_columns for plan in some))
             repeat(trainings, paths, some)
-            if kept is not None:
-                starts = [kept.groups(training) for training in trainings]
+            starts = self.starts_from(kept, trainings)
         first = len(self.scored)
         self.judge.extend([_scores_of(training) for training in trainings])
         dense = [r for r in self.dense.recipes if r in wanted] if self.dense is not None else []
@@ -144,6 +149,25 @@ class Found:
         self.scored += trainings
         self.n_deals += 1
 
+    def starts_from(self, kept: Cleaned | None, trainings: Sequence[Training]) -> list[list[int]]:
+        """The groups from which the next round starts on every split: those of a recipe, in pieces."""
+        if kept is None:
+            return [list(self.final.always) for _ in trainings]
+        return [self.posed.divided(kept.groups(training)) for training in trainings]
+
+    def start_late(self) -> list[list[int]]:
+        """The groups from which a last round starts, in which late groups may wake; empty if there are none of them."""
+        verdict = self.verdict()
+        kept = verdict.recipes[verdict.simplest(self.posed.settings.strictness)]
+        if not isinstance(kept, Cleaned):
+            return []
+        starts = self.starts_from(kept, self.trainings)
+        if not any(map(self.posed.late_after, starts)):
+            return []
+        self.late_round = len(self._plans)
+        self.kept = [*self.kept, kept][: self.late_round]
+        return starts
+
     def verdict(self) -> Verdict:
         """The verdict of all splits on all candidates."""
         return self.judge.verdict(self.recipes)
@@ -153,8 +177,9 @@ class Found:
         return recipe.fit(self.final)
 
     def groups(self, recipe: Recipe, training: Training) -> list[int]:
-        """The groups of a recipe on a split."""
-        return recipe.groups(training) if isinstance(recipe, Cleaned) else recipe.fit(training).groups
+        """The groups of a recipe on a split; pieces stand for their group."""
+        groups = recipe.groups(training) if isinstance(recipe, Cleaned) else recipe.fit(training).groups
+        return self.posed.joined(groups)
 
 
 def _scores_of(training: Training) -> Scores:
@@ -182,29 +207,50 @@ def search(posed: Posed, always: Sequence[int] = (), recipes: Sequence[Recipe] =
     always_noisy = posed.response.loss.known_dispersion
     starts = [list(found.final.always) for _ in posed.splits]
     null = np.inf
-    for round_ in range(settings.rounds):
-        paths = Paths(found.table, starts)
+    n_rounds = settings.rounds + (not posed.all_main) + bool(posed.pieces)
+
+    def advance(paths: Paths) -> list[int]:
+        """Run the paths of a round, and make and score its candidates; return the prefixes they come from."""
+        nonlocal null
         n_events, start, reached = _run(found, paths)
         last, begun = paths.active(len(starts) - 1), len(starts[-1])
         paths.end_at(last.widths[begun + n_events] - last.n_first)
-        if round_ == 0:
+        if null == np.inf:
             # the first path on all rows is shown to the user
             found.knots, null = paths.knots(len(starts) - 1), start
         found.left = reached / (null or 1.0)
         prefixes = _prefixes(paths, begun + n_events)
         found.clean(paths, prefixes, settings.ridges if always_noisy or found.left > settings.noisy else ())
+        return prefixes
+
+    for round_ in range(n_rounds):
+        mains = posed.is_for_mains(round_)
+        paths = Paths(found.table, starts, mains)
+        prefixes = advance(paths)
+        if mains:
+            # the next path has all groups, and starts from none: what needs a pair may look like something else here
+            found.kept.append(None)
+            continue
         if _is_exhaustive(posed, prefixes):
             break
         verdict = found.verdict()
         kept = verdict.recipes[verdict.simplest(settings.strictness)]
-        if not isinstance(kept, Cleaned) or kept.round != round_ or round_ + 1 == settings.rounds:
+        if not isinstance(kept, Cleaned) or round_ + 1 == n_rounds:
             break
-        starts = [kept.groups(training) for training in found.trainings]
+        # the third path starts from the pieces of the best groups, even if pieces alone were no better
+        if kept.round != round_ and not (posed.pieces and round_ == 1):
+            break
+        starts = found.starts_from(kept, found.trainings)
         same = all(set(start) == set(paths.groups(s)[: len(start)]) for s, start in enumerate(starts))
         if same and found.left <= settings.dense:
             break  # there is little noise and the path has been there: it would find much the same
         found.kept.append(kept)
-    if settings.penalties and (always_noisy or found.left > settings.dense) and can_be_dense(found.table):
+    left = found.left
+    if posed.late and (starts := found.start_late()):
+        advance(Paths(found.table, starts, mains=True, late=True))
+    # such a ridge is on the main groups alone
+    dense = settings.penalties and all(l < posed.n_mains for l in found.final.always)
+    if dense and (always_noisy or left > settings.dense) and can_be_dense(found.table):
         found.score_dense()
     found.score_further()
     return found
@@ -212,13 +258,14 @@ def search(posed: Posed, always: Sequence[int] = (), recipes: Sequence[Recipe] =
 
 def _is_exhaustive(posed: Posed, prefixes: Sequence[int]) -> bool:
     """Whether elimination began from all groups, and only from them: another round would make the same candidates."""
-    return list(prefixes) == [int(np.count_nonzero(posed.ranks))]
+    return posed.pairs is None and list(prefixes) == [int(np.count_nonzero(posed.ranks))]
 
 
 def _run(found: Found, paths: Paths) -> tuple[int, float, float]:
     """Run paths until the held-out error stops falling; return the number of events, the first and the least error."""
-    settings, scores = found.posed.settings, found.judge.scores
-    version = found.table.version
+    settings, version = found.posed.settings, found.table.version
+    # groups that became near when the paths began may have changed the rows of the table
+    scores = found.judge.scores if version == found.version else found.scores()
     errors = [_errors(found, paths, scores, 0, 0)[0]]
     best = 0
     while True:
@@ -236,7 +283,7 @@ def _run(found: Found, paths: Paths) -> tuple[int, float, float]:
         for m in range(done + 1, len(errors)):
             if errors[m] < errors[best] * (1 - settings.improvement):
                 best = m
-            elif m - best > settings.patience:
+            elif paths.n_wakings(best, m) > settings.patience:
                 return m, errors[0], errors[best]
         if len(errors) - 1 == done:
             return done, errors[0], errors[best]

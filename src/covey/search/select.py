@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import numpy as np
@@ -17,20 +18,21 @@ from covey.groups import Groups
 from covey.losses import Loss
 from covey.path import Path
 from covey.progress import tell
-from covey.search.criteria import Criterion, Discrepancy, InformationCriterion, training_table
+from covey.search.criteria import Criterion, Discrepancy, InformationCriterion, Size, training_table
+from covey.search.fold_models import FoldModels, fold_models
 from covey.search.judge import Board, Verdict
 from covey.search.limit_path import path_of
 from covey.search.problem import Parts, Posed, Problem, pose
 from covey.search.recipes import Model, Recipe
 from covey.search.rules import RULES, Rule
-from covey.search.search import search
+from covey.search.search import Found, search
 from covey.search.settings import SETTINGS, Settings
 from covey.search.splits import Folds, HoldOut, counts
 from covey.search.table import MOST_ROWS, near_limits
 from covey.threads import fitting_threads
 from covey.validation import FloatArray, whole
 
-__all__ = ["Selected", "Selection", "read_selection", "select"]
+__all__ = ["Selected", "Selection", "combined_strengths", "read_selection", "select"]
 
 Selection = Folds | HoldOut | Criterion
 
@@ -83,7 +85,8 @@ class Selected:
     order : list of int
         The groups in the model, in the order in which they woke up.
     strengths : ndarray, shape (n_groups,)
-        The standard deviation of each group's contribution to the prediction, if groups are orthonormalised.
+        The standard deviation of each group's contribution to the prediction, if groups are orthonormalised; over
+        classes, or over several responses in units of their standard deviations.
     path : Path
         The path on all rows; its last model is the selected one.
     candidates : DataFrame
@@ -104,6 +107,14 @@ class Selected:
     price : (float, float) or None
         By what share the best model on all groups predicts better, and the standard error of that; None if there is no
         such model or it was chosen.
+    by_output : ndarray, shape (n_outputs, n_groups)
+        The same as `strengths` for each output, in its own units.
+    output_units : ndarray, shape (n_outputs,)
+        What `by_output` is divided by in `strengths`.
+    met : sequence of pairs of int
+        The pairs of `Problem.pairs` that have become groups.
+    folds : FoldModels or None
+        The model without the rows of each fold; None if no rows were held out.
     """
 
     by_group: FloatArray
@@ -120,6 +131,10 @@ class Selected:
     n_deals: int = 0
     rivals: pd.DataFrame | None = None
     price: tuple[float, float] | None = None
+    by_output: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))
+    output_units: FloatArray = field(default_factory=lambda: np.ones(0))
+    met: Sequence[tuple[int, int]] = ()
+    folds: FoldModels | None = None
 
 
 def select(problem: Problem, selection: Selection, rule: str = "select", settings: Settings = SETTINGS) -> Selected:
@@ -128,6 +143,8 @@ def select(problem: Problem, selection: Selection, rule: str = "select", setting
         if isinstance(selection, Criterion):
             return _by_criterion(problem, selection, settings)
         _say_what_is_left_out(problem.design)
+        if rule == "select":  # models on all groups are no candidates: plain ridges say what sparsity costs
+            settings = replace(settings, reweightings=0)
         posed = pose(problem, selection.parts(problem.design, problem.y, problem.weight, problem.loss), settings)
         found = search(posed, problem.always, problem.recipes)
         everything = found.judge.board(found.recipes)
@@ -140,7 +157,7 @@ def select(problem: Problem, selection: Selection, rule: str = "select", setting
                 break
             found.deal_again(parts, choice.in_contention)
             choice = RULES[rule](found)
-        return _selected(problem, choice, everything)
+        return _selected(problem.with_pairs(posed.met), choice, everything)
 
 
 def _selected(problem: Problem, choice: Rule, everything: Board) -> Selected:
@@ -158,6 +175,7 @@ def _selected(problem: Problem, choice: Rule, everything: Board) -> Selected:
         problem.groups, found.posed, mean, path, _candidates(problem, choice, everything.verdict()),
         choice.frequencies(), len(found.scored), text, shrunk,
     )  # fmt: skip
+    published = replace(published, folds=fold_models(problem.groups, choice))
     if used.size > 1:
         return replace(published, n_deals=found.n_deals)
     recipe = verdict.recipes[used[0]]
@@ -179,8 +197,8 @@ def _candidates(problem: Problem, choice: Rule, first: Verdict) -> pd.DataFrame:
 
     Those that were left out after the first deal have the distance from the best that they had then.
     """
-    last, loss, n_groups = choice.verdict, problem.loss, problem.groups.n_groups
-    unit, place = _error_unit(problem, choice.found.posed), {recipe: i for i, recipe in enumerate(first.recipes)}
+    last, loss, found = choice.verdict, problem.loss, choice.found
+    unit, place = _error_unit(problem, found.posed), {recipe: i for i, recipe in enumerate(first.recipes)}
     at = [place[recipe] for recipe in last.recipes]
     errors = first.errors + (last.errors[last.best] - first.errors[at[last.best]])
     standard_errors, weights = first.standard_errors.copy(), np.zeros(errors.size)
@@ -188,10 +206,7 @@ def _candidates(problem: Problem, choice: Rule, first: Verdict) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "recipe": [recipe.text(loss.unpenalised) for recipe in first.recipes],
-            "groups": [
-                n_groups if recipe.n_groups is None else recipe.n_groups + len(problem.always)
-                for recipe in first.recipes
-            ],
+            "groups": [_n_groups(recipe, found) for recipe in first.recipes],
             _error_name(loss): errors * unit,
             "standard_error": standard_errors * unit,
             **{f"fold_{s}": values for s, values in enumerate(first.by_split.T * unit)},
@@ -200,6 +215,13 @@ def _candidates(problem: Problem, choice: Rule, first: Verdict) -> pd.DataFrame:
         },
         copy=False,
     )
+
+
+def _n_groups(recipe: Recipe, found: Found) -> int:
+    """The number of groups of a candidate, those that are always in included."""
+    if found.posed.pieces:
+        return found.posed.n_mains if recipe.n_groups is None else len(found.groups(recipe, found.final))
+    return found.posed.n_groups if recipe.n_groups is None else recipe.n_groups + len(found.final.always)
 
 
 def _rivals(problem: Problem, choice: Rule, chosen: Recipe) -> pd.DataFrame:
@@ -253,6 +275,15 @@ def _say_what_is_left_out(design: Design) -> None:
         )
 
 
+def _say_that_size_is_less(rule: Size, n_chosen: int, n_candidates: int) -> None:
+    """Warn that a model has fewer groups than the user wants."""
+    why = f"there are only {n_candidates}" if n_chosen == n_candidates else "these rows allow no more"
+    warnings.warn(
+        f"selection=Size({rule.n_groups}) asks for {rule.n_groups} groups, and the model has {n_chosen}: {why}.",
+        stacklevel=5,
+    )
+
+
 def _by_criterion(problem: Problem, rule: Criterion, settings: Settings) -> Selected:
     weight = np.asarray(problem.weight)
     (n_rows,) = counts(weight, np.where(weight > 0, 0, -1), problem.loss, problem.y)
@@ -261,7 +292,9 @@ def _by_criterion(problem: Problem, rule: Criterion, settings: Settings) -> Sele
     table = training_table(posed, problem.always, rule)
     chosen = table.choose(rule)
     candidates = table.frame(rule).assign(chosen=np.arange(table.rss.size) == chosen)
-    recipe = table.recipes[chosen]
+    recipe, problem = table.recipes[chosen], problem.with_pairs(posed.met)
+    if isinstance(rule, Size) and table.sizes[chosen] < rule.n_groups:
+        _say_that_size_is_less(rule, int(table.sizes[chosen]), problem.groups.n_groups - len(problem.always))
     model = recipe.fit(table.training)
     path = path_of(posed, table.knots, problem.groups)
     text = _in_words(recipe, model, problem.loss)
@@ -298,7 +331,7 @@ def _mean(posed: Posed, models: list[Model], weights: FloatArray, path: Path) ->
     mean = _Mean(coef, level, list(order))
     if len(models) == 1:
         return mean
-    strengths = _strengths(posed, mean)
+    strengths = combined_strengths(_strengths(posed, mean), posed.strength_units)
     woke = [l for l, _ in path.entered if l in order]
     others = sorted(set(order) - set(woke), key=lambda l: -strengths[l])
     return replace(mean, order=[*woke, *others])
@@ -318,22 +351,40 @@ def _published(
     """The model with its path, converted from group by group to the columns of X."""
     by_group = mean.coef if groups.overlapping else mean.coef[:, groups.members]
     coef = np.array([groups.from_contiguous(one) for one in by_group])
-    strengths = _strengths(posed, mean)
+    by_output = _strengths(posed, mean)
+    strengths = combined_strengths(by_output, posed.strength_units)
     ended = path.ending_in(coef, mean.intercept, strengths, by_group if groups.overlapping else None)
     return Selected(
-        by_group, coef, mean.intercept, mean.order, strengths, ended, candidates, frequencies, n_splits, recipe, shrunk
+        by_group,
+        coef,
+        mean.intercept,
+        mean.order,
+        strengths,
+        ended,
+        candidates,
+        frequencies,
+        n_splits,
+        recipe,
+        shrunk,
+        by_output=by_output,
+        output_units=posed.strength_units,
+        met=tuple(posed.met),
     )
 
 
 def _strengths(posed: Posed, mean: _Mean) -> FloatArray:
-    """The norm of each group in working coordinates, in units of the response."""
+    """The norm of each group in working coordinates, in units of each output; shape (n_outputs, n_groups)."""
     working = posed.working
     # a group that is always in the model may have only constant columns, and so no norm
     which = np.array([l for l in mean.order if working.ranks[l] > 0], dtype=np.intp)
-    out = np.zeros(working.ranks.size)
+    out = np.zeros((len(mean.coef), working.ranks.size))
     if which.size:
         sizes = Groups.from_sizes(working.ranks[which])
         # `from_user` divides by the scale of the working problem's response
-        norms = [sizes.norms(working.from_user(which, coef)) * working.y_scale for coef in mean.coef]
-        out[which] = np.sqrt(np.sum(np.square(norms), axis=0)) if len(norms) > 1 else norms[0]
+        out[:, which] = [sizes.norms(working.from_user(which, coef)) * working.y_scale for coef in mean.coef]
     return out
+
+
+def combined_strengths(by_output: FloatArray, units: FloatArray) -> FloatArray:
+    """One strength per group: over classes, or over several responses in units of their standard deviations."""
+    return by_output[0] if len(by_output) == 1 else np.sqrt(np.sum(np.square(by_output / units[:, None]), axis=0))

@@ -74,6 +74,9 @@ class Settings:
         The null model is kept unless the best one beats it by `evidence` standard errors: among hundreds of candidates,
         some look a little better by chance. Models within `strictness` standard errors of the best count as equally
         good, and the simplest of them is chosen.
+    undivided : float
+        Single columns are selected within groups only if no model of groups is within this many standard errors of the
+        best: there are many more models of columns, and some look a little better by chance.
     contention : float
         If the rows are dealt to folds again, recipes are scored that are within this many standard errors of the best.
     settled : float
@@ -114,6 +117,7 @@ class Settings:
     alike: float = 1.25
     evidence: float = 1.5
     strictness: float = 1.0
+    undivided: float = 0.5
     contention: float = 3.0
     settled: float = 0.1
     criterion_columns: float = 0.5

@@ -24,7 +24,7 @@ SQUARED = Squared()
 
 @dataclass(frozen=True)
 class Folds:
-    """Cross-validation.
+    """Cross-validation, such as ``selection=Folds(10)``.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ class Folds:
 
 @dataclass(frozen=True)
 class HoldOut:
-    """Some rows held out once, or a separate validation set.
+    """Some rows held out once, or a separate validation set: ``selection=HoldOut(validation=(X_val, y_val))``.
 
     The choice of held-out rows depends on their positions and the seed, not on values, except that rows equal in X and
     y stay together (with the first of them). The same share of every class is held out.

@@ -46,6 +46,16 @@ def near_limits(n_rows: int) -> tuple[int, int]:
     return NEAR_COLUMNS, max(2 * NEAR_COLUMNS, min(2 * n_rows, ALL_NEAR))
 
 
+def _near_limits(posed: Posed) -> tuple[int, int]:
+    """The same for a problem."""
+    n, (some, every) = posed.design.shape[0], near_limits(posed.design.shape[0])
+    # a pass over X on a device is cheaper than work on many columns here
+    some = some // 2 if posed.design.on_device else some
+    if not posed.response.loss.quadratic:
+        some, every = min(some, HELD // n), min(every, HELD // n)
+    return some, every
+
+
 class Table:
     """The working columns of the near groups on all training and scoring rows.
 
@@ -54,6 +64,8 @@ class Table:
     posed : Posed
     groups : ndarray of int
         The near groups, as positions among all groups.
+    place : dict
+        The position of each of them among the near ones.
     Z : array, shape (n_rows, n_columns)
         Their working columns, group by group.
     extras : ndarray, shape (n_rows, n_factors)
@@ -86,8 +98,15 @@ class Table:
 
     @property
     def all_near(self) -> bool:
-        """Whether all groups are near."""
-        return self.groups.size == self.posed.ranks.size
+        """Whether all groups are near but late ones, which become near before a path that they may wake on."""
+        n_late = len(self.posed.late)
+        n_near = self.groups.size - (int(np.isin(self.posed.late, self.groups).sum()) if n_late else 0)
+        return n_near == self.posed.ranks.size - n_late and self.posed.pairs is None
+
+    @property
+    def mains_near(self) -> bool:
+        """Whether all main groups are near."""
+        return int(np.count_nonzero(self.groups < self.posed.n_mains)) == self.posed.n_mains
 
     def columns(self, groups: Any) -> NDArray[np.intp]:
         """The columns of some near groups, given as positions among them, one group after another."""
@@ -97,10 +116,15 @@ class Table:
         """The columns of a near group."""
         return self.Z[:, int(self.starts[group]) : int(self.starts[group + 1])]
 
+    def parents(self, group: int) -> list[int]:
+        """The parents of a near group, and theirs, as positions among the near groups; parents before children."""
+        ancestors = self.posed.ancestors(int(self.groups[group]))
+        return [self.place[l] for l in ancestors]
+
     def add(self, groups: NDArray[np.intp]) -> bool:
-        """Make far groups near; groups that are near already keep their positions. Return whether rows changed."""
-        known = set(self.groups.tolist())
-        new = np.array([l for l in dict.fromkeys(groups.tolist()) if l not in known], dtype=np.intp)
+        """Make far groups and their parents near; near ones keep their positions. Return whether rows changed."""
+        wanted = [one for l in groups.tolist() for one in (*self.posed.ancestors(l), l)]
+        new = np.array([l for l in dict.fromkeys(wanted) if l not in self.place], dtype=np.intp)
         if not new.size:
             return False
         self.groups = np.concatenate([self.groups, new])
@@ -111,6 +135,12 @@ class Table:
         self.Z = beside(self.Z, working_columns(self.posed, new))
         self._index()
         return False
+
+    def add_all(self) -> None:
+        """Make all groups near if they have few columns."""
+        every = np.delete(np.arange(self.posed.ranks.size), self.posed.late)
+        if int(self.posed.ranks[every].sum()) <= _near_limits(self.posed)[1]:
+            self.add(every)
 
     def training(self, split: Split) -> Observations:
         """The response with weight zero outside the training rows of a split."""
@@ -164,6 +194,7 @@ class Table:
     # ------------------------------------------------------------------ reading X
 
     def _index(self) -> None:
+        self.place = {int(l): i for i, l in enumerate(self.groups)}
         self.ranks = self.posed.ranks[self.groups]
         self.starts = offsets(self.ranks)
         # the common rank of all groups, if they have one
@@ -176,8 +207,10 @@ class Table:
         # a device has memory and arithmetic to spare
         tall = n > ROWS_PER_COLUMN * width * len(set(posed.labels.tolist()) - {-1}) and not posed.design.on_device
         few = n <= MOST_ROWS and not self.all_near
-        self.compressed = posed.response.loss.quadratic and (
-            (tall and not few) or not posed.design.reads_columns or n * width > HELD
+        self.compressed = (
+            posed.response.loss.quadratic
+            and posed.pairs is None
+            and ((tall and not few) or not posed.design.reads_columns or n * width > HELD)
         )
         if self.compressed:
             self._compress()
@@ -238,18 +271,13 @@ class Table:
 
 
 def _nearest(posed: Posed) -> NDArray[np.intp]:
-    """The near groups at the start, in order: all groups, or those with the largest gradients."""
-    n, ranks = posed.design.shape[0], posed.ranks
-    some, every = near_limits(n)
-    # a pass over X on a device is cheaper than work on many columns here
-    some = some // 2 if posed.design.on_device else some
-    if not posed.response.loss.quadratic:
-        some, every = min(some, HELD // n), min(every, HELD // n)
+    """The near groups at the start, in order: all main groups, or those with the largest gradients."""
+    ranks, (some, every) = posed.ranks[: posed.n_mains], _near_limits(posed)
     if ranks.sum() <= every:
         return np.arange(ranks.size)
-    order = np.argsort(-posed.null_norms() / posed.weights, kind="stable")
+    order = np.argsort(-posed.null_norms()[: ranks.size] / posed.weights[: ranks.size], kind="stable")
     count = int(np.searchsorted(np.cumsum(ranks[order]), some)) + 1
-    return np.sort(order[:count])
+    return np.array(sorted({one for l in order[:count].tolist() for one in (*posed.ancestors(l), l)}), dtype=np.intp)
 
 
 def working_columns(posed: Posed, groups: NDArray[np.intp]) -> Any:

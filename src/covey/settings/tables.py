@@ -9,22 +9,26 @@ from typing import Literal
 
 from covey.settings.option import REQUIRED, Settings, option
 
-TABLE, SURVIVAL, MODEL = "The table", "Survival times", "The model"
+TABLE, VARIABLES, SURVIVAL, MODEL = "The table", "The variables", "Survival times", "The model"
 HALVES, KNOCKOFFS = "Half-samples", "Knockoffs"
 
 # Options by the heading under which a help page lists them.
-in_table, in_survival, in_model = (partial(option, panel=panel) for panel in (TABLE, SURVIVAL, MODEL))
+in_table, in_variables, in_survival, in_model = (
+    partial(option, panel=panel) for panel in (TABLE, VARIABLES, SURVIVAL, MODEL)
+)
 in_halves, in_knockoffs = (partial(option, panel=panel) for panel in (HALVES, KNOCKOFFS))
 
 # Descriptions of options that several commands have.
 DATA = (
-    "A table: .csv, .tsv (gzipped or not), .parquet or .feather; several files with the same columns, a pattern such "
-    "as 'parts/*.parquet', or a folder of Parquet files."
+    "A table: .csv, .tsv (gzipped or not), .xlsx, .parquet or .feather; several files with the same columns, a pattern "
+    "such as 'parts/*.parquet', a folder of Parquet files, or - for standard input."
 )
 SEP = (
     "The separator of a text file: a character, tab or space. By default it is guessed from the file's name and header."
 )
-ALWAYS = "A group, term or column that is in every model, such as age and sex. Repeat it, or give a list: age,sex."
+DECIMAL = "The decimal mark of numbers in text. Of the comma and the point, the other one then separates thousands."
+MARK = "The mark between thousands of numbers in text: , if 2,596 is two thousand and more."
+ALWAYS = "A variable, term or group that is in every model, such as age and sex. Repeat it, or give a list: age,sex."
 
 
 @dataclass(frozen=True)
@@ -41,51 +45,35 @@ class TableSettings(Settings):
     )
     groups: tuple[str, ...] = in_table(
         (),
-        "Which columns belong together: a file with two columns (column, group); a size; a separator such as _ that "
-        "ends the group's part of a column name; regex:PATTERN, whose first parentheses capture the group; or name "
-        "patterns, one per group, such as 'gene01_*' or 'size=h_*' (repeat the option). Without this option, or if "
-        "no pattern matches, each column is its own group.",
+        "For a matrix of numbers instead of a table of variables, which columns belong together: a file with two "
+        "columns (column, group); a size (1: each column on its own); a separator such as _ that ends the group's "
+        "part of a column name; regex:PATTERN, whose first parentheses capture the group; or name patterns, one per "
+        "group, such as 'gene01_*' or 'size=h_*' (repeat the option). Columns are then used as they are.",
         "GROUPS",
         short="-g",
     )
-    spline: tuple[str, ...] = in_table(
-        (),
-        "Expand a column into a cubic spline with this many columns (5 if no number is given), which form one group. "
-        "Repeat it, or give a list (age:5,bmi) or a pattern ('*:5').",
-        "COL:5",
+    linear: tuple[str, ...] = in_variables(
+        (), "A number with a straight line and no curve. Repeat it, or give a list or a pattern.", "COL"
     )
-    onehot: tuple[str, ...] = in_table(
+    curve: tuple[str, ...] = in_variables(
         (),
-        "Expand a column of categories into one column per category, which form one group. Repeat it, or give a list "
-        "or a pattern.",
-        "COL",
+        "A number that may have a curve, with this many knots if a number is given. Repeat it, or give a list "
+        "(age:8,bmi) or a pattern ('lab_*').",
+        "COL[:8]",
+    )
+    levels: tuple[str, ...] = in_variables(
+        (), "A category with one effect per level, such as a code. Repeat it, or give a list or a pattern.", "COL"
     )
     drop: tuple[str, ...] = in_table(
         (), "Leave out a column, such as an identifier. Repeat it, or give a list or a pattern.", "COL"
     )
-    date: tuple[str, ...] = in_table(
-        (),
-        "A column of dates such as 2020-12-31, which are converted to days since the earliest. Repeat it, or give a "
-        "list or a pattern.",
-        "COL",
-    )
-    impute: Literal["median", "mean"] | None = in_table(
-        None,
-        "Fill missing numbers with the column's median or mean; a missing category becomes a category of its own. "
-        "Without this option missing values are an error.",
-    )
     drop_missing: bool = in_table(
         False,
-        "Leave out rows with missing values. With --impute, only those that lack what cannot be filled, such as the "
-        "target.",
-    )
-    handle_unknown: Literal["error", "ignore"] = in_table(
-        "error",
-        "How `covey predict` treats a category that was not in the fit: refuse it, or treat it as none of the known "
-        "ones.",
+        "Leave out rows without a target, weight or offset; with --groups, all rows with a missing value.",
     )
     sep: str | None = in_table(None, SEP, "CHAR")
-    decimal: Literal[".", ","] = in_table(".", "The decimal mark of a text file.")
+    decimal: Literal[".", ","] | None = in_table(None, DECIMAL, shown=".")
+    thousands: Literal[",", ".", "space", "'"] | None = in_table(None, MARK)
     weights: str | None = in_table(None, "The column with row weights; a weight of two counts the row twice.", "COL")
     family: Literal["auto", "gaussian", "huber", "poisson", "gamma", "binomial", "multinomial", "cox"] = in_table(
         "auto",
@@ -124,23 +112,44 @@ class TableSettings(Settings):
 class FitSettings(TableSettings):
     """A table and how it is fitted."""
 
+    pairs: tuple[str, ...] = in_variables(
+        (),
+        "Pairs of variables that may be selected besides: auto (all that have enough rows), none, a list such as "
+        "age:sex,age:bmi, or with:treatment for all pairs with one variable.",
+        "PAIRS",
+        shown="auto",
+    )
     selection: str = in_model(
         "5",
         "How to choose the model: a number of folds, holdout (one fifth of the rows), ebic, bic, gcv, discrepancy, "
-        "or size:K for K groups.",
+        "or size:K for K terms or groups.",
         parameter="selection",
     )
     rule: Literal["select", "predict"] | None = in_model(
         None,
-        "select: the few groups that matter, the simplest model that the held-out rows cannot tell from the best. "
-        "predict: the best prediction, a weighted mean of all candidates, usually with all groups.",
+        "select: the few terms or groups that matter, the simplest model that the held-out rows cannot tell from the "
+        "best. predict: the best prediction, a weighted mean of all candidates, usually with all of them.",
         parameter="rule",
         shown="select",
     )
     always: tuple[str, ...] = in_model((), ALWAYS, "NAME", parameter="always")
+    class_weight: tuple[str, ...] = in_model(
+        (),
+        "Weights of the classes: balanced gives every class the same total, and default=10,ok=1 weights each. "
+        "Probabilities are then no longer those of the classes as they are.",
+        "WEIGHTS",
+        parameter="class_weight",
+    )
+    positive: str | None = in_model(
+        None,
+        "The class that scores and thresholds are about and, if there are two, whose odds the effects describe.",
+        "CLASS",
+        parameter="positive",
+        shown="the second of two",
+    )
     factors: str | None = in_model(
         None,
-        "How many common factors of the columns to account for while the groups are ordered.",
+        "With --groups: how many common factors of the columns to account for while the groups are ordered.",
         "N",
         parameter="factors",
         shown="auto",
@@ -239,11 +248,16 @@ class PredictSettings(Settings):
         "Times at which to predict survival, such as 1,2,5; by default the quartiles of the times in the fit.",
         "TIMES",
     )
-    drop_missing: bool = option(False, "Leave out rows that lack a value the model needs.")
-    handle_unknown: Literal["error", "ignore"] | None = option(
+    interval: float | None = option(
         None,
-        "How to treat a category that was not in the fit: refuse it, or treat it as none of the known ones. By "
-        "default as set at the fit.",
+        "Also an interval that contains the response of this share of new rows, such as 0.9: columns lower and upper, "
+        "for classes the column set, and for survival times lower alone.",
+        "SHARE",
+        parameter="interval",
+    )
+    drop_missing: bool = option(
+        False, "Leave out rows that lack a value the model needs: an offset, a stratum, or a column of a matrix."
     )
     sep: str | None = in_table(None, SEP, "CHAR")
-    decimal: Literal[".", ","] = in_table(".", "The decimal mark of a text file.")
+    decimal: Literal[".", ","] | None = in_table(None, DECIMAL, shown=".")
+    thousands: Literal[",", ".", "space", "'"] | None = in_table(None, MARK)

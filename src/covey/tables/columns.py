@@ -1,18 +1,20 @@
-"""Columns of a table: find them by name or pattern, convert them and dates to numbers, and find missing values."""
+"""Columns of a table: find them by name or pattern, convert them to numbers, and find missing values."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from glob import has_magic
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from covey.tables.complaint import Column, TableError, listed, near
+from covey.tables.complaint import Column, TableError, check_names, leave_out, listed, near, shown
 from covey.tables.unreadable import complaint, read_unreadable
-from covey.validation import Array
+from covey.validation import Array, FloatArray
 
 
 def find_columns(name: str, columns: Sequence[str], option: str) -> list[str]:
@@ -53,6 +55,55 @@ def missing_values(frame: pd.DataFrame) -> dict[str, int]:
     return {str(name): int(count) for name, count in counts[counts > 0].items()}
 
 
+def refuse_missing(frame: pd.DataFrame, complete: str = "X.dropna()") -> None:
+    """Refuse missing values in a matrix of numbers; `complete` is the call that leaves their rows out."""
+    counts = missing_values(frame)
+    empty = [name for name, count in counts.items() if count == len(frame) > 1]
+    if empty:
+        raise TableError(
+            f"All values are missing in {listed(empty)} (NaN); leave such columns out with {leave_out(empty)}."
+        )
+    if counts:
+        which = ", ".join(f"{shown(name)} ({count})" for name, count in list(counts.items())[:6])
+        more = f" and {len(counts) - 6} more columns" if len(counts) > 6 else ""
+        n_rows = int(frame.isna().any(axis=1).sum())
+        raise TableError(
+            f"Values are missing in {which}{more}, so that {n_rows} of {len(frame)} rows have NaN; leave out the rows "
+            f"with {complete}, fill them in with an imputer, or give terms='auto' instead of groups=: then missing "
+            "values are allowed."
+        )
+
+
+@contextmanager
+def named_faults(X: Any) -> Iterator[None]:
+    """While a table is read as a matrix of numbers, replace errors by those that name its columns and the remedy."""
+    if isinstance(X, pd.DataFrame):
+        check_names([str(name) for name in X.columns], "X")
+        if any(dtype.kind in "mM" for dtype in X.dtypes):  # alone, they would pass for numbers
+            numeric_frame(X.rename(columns=str))
+    try:
+        yield
+    except (ValueError, TypeError) as reason:
+        if isinstance(X, pd.DataFrame):
+            refuse_missing(numeric_frame(X.rename(columns=str)))
+        elif (values := _floats(X)) is not None:
+            frame = pd.DataFrame(values, columns=[f"column {j}" for j in range(values.shape[1])])
+            refuse_missing(numeric_frame(frame, "leave such columns out"), "X[~np.isnan(X).any(axis=1)]")
+        raise reason
+
+
+def _floats(X: Any) -> FloatArray | None:
+    """A matrix without names as floats; None if it is none."""
+    try:
+        values = np.asarray(X)
+        if np.iscomplexobj(values):  # a cast would drop the imaginary part
+            return None
+        values = values.astype(float)
+    except (ValueError, TypeError):
+        return None
+    return values if values.ndim == 2 else None
+
+
 def complete_rows(frame: pd.DataFrame, columns: Sequence[str]) -> tuple[pd.DataFrame, tuple[str, ...]]:
     """The rows with a value in each of these columns, and a notice if that leaves some out."""
     complete = frame.dropna(subset=list(columns)).reset_index(drop=True)
@@ -79,7 +130,8 @@ def numeric_frame(frame: pd.DataFrame, remedy: str | None = None) -> pd.DataFram
     infinite = np.isinf(numeric.to_numpy()).any(axis=0)
     if infinite.any():
         which = listed(numeric.columns[infinite])
-        raise TableError(f"Values are infinite in {which}; {remedy or 'leave such columns out with --drop'}.")
+        drop = f"leave such columns out with {leave_out(numeric.columns[infinite].tolist())}"
+        raise TableError(f"Values are infinite in {which}; {remedy or drop}.")
     return numeric
 
 
@@ -143,39 +195,3 @@ def _refuse_missing(missing: NDArray[np.bool_], column: Column, option: str) -> 
     if n:
         rows = f"{n} row{'' if n == 1 else 's'} of {len(missing)}"
         raise TableError(f"{option} {column.name!r} is missing in {rows}; leave them out with --drop-missing.")
-
-
-def earliest(column: Column) -> str:
-    """The earliest date of a column, used as the reference day.
-
-    >>> earliest(pd.Series(["2020-03-02", "2020-03-01"]))
-    '2020-03-01'
-    """
-    times = _times(column)
-    if times.isna().all():
-        raise TableError(f"--date {column.name}: all dates are missing; leave the column out with --drop.")
-    return str(times.min().date())
-
-
-def days_since(column: Column, day: str) -> Column:
-    """Days, with fractions, from a day to the dates of a column; missing dates stay missing.
-
-    >>> days_since(pd.Series(["2020-03-01", "2020-03-02 12:00"]), "2020-03-01").tolist()
-    [0.0, 1.5]
-    """
-    days: Column = (_times(column) - pd.Timestamp(day, tz="UTC")) / pd.Timedelta(days=1)
-    return days
-
-
-def _times(column: Column) -> Column:
-    if pd.api.types.is_numeric_dtype(column):
-        raise TableError(f"--date {column.name}: the column already holds numbers; leave out --date.")
-    times = pd.to_datetime(column, format="ISO8601", errors="coerce", utc=True)
-    bad = (times.isna() & column.notna()).to_numpy()
-    if bad.any():
-        row = int(np.argmax(bad))
-        raise TableError(
-            f"--date {column.name}: {column.iloc[row]!r} in row {row + 1} below the header is not a date; write dates "
-            "as 2020-12-31."
-        )
-    return times

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import Any, TypeAlias
 
 import pandas as pd
+
+# The most characters of a value that a message shows.
+LONGEST = 100
 
 # A column of a table.
 Column: TypeAlias = "pd.Series[Any]"
@@ -14,6 +18,17 @@ Column: TypeAlias = "pd.Series[Any]"
 
 class TableError(ValueError):
     """A table cannot be used as it is; the message says why and what to do."""
+
+
+def shown(value: object) -> str:
+    """A value as Python writes it, shortened: a cell of a table may hold a book.
+
+    >>> shown("a"), shown(2.5), len(shown("ab" * 1_000_000))
+    ("'a'", '2.5', 105)
+    """
+    text = value if isinstance(value, str) else repr(value)
+    short = text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
+    return repr(short) if isinstance(value, str) else short
 
 
 def listed(names: Iterable[object], limit: int = 6) -> str:
@@ -24,7 +39,12 @@ def listed(names: Iterable[object], limit: int = 6) -> str:
     """
     every = list(names)
     more = f" and {len(every) - limit} more" if len(every) > limit else ""
-    return ", ".join(repr(str(name)) for name in every[:limit]) + more
+    return ", ".join(shown(str(name)) for name in every[:limit]) + more
+
+
+def leave_out(names: Sequence[str]) -> str:
+    """The call that leaves columns out of a table, short if there are many."""
+    return f"X.drop(columns={list(names)!r})" if sum(map(len, names)) < 10 * LONGEST else "X.drop(columns=...)"
 
 
 def near(name: str, columns: Sequence[str]) -> str:
@@ -35,3 +55,10 @@ def near(name: str, columns: Sequence[str]) -> str:
     """
     close = get_close_matches(name, columns, n=1)
     return f"did you mean {close[0]!r}?" if close else f"the columns are {listed(columns)}."
+
+
+def check_names(names: Sequence[str], where: object) -> None:
+    """Refuse duplicate column names, which pandas would silently rename."""
+    twice = [name for name, count in Counter(names).items() if name and count > 1]
+    if twice:
+        raise TableError(f"{where} has several columns of the same name: {listed(twice)}; rename them.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from glob import has_magic
 from pathlib import Path
@@ -18,20 +18,18 @@ from covey.tables.reading import read_table
 Specs = str | Sequence[str] | None
 
 
-def read_groups(specs: Specs, columns: Sequence[str], *, ungrouped: Collection[str] = ()) -> Groups:
+def read_groups(specs: Specs, columns: Sequence[str]) -> Groups:
     """Read ``--groups``.
 
-    A file of (column, group); a size; a separator such as ``_`` or ``sep:__`` that ends the group's name;
-    ``regex:PATTERN``, whose first parentheses capture the group's name; or name patterns, one per group, such as
-    ``gene01_*`` or ``size=h_*``, where each column that matches none is its own group.
+    A file of (column, group); a size (1: each column is a group with its name); a separator such as ``_`` or ``sep:__``
+    that ends the group's name; ``regex:PATTERN``, whose first parentheses capture the group's name; or name patterns,
+    one per group, such as ``gene01_*`` or ``size=h_*``, where each column that matches none is its own group.
 
     Parameters
     ----------
     specs : None, str or sequence of str
         Several are patterns; with None each column is its own group.
     columns : sequence of str
-    ungrouped : collection of str
-        Columns that may be missing from a file or not match a regular expression; each is then its own group.
 
     Examples
     --------
@@ -52,15 +50,15 @@ def read_groups(specs: Specs, columns: Sequence[str], *, ungrouped: Collection[s
         if is_separator(spec):
             return _by_separator(spec.removeprefix("sep:"), columns)
         if spec.startswith("regex:"):
-            return _by_expression(spec[6:], columns, ungrouped)
+            return _by_expression(spec[6:], columns)
     if len(wanted) == 1 and Path(wanted[0]).is_file():
-        return _from_file(Path(wanted[0]), columns, ungrouped)
+        return _from_file(Path(wanted[0]), columns)
     return _by_patterns(wanted, columns)
 
 
 def _by_size(size: int, columns: Sequence[str]) -> Groups:
     try:
-        return Groups.coerce(size, len(columns), columns)
+        return Groups.coerce(None if size == 1 else size, len(columns), columns)
     except ValueError as reason:
         raise TableError(f"--groups {size}: {reason}") from None
 
@@ -72,7 +70,7 @@ def _by_separator(separator: str, columns: Sequence[str]) -> Groups:
         raise TableError(f"--{reason}") from None
 
 
-def _by_expression(pattern: str, columns: Sequence[str], ungrouped: Collection[str]) -> Groups:
+def _by_expression(pattern: str, columns: Sequence[str]) -> Groups:
     try:
         expression = re.compile(pattern)
     except re.error as reason:
@@ -85,12 +83,12 @@ def _by_expression(pattern: str, columns: Sequence[str], ungrouped: Collection[s
     for name in columns:
         found = expression.match(name)
         label = found.group(1) if found else None
-        if label is None and name not in ungrouped:
+        if label is None:
             raise TableError(
                 f"--groups regex:{pattern} does not match the start of column {name!r}; every column needs a "
                 "group. Leave it out with --drop, or make the expression more general."
             )
-        labels.append(name if label is None else label)
+        labels.append(label)
     return Groups.from_labels(labels, columns=columns)
 
 
@@ -126,7 +124,7 @@ def _stem(pattern: str) -> str:
     return pattern.rstrip("*?").rstrip("_.-: ") or pattern
 
 
-def _from_file(path: Path, columns: Sequence[str], ungrouped: Collection[str]) -> Groups:
+def _from_file(path: Path, columns: Sequence[str]) -> Groups:
     table = read_table(path)
     if table.shape[1] != 2:
         raise TableError(f"{path} must have two columns, column and group, not {table.shape[1]}.")
@@ -138,7 +136,7 @@ def _from_file(path: Path, columns: Sequence[str], ungrouped: Collection[str]) -
     known = set(names)
     complaints = (
         ("names columns that the data lack", sorted(known - set(columns))),
-        ("gives no group to", [name for name in columns if name not in known and name not in ungrouped]),
+        ("gives no group to", [name for name in columns if name not in known]),
         ("names columns more than once", sorted(twice)),
         ("has no group beside", sorted(names[table.iloc[:, 1].isna()])),
     )
@@ -147,7 +145,7 @@ def _from_file(path: Path, columns: Sequence[str], ungrouped: Collection[str]) -
             hint = f" For {which[0]!r}, {near(which[0], list(columns))}" if which[0] not in columns else ""
             raise TableError(f"{path} {what}: {listed(which)}.{hint}")
     label_of = dict(zip(names, table.iloc[:, 1], strict=True))
-    labels = [label_of.get(name, name) for name in columns]
+    labels = [label_of[name] for name in columns]
     if not all(isinstance(label, int) for label in labels):
         labels = [str(label) for label in labels]
     return Groups.from_labels(labels, columns=columns)

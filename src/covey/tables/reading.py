@@ -1,20 +1,25 @@
-"""Read a table from CSV, TSV, Parquet or Feather: one file, several, a pattern, or a folder of Parquet files."""
+"""Read a table from CSV, TSV, Excel, Parquet or Feather: one file, several, a pattern, or a folder of Parquet files."""
 
 from __future__ import annotations
 
+import codecs
 import csv
 import gzip
 import io
-from collections import Counter
+import warnings
 from collections.abc import Sequence
+from functools import partial
 from glob import glob, has_magic
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
 import pandas as pd
 
 from covey.optional import optional
-from covey.tables.complaint import TableError, listed
+from covey.tables.complaint import TableError, check_names, listed, shown
+from covey.tables.excel import read_excel
+from covey.tables.marks import Marks, as_numbers, doubtful_points, refuse_doubtful
+from covey.tables.pipes import STANDARD, pipe_content
 from covey.tables.spreadsheet import unguarded
 
 # Enough for three million columns of twenty characters. A file with a longer line has no line breaks or is not a table,
@@ -23,8 +28,13 @@ LONGEST_LINE = 64 * 2**20
 BLOCK = 2**20
 
 SEPARATORS = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
-KINDS = (*SEPARATORS, ".parquet", ".feather")
-OTHER_NAMES = {".pq": ".parquet", ".arrow": ".feather"}
+KINDS = (*SEPARATORS, ".xlsx", ".parquet", ".feather")
+OTHER_NAMES = {".pq": ".parquet", ".arrow": ".feather", ".xlsm": ".xlsx"}
+
+UNKNOWN = Marks()
+
+# The first bytes of the formats, for pipes, which have no names.
+FIRST = {b"PAR1": ".parquet", b"ARROW1": ".feather", b"PK\x03\x04": ".xlsx"}
 
 
 def find_files(sources: Sequence[str | Path]) -> tuple[Path, ...]:
@@ -37,7 +47,7 @@ def find_files(sources: Sequence[str | Path]) -> tuple[Path, ...]:
             here = [file for file in path.rglob("*.parquet") if not file.name.startswith(("_", "."))]
             if not here:
                 raise TableError(f"The folder {path} contains no .parquet file; list the files of the table.")
-        elif path.exists():
+        elif path.exists() or str(path) == STANDARD:
             here = [path]
         elif has_magic(str(source)):
             here = [Path(name) for name in glob(str(source)) if Path(name).is_file()]
@@ -51,17 +61,12 @@ def find_files(sources: Sequence[str | Path]) -> tuple[Path, ...]:
     return tuple(found)
 
 
-def read_tables(sources: Sequence[str | Path], *, sep: str | None = None, decimal: str = ".") -> pd.DataFrame:
-    """Read files with the same columns as one table, concatenated in order.
-
-    Parameters
-    ----------
-    sources : sequence of str or Path
-    sep, decimal : str
-        Separator of text files, guessed from the header if not given, and decimal mark.
-    """
-    files = find_files(sources)
-    frames = [read_table(file, sep=sep, decimal=decimal) for file in files]
+def read_tables(
+    sources: Sequence[str | Path], *, sep: str | None = None, decimal: str | None = None, thousands: str | None = None
+) -> pd.DataFrame:
+    """Read files with the same columns as one table, concatenated in order; `read_table` has the parameters."""
+    files, marks = find_files(sources), Marks.of(decimal, thousands)
+    frames = [_read_file(file, sep=sep, marks=marks) for file in files]
     first = frames[0]
     for file, frame in zip(files, frames, strict=True):
         odd = set(first.columns) ^ set(frame.columns)
@@ -71,27 +76,62 @@ def read_tables(sources: Sequence[str | Path], *, sep: str | None = None, decima
 
 
 def read_table(
-    path: Path, *, sep: str | None = None, decimal: str = ".", longest_line: int = LONGEST_LINE
+    path: str | Path | Sequence[str | Path],
+    *,
+    sep: str | None = None,
+    decimal: str | None = None,
+    thousands: str | None = None,
 ) -> pd.DataFrame:
-    """Read one file in the format of its extension."""
-    if not path.is_file():
-        raise TableError(f"There is no file {path}.")
-    kind = _kind(path)
+    """Read a table as ``covey fit`` does: CSV, TSV (gzipped or not), Excel, Parquet or Feather, with the same checks.
+
+    Parameters
+    ----------
+    path : str or Path, or a sequence of them
+        A file, a pattern such as ``parts/*.parquet``, a folder of Parquet files, or several of these that are read as
+        one table; ``"-"`` is standard input.
+    sep : str, optional
+        Separator of text files: a character, ``"tab"`` or ``"space"``. By default the header decides.
+    decimal : {".", ","}, optional
+        Decimal mark of text, by default a point. Of the point and the comma, the other one then separates thousands.
+    thousands : {",", ".", "space", "'"}, optional
+        The mark between thousands: ``","`` if 2,596 is two thousand and more. Without `decimal` and `thousands`, a
+        column that could be read either way is refused.
+
+    Returns
+    -------
+    pandas.DataFrame
+    """
+    return read_tables(
+        [path] if isinstance(path, str | Path) else list(path), sep=sep, decimal=decimal, thousands=thousands
+    )
+
+
+def _read_file(path: Path, *, sep: str | None, marks: Marks) -> pd.DataFrame:
+    """Read one file in the format of its extension, or of its first bytes if it is a pipe."""
     try:
-        if path.stat().st_size == 0:
+        content = pipe_content(path)
+        if content is None and not path.is_file():
+            raise TableError(f"There is no file {path}.")
+        kind = (
+            _kind(path)
+            if content is None
+            else next((k for first, k in FIRST.items() if content.startswith(first)), ".csv")
+        )
+        if not (path.stat().st_size if content is None else content):
             raise TableError(f"{path} cannot be read as a table: it is empty.")
         if kind in SEPARATORS:
-            frame = read_text(path, kind, sep=sep, decimal=decimal, longest_line=longest_line)
-        elif sep is not None or decimal != ".":
-            raise TableError(f"--sep and --decimal are for text files, which {path} is not: leave them out.")
+            frame = read_text(path, kind, sep=sep, marks=marks)
+        elif sep is not None:
+            raise TableError(f"sep={sep!r} is for text files, which {path} is not: leave it out.")
         else:
-            frame = _read_arrow(path, kind)
+            read = read_excel if kind == ".xlsx" else _read_arrow
+            frame = read(path, kind, path if content is None else io.BytesIO(content))
     except OSError as reason:
         raise TableError(f"{path} cannot be read: {reason.strerror or reason}.") from None
     if frame.empty:
         raise TableError(f"{path} has no rows.")
     frame.columns = frame.columns.map(str)
-    return frame
+    return as_numbers(frame, marks)
 
 
 def _kind(path: Path) -> str:
@@ -99,11 +139,13 @@ def _kind(path: Path) -> str:
     kind = Path(name).suffix
     kind = OTHER_NAMES.get(kind, kind)
     if kind not in KINDS or (name != path.name.lower() and kind not in SEPARATORS):
-        raise TableError(f"{path} has an unknown extension; use .csv, .tsv (gzipped or not), .parquet or .feather.")
+        raise TableError(
+            f"{path} has an unknown extension; use .csv, .tsv (gzipped or not), .xlsx, .parquet or .feather."
+        )
     return kind
 
 
-def _read_arrow(path: Path, kind: str) -> pd.DataFrame:
+def _read_arrow(path: Path, kind: str, source: Any) -> pd.DataFrame:
     with optional(f"Reading {path}"):
         import pyarrow
         import pyarrow.feather
@@ -111,10 +153,10 @@ def _read_arrow(path: Path, kind: str) -> pd.DataFrame:
 
     try:
         if kind == ".parquet":
-            check_names(pyarrow.parquet.read_schema(path).names, path)
-            table = pyarrow.parquet.read_table(path, partitioning=None)
+            check_names(pyarrow.parquet.read_schema(source).names, path)
+            table = pyarrow.parquet.read_table(source, partitioning=None)
         else:
-            table = pyarrow.feather.read_table(path)
+            table = pyarrow.feather.read_table(source)
             check_names(table.column_names, path)
         return table.to_pandas()
     except (pyarrow.ArrowException, OSError) as reason:
@@ -123,7 +165,7 @@ def _read_arrow(path: Path, kind: str) -> pd.DataFrame:
 
 
 def read_text(
-    path: Path, kind: str, *, sep: str | None = None, decimal: str = ".", longest_line: int = LONGEST_LINE
+    path: Path, kind: str, *, sep: str | None = None, marks: Marks = UNKNOWN, longest_line: int = LONGEST_LINE
 ) -> pd.DataFrame:
     """Read a text table, gzipped or not.
 
@@ -132,26 +174,28 @@ def read_text(
     """
     header = ""
     try:
-        with _open(path) as stream:
-            _check_lines(stream, path, longest_line)
-        with _open(path) as stream:
-            header = stream.readline(longest_line).decode("utf-8-sig")
+        encoding = _encoding(path, longest_line)
+        with io.TextIOWrapper(_open(path), encoding, newline="") as text:
+            header = text.readline(longest_line)
         separator = _separator(header, SEPARATORS[kind]) if sep is None else _one_mark(sep)
-        if separator == decimal:
-            raise TableError(
-                f"{path}: {decimal!r} separates the values, so it cannot be the decimal mark too; give --sep."
-            )
         names = next(csv.reader(io.StringIO(header), delimiter=separator, skipinitialspace=True), [])
         check_names(names, path)
-        frame = pd.read_csv(
-            path,
+        parse: Any = partial(
+            pd.read_csv,
             sep=separator,
-            decimal=decimal,
+            decimal=marks.decimal,
             low_memory=False,
-            encoding="utf-8-sig",
+            encoding=encoding,
             skipinitialspace=True,
-            compression="infer",
         )
+        with _open(path) as stream:
+            frame = parse(stream)
+        doubtful = (
+            [name for name, column in frame.items() if doubtful_points(column)] if marks.thousands is None else []
+        )
+        if doubtful:
+            with _open(path) as stream:
+                refuse_doubtful(parse(stream, usecols=doubtful, dtype=str), path)
     except UnicodeDecodeError:
         raise TableError(f"{path} is not UTF-8 text; save it as CSV in UTF-8, or as Parquet.") from None
     except (pd.errors.EmptyDataError, pd.errors.ParserError, EOFError, gzip.BadGzipFile, csv.Error) as reason:
@@ -159,7 +203,8 @@ def read_text(
         raise TableError(f"{path} cannot be read as a table: {said}.{_hint(header, sep)}") from None
     if not isinstance(frame.index, pd.RangeIndex):
         raise TableError(
-            f"{path} has more values in a row than names in its header; write it without row names, or name them."
+            f"{path} has more values in a row than names in its header, {shown(header.strip())}; write it without row "
+            "names, or name them; if that line is not the header, remove it."
             f"{_hint(header, sep)}"
         )
     frame = unguarded(frame)
@@ -167,14 +212,42 @@ def read_text(
     return frame
 
 
+def _encoding(path: Path, longest_line: int) -> str:
+    """The encoding of a text file: UTF-8, UTF-16 if it begins with its mark, or else that of Western Windows.
+
+    Refuses a file with a line that is too long, before any parser has it in memory.
+    """
+    with _open(path) as stream:
+        first = stream.read(2)
+        if first in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+            return "utf-16"
+        stream.seek(0)
+        if _check_lines(stream, path, longest_line):
+            return "utf-8-sig"
+        stream.seek(0)
+        content = stream.read()
+    if b"\0" in content:
+        raise TableError(f"{path} is not UTF-8 text; save it as CSV in UTF-8, or as Parquet.")
+    content.decode("cp1252")  # five bytes have no meaning there
+    warnings.warn(
+        f"{path} is not UTF-8 text: it was read as Windows-1252 (Latin-1). If names look odd, save it in UTF-8.",
+        stacklevel=6,
+    )
+    return "cp1252"
+
+
 def _open(path: Path) -> BinaryIO:
-    return cast(BinaryIO, gzip.open(path) if path.suffix.lower() == ".gz" else open(path, "rb"))
+    content = pipe_content(path)
+    if content is None:
+        return cast(BinaryIO, gzip.open(path) if path.suffix.lower() == ".gz" else open(path, "rb"))
+    return cast(BinaryIO, io.BytesIO(gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content))
 
 
-def _check_lines(stream: BinaryIO, path: Path, longest: int) -> None:
-    """Refuse a file as soon as a line exceeds `longest` bytes, without reading further."""
+def _check_lines(stream: BinaryIO, path: Path, longest: int) -> bool:
+    """Refuse a file as soon as a line exceeds `longest` bytes, without reading further; return whether it is UTF-8."""
     block_size = min(BLOCK, longest)
     since = 0  # bytes since the last line end
+    decoder, is_utf8 = codecs.getincrementaldecoder("utf-8")(), True
     while block := stream.read(block_size):
         first = block.find(b"\n")
         since += len(block) if first < 0 else first
@@ -185,6 +258,12 @@ def _check_lines(stream: BinaryIO, path: Path, longest: int) -> None:
             )
         if first >= 0:
             since = len(block) - block.rfind(b"\n") - 1
+        try:
+            if is_utf8:
+                decoder.decode(block)
+        except UnicodeDecodeError:
+            is_utf8 = False
+    return is_utf8
 
 
 def _separator(header: str, promised: str) -> str:
@@ -193,7 +272,7 @@ def _separator(header: str, promised: str) -> str:
     >>> _separator("a;b", ","), _separator("a,b;c", ","), _separator("a", ",")
     (';', ',', ',')
     """
-    return next((mark for mark in (promised, ",", ";", "\t") if mark in header), promised)
+    return next((mark for mark in (promised, ",", ";", "\t", "|") if mark in header), promised)
 
 
 def _one_mark(sep: str) -> str:
@@ -204,19 +283,12 @@ def _one_mark(sep: str) -> str:
     """
     mark = {"tab": "\t", "\\t": "\t", "space": " "}.get(sep, sep)
     if len(mark) != 1:
-        raise TableError(f"--sep must be one character, tab or space, not {sep!r}.")
+        raise TableError(f"sep= must be one character, tab or space, not {sep!r}.")
     return mark
 
 
 def _hint(header: str, sep: str | None) -> str:
     """A hint at another separator, if the header is ambiguous."""
     if sep is None and ";" in header and "," in header:
-        return " If ; separates the values, give --sep ';' (and --decimal , if numbers have a decimal comma)."
+        return " If ; separates the values, give sep=';' (and decimal=',' if numbers have a decimal comma)."
     return ""
-
-
-def check_names(names: list[str], path: Path) -> None:
-    """Refuse duplicate column names, which pandas would silently rename."""
-    twice = [name for name, count in Counter(names).items() if name and count > 1]
-    if twice:
-        raise TableError(f"{path} has several columns of the same name: {listed(twice)}; rename them.")

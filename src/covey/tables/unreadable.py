@@ -1,16 +1,17 @@
-"""Columns that are not numeric: what each of them holds, and which command-line option makes it usable."""
+"""Columns that are not numeric: what each of them holds, and what makes it usable."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from covey.tables.complaint import Column
+from covey.tables.complaint import Column, leave_out, shown
+from covey.tables.marks import describe_marks
 
 # A column with more distinct values than this share of the rows is an identifier or free text: a category seen only
 # once says nothing about other rows. A few repeated values do not turn the rest into categories.
@@ -21,8 +22,12 @@ LOOKED_AT = 1000
 
 ISO_DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}([ T].*)?$")
 OTHER_DATE = re.compile(r"\d{1,2}([./-])\d{1,2}\1(\d{4}|\d{2})$|\d{4}([./])\d{1,2}\3\d{1,2}$")
-DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?$|[+-]?\d+$")
 WITH_UNIT = re.compile(r"[+-]?\d+([.,]\d+)?\s*(%|[€$£]|\s[a-zA-Z]{1,3})$|[€$£]\s*\d+([.,]\d+)*$")
+IN_BRACKETS = re.compile(r"[([]\s*[€$£]?\d+([.,]\d+)*\s*[€$£]?[)\]]$")
+TIME_OF_DAY = re.compile(r"([01]?\d|2[0-4]):[0-5]\d(:[0-5]\d(\.\d+)?)?( ?[aApP]\.?[mM]\.?)?$")
+
+# Text with at most this many different values is taken as categories, whatever it looks like.
+FEW_LEVELS = 10
 
 # The most columns to list.
 MOST_LISTED = 20
@@ -39,14 +44,14 @@ class Unreadable:
         Description of its contents.
     remedy : str
         What to do.
-    option : str
-        The option that does it; empty if the file must be changed.
+    marks : str
+        How to read its table, such as ``decimal=','``; empty if the column can only be left out or be changed.
     """
 
     name: str
     holds: str
     remedy: str
-    option: str = ""
+    marks: str = ""
 
 
 def is_identifier(column: Column) -> bool:
@@ -59,68 +64,97 @@ def is_identifier(column: Column) -> bool:
     return len(known) > 1 and known.nunique() >= MOSTLY_DIFFERENT * len(known)
 
 
-def has_decimal_commas(column: Column) -> bool:
-    """Whether a column of text holds numbers such as 1,5.
-
-    >>> has_decimal_commas(pd.Series(["1,5", "2"])), has_decimal_commas(pd.Series(["1,5", "low"]))
-    (True, False)
-    """
-    texts = [str(value).strip() for value in column.dropna().head(LOOKED_AT)]
-    return _all_match(DECIMAL_COMMA, texts) and any("," in text for text in texts)
+def marks_of(column: Column) -> tuple[str, str] | None:
+    """What the marks in a column of numbers such as 1,5 or 2,596 are, and how to read its table; None without marks."""
+    if column.dtype.kind in "biufcmM":
+        return None
+    return describe_marks([str(value).strip() for value in column.dropna().head(LOOKED_AT)])
 
 
 def read_unreadable(column: Column, bad: NDArray[np.bool_]) -> Unreadable:
-    """Describe a column whose values in the rows `bad` are not numbers."""
+    """Describe a column of a matrix whose values in the rows `bad` are not numbers."""
     name = str(column.name)
-    drop, without = f"--drop {_shell(name)}", f"leave the column out with --drop {_shell(name)}"
-    date = f"--date {_shell(name)}"
+    without = f"leave it out with {leave_out([name])}"
+    becomes = "give terms='auto' instead of groups=, and {} become terms, or " + without
     if pd.api.types.is_datetime64_any_dtype(column):
-        return Unreadable(name, "holds dates", f"convert them to days with {date}, or {without}", date)
+        return Unreadable(name, "holds dates", becomes.format("dates"))
     if pd.api.types.is_timedelta64_dtype(column):
-        return Unreadable(name, "holds durations", f"write them as numbers in one unit, or {without}", drop)
+        return Unreadable(name, "holds durations", f"write them as numbers in one unit, or {without}")
     if column.dtype.kind == "c":
-        return Unreadable(name, "holds complex numbers", f"write two columns, or {without}", drop)
+        return Unreadable(name, "holds complex numbers", f"write two columns, or {without}")
     texts = [str(value).strip() for value in column[bad].head(LOOKED_AT)]
-    row = int(np.argmax(bad))
-    first = f"{column.iloc[row]!r} in row {row + 1} below the header"
-    if _all_match(ISO_DATE, texts):
-        return Unreadable(name, f"holds dates, {first}", f"convert them to days with {date}, or {without}", date)
+    if _all_match(ISO_DATE, texts) or _all_match(OTHER_DATE, texts):
+        return Unreadable(name, f"holds dates, {_first(column, bad)}", becomes.format("dates"))
+    faulty = _read_fault(column, bad, texts)
+    if faulty is not None:
+        return faulty
+    n, n_known = column.nunique(), int(column.notna().sum())
+    if is_identifier(column):
+        holds = f"holds text, {_first(column, bad)}, with {n} different values in {n_known} rows"
+        return Unreadable(name, f"{holds}: an identifier or free text", without)
+    return Unreadable(
+        name, f"holds text with {n} different values, {_first(column, bad)}", becomes.format("categories")
+    )
+
+
+def find_faulty(columns: Iterable[Column]) -> list[Unreadable]:
+    """The columns of text that hold numbers or dates, except that their spelling is not understood."""
+    found = []
+    for column in columns:
+        if column.nunique() > FEW_LEVELS:
+            bad = (pd.to_numeric(column, errors="coerce").isna() & column.notna()).to_numpy()
+            fault = _read_fault(column, bad, [str(value).strip() for value in column[bad].head(LOOKED_AT)])
+            found += [fault] if fault is not None and bad.any() else []
+    return found
+
+
+def _read_fault(column: Column, bad: NDArray[np.bool_], texts: Sequence[str]) -> Unreadable | None:
+    """Describe a column that holds numbers or dates, except for the spelling of the texts in some rows."""
+    name, first = str(column.name), _first(column, bad)
+    without = f"leave it out with {leave_out([name])}"
+    levels = f"take its values as categories with terms={{{name!r}: 'levels'}}"
     if _all_match(OTHER_DATE, texts):
-        remedy = f"write them as 2020-12-31 and give {date}, or {without}"
-        return Unreadable(name, f"holds dates, {first}", remedy, drop)
-    if _all_match(DECIMAL_COMMA, texts):
-        return Unreadable(name, f"holds {first}, a decimal comma", "read the table with --decimal ,", "--decimal ,")
+        return Unreadable(
+            name,
+            f"holds dates, {first}, of which the day or the month may come first",
+            f"write them as 2020-12-31, or {without}",
+        )
+    if marks := describe_marks(texts):
+        holds, remedy = marks
+        return Unreadable(name, f"holds {first}, {holds}", f"read the table with {remedy}", remedy)
     if _all_match(WITH_UNIT, texts):
-        return Unreadable(name, f"holds {first}, a number with a unit", f"write the number alone, or {without}", drop)
+        return Unreadable(name, f"holds {first}, a number with a unit", f"write the number alone, or {without}")
+    if _all_match(IN_BRACKETS, texts):
+        return Unreadable(name, f"holds {first}, a number in brackets", f"write it with a minus, or {without}")
+    if _all_match(TIME_OF_DAY, texts):
+        return Unreadable(name, f"holds times of the day, {first}", f"write them as numbers of hours, or {without}")
     n_bad, n_known = int(bad.sum()), int(column.notna().sum())
     if 2 * n_bad < n_known:
         more = "" if n_bad == 1 else f" ({n_bad} of {n_known} values are not)"
-        remedy = f"correct it or empty the cell, treat all values as categories with --onehot {_shell(name)}, or "
-        return Unreadable(name, f"holds {first}, which is not a number{more}", remedy + without, drop)
-    n = column.nunique()
-    if is_identifier(column):
-        holds = f"holds text, {first}, with {n} different values in {n_known} rows: an identifier or free text"
-        return Unreadable(name, holds, without, drop)
-    onehot = f"--onehot {_shell(name)}"
-    holds = f"holds text with {n} different values, {first}"
-    return Unreadable(name, holds, f"expand its values into a group with {onehot}, or {without}", onehot)
+        remedy = f"correct it or empty the cell, {levels}, or {without}"
+        return Unreadable(name, f"holds {first}, which is not a number{more}", remedy)
+    return None
+
+
+def _first(column: Column, bad: NDArray[np.bool_]) -> str:
+    row = int(np.argmax(bad))
+    return f"{shown(column.iloc[row])} in row {row + 1} below the header"
 
 
 def complaint(found: Sequence[Unreadable], remedy: str | None = None) -> str:
     """The message for all columns that are not numeric, with a common remedy or one for each."""
     if len(found) == 1:
-        return f"Column {found[0].name!r} {found[0].holds}; {remedy or found[0].remedy}."
-    lines = [f"{one.name!r} {one.holds}" + ("" if remedy else f"; {one.remedy}") for one in found[:MOST_LISTED]]
+        (one,) = found
+        return f"Column {shown(one.name)} {one.holds}; {one.remedy if one.marks or remedy is None else remedy}."
+    lines = [f"{shown(one.name)} {one.holds}" + ("" if remedy else f"; {one.remedy}") for one in found[:MOST_LISTED]]
     lines += [f"and {len(found) - MOST_LISTED} more columns"] * (len(found) > MOST_LISTED)
-    options = list(dict.fromkeys(one.option for one in found if one.option))
-    short = f"; {remedy}:" if remedy else f"; in short, {' '.join(options)}:"
-    return f"{len(found)} columns are not numeric{short}" + "".join(f"\n  - {line}" for line in lines)
+    drop = [one.name for one in found if not one.marks]
+    marks = list(dict.fromkeys(one.marks for one in found if one.marks))
+    marks = [one for one in marks if " or " not in one] or marks  # a certain mark settles it for all columns
+    steps = [*marks, *([leave_out(drop)] if drop else [])]
+    short = f"; {remedy}:" if remedy else f"; in short, {' and '.join(steps)}:"
+    return f"{len(found)} columns cannot be read as numbers{short}" + "".join(f"\n  - {line}" for line in lines)
 
 
 def _all_match(pattern: re.Pattern[str], texts: Sequence[str]) -> bool:
     return all(pattern.match(text) for text in texts)
-
-
-def _shell(name: str) -> str:
-    """A name quoted for a shell."""
-    return name if re.fullmatch(r"[\w.:-]+", name) else "'" + name.replace("'", "'\\''") + "'"

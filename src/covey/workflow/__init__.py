@@ -2,13 +2,15 @@
 
 from covey.settings import FitSettings, PredictSettings, StabilitySettings, TableSettings
 from covey.workflow.fit import Fit, fit_table
-from covey.workflow.folder import FILES, check_out, write_fit
+from covey.workflow.folder import FILES, GROUP_FILES, TERM_FILES, check_out, write_fit
 from covey.workflow.predict import Prediction, predict_table
 from covey.workflow.problem import Problem, pose
 from covey.workflow.trace import trace_table
 
 __all__ = [
     "FILES",
+    "GROUP_FILES",
+    "TERM_FILES",
     "Fit",
     "FitSettings",
     "PredictSettings",

@@ -5,25 +5,31 @@ from __future__ import annotations
 import time
 import warnings
 from dataclasses import dataclass
+from functools import cached_property
 from inspect import signature
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.pipeline import Pipeline
 
 from covey.estimators import GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor
+from covey.estimators.coefficients import coefficients_table
+from covey.estimators.orientation import for_odds_of
 from covey.evidence import NestedScore, StabilitySelection
+from covey.evidence.class_scores import class_position
 from covey.evidence.stability import default_first
-from covey.report.held_out import HeldOut
+from covey.search.agreement import selects_groups
 from covey.selection import Size
 from covey.settings import FitSettings
 from covey.tables import TableError
+from covey.terms import Encoding
 from covey.wording import as_options
 from covey.workflow.problem import Problem, Show, pose, show_nothing
+from covey.workflow.response import Response
 from covey.workflow.scores import Scores, repeat_fit, score
 from covey.workflow.stability import select_by_halves
-from covey.workflow.tables import coefficients_table, groups_table, output_names
+from covey.workflow.tables import groups_table, output_names, terms_table
 
 # The most groups that a half-sample looks for, as a share of all: beyond it, random draws would be found often too.
 MOST_OF_HALF = 0.5
@@ -37,23 +43,19 @@ class Fit:
 
     settings: FitSettings
     problem: Problem
-    model: Pipeline  # predicts from the raw table
+    estimator: Any  # predicts from the table as it is
     scores: Scores
     converged: bool
-    notices: tuple[str, ...]  # warnings of the fit, in words
+    warnings: tuple[str, ...]  # of the fit, in words
     seconds: float  # duration of the fit alone
     nested: NestedScore | None = None  # the score on rows that played no part in choosing the model
     stability: StabilitySelection | None = None  # how often each group is found in random halves of the rows
+    positive: Any = None  # the class that --positive names
 
-    @property
-    def held_out(self) -> HeldOut | None:
-        """For classes: predictions of the refits that did not see the rows."""
-        return HeldOut.from_nested(self.nested)
-
-    @property
-    def estimator(self) -> Any:
-        """The pipeline's last step."""
-        return self.model.steps[-1][1]
+    @cached_property
+    def shown(self) -> Any:
+        """The estimator with effects for the odds of the positive class, as tables and the report show it."""
+        return for_odds_of(self.estimator, self.positive)
 
     @property
     def outputs(self) -> list[str]:
@@ -62,24 +64,49 @@ class Fit:
 
     @property
     def n_found(self) -> int:
-        """The number of selected groups, not counting those that are always in."""
+        """The number of selected terms or groups, not counting those that are always in."""
         always = set(self.estimator.always_groups_)
         return sum(name not in always for name in self.estimator.selected_groups_)
 
+    @property
+    def encoding(self) -> Encoding | None:
+        """How the variables of the table were encoded; None with --groups."""
+        expansion = getattr(self.estimator, "expansion_", None)
+        return None if expansion is None else expansion.encoding
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """Remarks on the variables, and the warnings of the fit."""
+        remarks = () if self.encoding is None else self.encoding.remarks
+        return (*map(as_options, remarks), *self.warnings)
+
     def groups_table(self) -> pd.DataFrame:
-        """All groups: selected ones first, in order of strength."""
-        table = groups_table(self.estimator)
+        """All terms or groups: selected ones first, in order of strength."""
+        table = groups_table(self.shown) if self.encoding is None else terms_table(self.shown)
+        if self.nested is not None and selects_groups(self.estimator):
+            always = set(self.estimator.always_groups_)
+            counts = {name: self.nested.frequencies.get(name, 0) for name in table.iloc[:, 0]}
+            counts |= dict.fromkeys(always & counts.keys(), self.nested.n_folds)
+            table["outer_folds"] = table.iloc[:, 0].map(counts)
         if self.stability is not None:
-            table["half_samples"] = table["group"].map(self.stability.to_frame()["frequency"])
+            table["half_samples"] = table.iloc[:, 0].map(self._half_samples())
         return table
+
+    def _half_samples(self) -> dict[Any, float]:
+        """In which share of the half-samples a group is found, or the variable of a term; pairs are not tried there."""
+        assert self.stability is not None
+        found = self.stability.to_frame()["frequency"].to_dict()
+        if self.encoding is None:
+            return found
+        return {term.name: found.get(term.variables[0], np.nan) for term in self.encoding.terms}
 
     def coefficients_table(self) -> pd.DataFrame:
         """All columns of the fit with their coefficients, after the intercept."""
-        return coefficients_table(self.estimator, self.problem)
+        return coefficients_table(self.shown, self.outputs)
 
 
 def fit_table(settings: FitSettings, show: Show = show_nothing) -> Fit:
-    """Read the table, expand it, fit it, and score the fit.
+    """Read the table, fit it, and score the fit.
 
     Raises
     ------
@@ -90,6 +117,7 @@ def fit_table(settings: FitSettings, show: Show = show_nothing) -> Fit:
     problem = pose(settings, show)
     response = problem.response
     estimator = make_estimator(settings, problem)
+    positive = None if settings.positive is None else find_class(response, settings.positive, "--positive")
     show("fitting")
     begin = time.perf_counter()
     with warnings.catch_warnings(record=True) as caught:
@@ -102,29 +130,26 @@ def fit_table(settings: FitSettings, show: Show = show_nothing) -> Fit:
     nested = None
     if settings.nested:
         try:
-            nested = repeat_fit(problem, estimator, settings.seed, show)
+            nested = repeat_fit(problem, estimator, settings.seed, show, positive)
         except ValueError as reason:
             notices.append(f"No held-out score: {as_options(str(reason)).rstrip('.')}.")
-    model = Pipeline([("columns", problem.transformer), ("model", estimator)])
     # facts about the table that `covey predict` needs; saved with the model
-    model.table_ = {
-        "targets": list(response.targets), "offset": settings.offset, "survival": response.survival,
-        "dates": problem.dates,
-    }  # fmt: skip
+    facts = {"targets": list(response.targets), "offset": settings.offset, "survival": response.survival}
+    estimator.table_ = facts | {"positive": positive}
     stability = None
     if settings.stability:
         show("halving")
         stability = _stability(settings, problem, estimator)
         notices += stability.remarks
     scores = score(problem, estimator, nested)
-    return Fit(settings, problem, model, scores, converged, tuple(notices), seconds, nested, stability)
+    return Fit(settings, problem, estimator, scores, converged, tuple(notices), seconds, nested, stability, positive)
 
 
 def _stability(settings: FitSettings, problem: Problem, estimator: Any) -> StabilitySelection:
     """Stability selection: each half-sample looks for as many groups as the model has, or more if that is safe."""
-    always = list(estimator.always_groups_)
+    always = problem.find_groups(settings.always)
     n_groups = problem.groups.n_groups - len(always)
-    found = min(len(estimator.selected_groups_) - len(always), MOST_OF_HALF * n_groups)
+    found = min(len(estimator.selected_groups_) - len(estimator.always_groups_), MOST_OF_HALF * n_groups)
     first = max(default_first(n_groups), int(found))
     return select_by_halves(problem, always, random_state=settings.seed, n_first=first)
 
@@ -157,12 +182,47 @@ def make_estimator(settings: FitSettings, problem: Problem) -> Any:
         kind = GroupSparseClassifier if response.has_classes else GroupSparseCox
     values = settings.parameters() | {
         "loss": response.loss.name,
-        "groups": problem.groups,
-        "always": problem.find_groups(settings.always),
+        "terms": problem.terms,
+        "groups": problem.given_groups,
+        "always": problem.find_terms(settings.always),
         "selection": _selection(settings.selection),
+        "class_weight": _class_weight(settings, response),
     }
     accepted = signature(kind).parameters
     return kind(**{name: value for name, value in values.items() if name in accepted})
+
+
+def _class_weight(settings: FitSettings, response: Response) -> Any:
+    """The estimator's `class_weight` for the text of the option; also refuses options that are for classes only."""
+    for name in ("class_weight", "positive"):
+        if getattr(settings, name) and not response.has_classes:
+            flag = settings.table()[name].flag
+            raise TableError(f"{flag} is for classes, but the family is {response.family}: leave it out.")
+    if not settings.class_weight:
+        return None
+    if settings.class_weight == ("balanced",):
+        return "balanced"
+    weights = {}
+    for part in (part for text in settings.class_weight for part in text.split(",")):
+        label, _, number = part.rpartition("=")
+        try:
+            weights[find_class(response, label, "--class-weight")] = float(number)
+        except ValueError as reason:
+            if isinstance(reason, TableError):
+                raise
+            raise TableError(
+                f"--class-weight must be balanced, or a list such as ill=10,well=1; {part!r} is neither."
+            ) from None
+    return weights
+
+
+def find_class(response: Response, text: str, option: str) -> Any:
+    """The label with this text."""
+    labels = np.unique(response.y)
+    try:
+        return labels.tolist()[class_position(labels, text, option)]
+    except ValueError as reason:
+        raise TableError(str(reason)) from None
 
 
 def _selection(text: str) -> Any:
@@ -176,7 +236,7 @@ def _selection(text: str) -> Any:
         return int(text)
     if text not in SELECTIONS:
         raise TableError(
-            f"--selection must be a number of folds, one of {', '.join(SELECTIONS)}, or size:3 for three groups, not "
-            f"{text}."
+            f"--selection must be a number of folds, one of {', '.join(SELECTIONS)}, or size:3 for three terms or "
+            f"groups, not {text}."
         )
     return text

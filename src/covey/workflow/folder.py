@@ -11,26 +11,31 @@ from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 import covey
+from covey.estimators.term_views import as_terms
 from covey.files import atomic_folder, check_folder
 from covey.persistence import dump_bytes
 from covey.report import FitReport, render
-from covey.report.effects import term_effects
 from covey.search.chosen import how_chosen
 from covey.settings import TableSettings
 from covey.tables.spreadsheet import guarded
+from covey.terms import Encoding
 from covey.wording import as_options
 from covey.workflow.fit import Fit
 from covey.workflow.problem import Problem
 from covey.workflow.stability import TableSelection
 from covey.workflow.tables import coefficients_along
 
-FILES = frozenset({"model.skops", "coefficients.csv", "groups.csv", "path.parquet", "report.html", "run.json"})
+SHARED_FILES = frozenset({"model.skops", "path.parquet", "report.html", "run.json"})
+TERM_FILES = SHARED_FILES | {"terms.csv", "rating.csv"}
+GROUP_FILES = SHARED_FILES | {"groups.csv", "coefficients.csv"}
+FILES = TERM_FILES | GROUP_FILES
 SELECTION_FILES = frozenset({"groups.csv", "run.json"})
 PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "pandas", "pyarrow", "skops")
 
@@ -68,11 +73,15 @@ def write_fit(fit: Fit, folder: Path, *, overwrite: bool = False) -> None:
     """Write a fit to a temporary folder, then move it into place."""
     check_out(folder, overwrite)
     path = io.BytesIO()
-    coefficients_along(fit.estimator.path_, fit.outputs).to_parquet(path, index=False)
+    expansion = getattr(fit.estimator, "expansion_", None)
+    coefficients_along(fit.shown.path_, fit.outputs, expansion).to_parquet(path, index=False)
+    if expansion is None:
+        tables = {"coefficients.csv": _csv(fit.coefficients_table()), "groups.csv": _csv(fit.groups_table())}
+    else:
+        tables = {"terms.csv": _csv(fit.groups_table()), "rating.csv": _rating(fit.shown)}
     contents = {
-        "model.skops": dump_bytes(fit.model),
-        "coefficients.csv": _csv(fit.coefficients_table()),
-        "groups.csv": _csv(fit.groups_table()),
+        "model.skops": dump_bytes(fit.estimator),
+        **tables,
         "path.parquet": path.getvalue(),
         "report.html": _report(fit).encode(),
     }
@@ -85,6 +94,14 @@ def write_selection(selection: TableSelection, folder: Path, *, overwrite: bool 
     check_folder(folder, SELECTION_FILES, overwrite=overwrite)
     contents = {"groups.csv": selection.groups_table().to_csv(index=False).encode()}
     _write(folder, SELECTION_FILES, contents, describe_selection(selection))
+
+
+def _rating(estimator: Any) -> bytes:
+    """The model's rating table as CSV."""
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "rating.csv"
+        estimator.to_tables(file)
+        return file.read_bytes()
 
 
 def _csv(table: pd.DataFrame) -> bytes:
@@ -100,8 +117,9 @@ def _write(folder: Path, names: Collection[str], contents: Mapping[str, bytes], 
 
 def describe(fit: Fit) -> dict[str, Any]:
     """A fit as plain values: its results, and everything needed to repeat it."""
-    e, response = fit.estimator, fit.problem.response
+    e, response = fit.shown, fit.problem.response
     intercept = np.asarray(e.intercept_, dtype=float).ravel().tolist()
+    what = "groups" if fit.encoding is None else "terms"
     return {
         "target": _one_or_list(response.targets),
         "family": response.family,
@@ -109,25 +127,33 @@ def describe(fit: Fit) -> dict[str, Any]:
         "rows": len(response.y),
         "events": response.n_events,
         "columns": fit.problem.X.shape[1],
-        "groups": fit.problem.groups.n_groups,
+        "variables": None if fit.encoding is None else _variables(fit.encoding),
+        what: e.groups_.n_groups,
         "model": e.recipe_,
         "shrunk": e.shrunk_,
         "chosen_by": how_chosen(e),
-        "groups_found": fit.n_found,
+        f"{what}_found": fit.n_found,
         "always": [str(name) for name in e.always_groups_],
-        "selected_groups": _selected(fit.groups_table()),
+        f"selected_{what}": _selected(fit.groups_table()),
         "classes": [str(label) for label in e.classes_] if response.has_classes else None,
         "intercept": intercept if fit.outputs else intercept[0],
-        "confusion": None if fit.held_out is None else fit.held_out.confusion().tolist(),
-        "nested": None if fit.nested is None else fit.nested.as_dict(),
+        "nested": None if fit.nested is None else _nested(fit),
         "scores": asdict(fit.scores),
         "stability": None if fit.stability is None else fit.stability.promise(),
         "converged": fit.converged,
         "notices": list(fit.notices),
         "seed": fit.settings.seed,
-        "settings": _table_settings(fit.settings) | {"estimator": type(e).__name__, "options": _parameters(e)},
+        "settings": _table_settings(fit.settings)
+        | {"pairs": list(fit.settings.pairs), "estimator": type(e).__name__, "options": _parameters(e)},
         **_about_run(fit.problem, fit.seconds, PACKAGES),
     }
+
+
+def _nested(fit: Fit) -> dict[str, Any]:
+    """The held-out score as plain values; its verdict is about terms if the table has variables."""
+    assert fit.nested is not None
+    values = fit.nested.as_dict()
+    return values if fit.encoding is None else values | {"verdict": as_terms(values["verdict"])}
 
 
 def describe_selection(selection: TableSelection) -> dict[str, Any]:
@@ -149,6 +175,12 @@ def describe_selection(selection: TableSelection) -> dict[str, Any]:
         "settings": _table_settings(settings),
         **_about_run(problem, selection.seconds),
     }
+
+
+def _variables(encoding: Encoding) -> list[dict[str, Any]]:
+    """What became of each variable, as plain values."""
+    lines: list[dict[str, Any]] = json.loads(encoding.table().to_json(orient="records"))
+    return lines
 
 
 def _selected(table: pd.DataFrame) -> list[Any]:
@@ -177,16 +209,16 @@ def _about_run(problem: Problem, seconds: float, packages: Collection[str] = ())
 
 
 def _parameters(estimator: Any) -> dict[str, Any]:
-    """The estimator's parameters, as text where they are not plain values. Groups are written to their own file."""
+    """The estimator's parameters, as text where they are not plain values. Terms and groups are written elsewhere."""
     values = estimator.get_params(deep=False)
-    del values["groups"]
+    del values["groups"], values["terms"]
     return {
         name: value if isinstance(value, int | float | str | None) else repr(value) for name, value in values.items()
     }
 
 
 def _report(fit: Fit) -> str:
-    problem, response, groups = fit.problem, fit.problem.response, fit.problem.groups
+    problem, response = fit.problem, fit.problem.response
     shown = ("data", "target", "groups", "family", "time", "event")
     changed = {n: v for n, v in fit.settings.changed().items() if n in TableSettings.table() and n not in shown}
     settings = {
@@ -194,18 +226,15 @@ def _report(fit: Fit) -> str:
         "sha256": ", ".join(file.sha256 for file in problem.inputs),
         "target" if response.n_events is None else "survival": response.title,
         "family": f"{response.family} ({response.reason})" if response.reason else response.family,
-        "groups": " ".join(fit.settings.groups) or "each column on its own",
+        **({"groups": " ".join(fit.settings.groups)} if fit.settings.groups else {}),
         "seed": fit.settings.seed,
         **{name: " ".join(value) if isinstance(value, tuple) else str(value) for name, value in changed.items()},
     }
-    names = [str(groups.names[l]) for l in groups.labels]
     report = FitReport.from_model(
         fit.estimator, problem.X, problem.y, sample_weight=problem.weight, offset=problem.offset,
         target=response.title, outputs=response.targets, settings=settings, nested=fit.nested or 0,
-        stability=fit.stability, effects=term_effects(fit.model, problem.raw, fit.nested),
-        command=fit.settings.command("fit", "fit"),
-        # all columns of the table with their groups, in the format that `--groups` reads
-        membership=list(dict(zip(problem.sources, names, strict=True)).items()),
+        positive=fit.positive,
+        stability=fit.stability, command=fit.settings.command("fit", "fit"),
     )  # fmt: skip
     remarks = [replace(one, meaning=as_options(one.meaning), remedy=as_options(one.remedy)) for one in report.remarks]
     return render(replace(report, remarks=tuple(remarks), price=as_options(report.price)))

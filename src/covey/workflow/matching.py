@@ -9,19 +9,27 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.preprocessing import OneHotEncoder
 
 from covey.persistence import ModelFileError, load
-from covey.tables import TableError, days_since, missing_values, numeric_frame
+from covey.tables import TableError, missing_values, numeric_frame
 from covey.tables.columns import complete_rows
-from covey.tables.complaint import Column, listed, near
+from covey.tables.complaint import listed, near
+from covey.terms import Encoding
+from covey.terms.levels import Category
+from covey.terms.reading import as_labels
+from covey.terms.reading import missing_values as missing_in
 from covey.validation import FloatArray
 from covey.workflow.response import read_offset
-from covey.workflow.terms import column_sources
 
 
 class SavedModel:
     """A model from a folder written by ``covey fit``, or from a file.
+
+    Parameters
+    ----------
+    file : Path
+    intervals : bool
+        Whether prediction intervals are wanted, which need the columns of the folds' models too.
 
     Attributes
     ----------
@@ -33,15 +41,15 @@ class SavedModel:
         What the fit saved about its table; empty for a model saved by `covey.save`.
     """
 
-    def __init__(self, file: Path) -> None:
-        self.file = file
+    def __init__(self, file: Path, intervals: bool = False) -> None:
+        self.file, self.intervals = file, intervals
         self.fitted = load(file / "model.skops" if file.is_dir() else file)
         steps = getattr(self.fitted, "steps", [("model", self.fitted)])
         self.estimator: Any = steps[-1][1]
         self.facts: Mapping[str, Any] = getattr(self.fitted, "table_", {})
-        self._first = steps[0][1] if len(steps) > 1 else None
-        blocks = getattr(self._first, "transformers_", ())
-        self._blocks = [(step, list(columns)) for _, step, columns in blocks if len(columns)]
+        self._steps = self.fitted[:-1] if len(steps) > 1 else None
+        expansion = getattr(self.estimator, "expansion_", None)
+        self._encoding: Encoding | None = None if expansion is None else expansion.encoding
 
     @cached_property
     def names(self) -> list[str]:
@@ -55,33 +63,26 @@ class SavedModel:
 
     @cached_property
     def needed(self) -> list[str]:
-        """The columns of the table with nonzero coefficients."""
-        expands = hasattr(self._first, "transformers_") and len(self.fitted.steps) == 2
+        """The columns of the table that the model uses; all of them for a pipeline that the user built."""
         coef = getattr(self.estimator, "coef_", None)
-        if coef is None or not (expands or self._first is None):
-            return self.names  # a pipeline that the user built
-        sources = column_sources(self._first) if expands else self.names
-        used = (np.atleast_2d(coef) != 0).any(axis=0)
-        if len(sources) != len(used):
+        if coef is None or self._steps is not None:
             return self.names
-        kept = {source for source, is_used in zip(sources, used, strict=True) if is_used}
-        return [name for name in self.names if name in kept]
-
-    @cached_property
-    def encoders(self) -> dict[str, OneHotEncoder]:
-        """The encoder of each column of categories."""
-        return {columns[0]: step for step, columns in self._blocks if isinstance(step, OneHotEncoder)}
-
-    @property
-    def fills(self) -> bool:
-        """Whether the model imputes missing numbers."""
-        return any(hasattr(step, "statistics_") or hasattr(step, "steps") for step, _ in self._blocks)
+        used = (np.atleast_2d(coef) != 0).any(axis=0)
+        if self.intervals and self.estimator.held_out_ is not None:
+            used[self.estimator.held_out_.columns] = True
+        if self._encoding is not None:
+            expansion = self.estimator.expansion_
+            kept = {name for term in expansion.terms if used[term.columns].any() for name in term.variables}
+            return [name for name in self.names if name in kept]
+        if len(self.names) != len(used):
+            return self.names
+        return [name for name, is_used in zip(self.names, used, strict=True) if is_used]
 
     def complete_rows(self, frame: pd.DataFrame, target: Sequence[str]) -> tuple[pd.DataFrame, tuple[str, ...]]:
-        """Leave out rows that lack a value the model needs and does not impute."""
+        """Leave out rows that lack a value without which there is no prediction."""
         offset, survival = self.facts.get("offset") or "", self.facts.get("survival") or {}
         used = {*target, *survival.get("strata", ()), offset, offset.removeprefix("log:")}
-        used |= set() if self.fills else set(self.needed)
+        used |= set(self.needed) if self._steps is None and self._encoding is None else set()
         complete, notices = complete_rows(frame, [name for name in frame.columns if name in used])
         if complete.empty:
             raise TableError("--drop-missing leaves no row: every row lacks a value that the model needs.")
@@ -101,69 +102,83 @@ class SavedModel:
         return {"offset": read_offset(frame, given)[1]}
 
     def transform(self, frame: pd.DataFrame) -> tuple[Any, tuple[str, ...]]:
-        """The columns that the estimator expects, and notices for the user."""
-        X, notices = self._match(frame)
-        if self._first is None:
-            return X, notices
-        try:
-            return self.fitted[:-1].transform(X), notices
-        except MemoryError:
-            raise
-        except Exception as reason:  # the table has been checked
-            raise self.unusable(reason) from reason
-
-    def unusable(self, reason: Exception) -> ModelFileError:
-        """The error for a model whose file has been tampered with."""
-        return ModelFileError(f"{self.file} cannot be used: its steps do not match each other ({reason}).")
-
-    def _match(self, frame: pd.DataFrame) -> tuple[pd.DataFrame, tuple[str, ...]]:
-        """All columns of the fit with the types they had there, and notices for the user.
-
-        Columns that cannot be converted are refused by name. Columns with zero coefficients may be missing from the
-        frame; they are filled with an arbitrary value.
-        """
+        """The variables or columns that the estimator expects, and notices for the user."""
         absent = [name for name in self.needed if name not in frame.columns]
         if absent:
             raise TableError(
                 f"The table lacks {listed(absent)}, which the model needs; {near(absent[0], list(frame.columns))}"
             )
-        dates = {name: day for name, day in self.facts.get("dates", {}).items() if name in self.needed}
-        frame = frame[self.needed].assign(**{name: days_since(frame[name], day) for name, day in dates.items()})
-        categories = [name for name in self.encoders if name in self.needed]
-        numeric = numeric_frame(frame.drop(columns=categories), "the model was fitted on numbers there")
-        missing = missing_values(numeric)
-        if missing and not self.fills:
+        if self._steps is not None:
+            return self._through_steps(frame[self.names])
+        if self._encoding is not None:
+            return self._variables(frame)
+        return self._numbers(frame[self.needed]), ()
+
+    def unusable(self, reason: Exception) -> ModelFileError:
+        """The error for a model whose file has been tampered with."""
+        return ModelFileError(f"{self.file} cannot be used: its steps do not match each other ({reason}).")
+
+    def _through_steps(self, frame: pd.DataFrame) -> tuple[Any, tuple[str, ...]]:
+        """The columns that a pipeline makes of a table."""
+        assert self._steps is not None
+        try:
+            return self._steps.transform(frame), ()
+        except (ValueError, MemoryError):  # about the table
+            raise
+        except Exception as reason:
+            raise self.unusable(reason) from reason
+
+    def _numbers(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """The columns of a matrix; those with zero coefficients may be missing from the table, and are zero."""
+        numeric = numeric_frame(frame, "the model was fitted on numbers there")
+        if missing := missing_values(numeric):
             shown = ", ".join(f"{name!r} ({count})" for name, count in list(missing.items())[:6])
             raise TableError(
-                f"Values are missing in {shown}; leave out such rows with --drop-missing, or fit the model with "
-                "--impute median."
+                f"Values are missing in {shown}; leave out such rows with --drop-missing, or fit the model without "
+                "--groups: then missing values are allowed."
             )
-        columns: dict[str, Any] = {str(name): column for name, column in numeric.items()}
-        notices: list[str] = []
-        for name in categories:
-            columns[name], unknown = _categories(frame[name], self.encoders[name])
-            notices += [unknown] if unknown else []
-        for name in self.names:
-            if name not in columns:
-                columns[name] = self.encoders[name].categories_[0][0] if name in self.encoders else 0.0
-        return pd.DataFrame(columns, index=frame.index)[self.names], tuple(notices)
+        return numeric.reindex(columns=self.names, fill_value=0.0)
+
+    def _variables(self, frame: pd.DataFrame) -> tuple[pd.DataFrame, tuple[str, ...]]:
+        """The variables of the fit, and what is unusual in them; those without an effect may be missing."""
+        assert self._encoding is not None
+        notices = []
+        for name in self.needed:
+            variable = self._encoding.variable(name)
+            n_missing = int(missing_in(frame[name]).sum())
+            if isinstance(variable, Category):
+                texts = as_labels(frame[name])
+                unseen = variable.positions(texts) < 0
+                odd = list(
+                    dict.fromkeys(text for text, new in zip(texts, unseen, strict=True) if new and text is not None)
+                )
+                if odd:
+                    n = int(unseen.sum()) - (n_missing if variable.missing is None else 0)
+                    notices.append(
+                        f"{name} is {listed(odd)} in {counted(n)}, a level that the fit did not have: predicted as the "
+                        "mean of its levels."
+                    )
+                n_missing = 0 if variable.missing is not None else n_missing
+            elif variable.describe()["missing"]:
+                n_missing = 0
+            if n_missing:
+                notices.append(
+                    f"{name} is missing in {counted(n_missing)}, and never was in the fit: predicted as its mean."
+                )
+        extra = [name for name in frame.columns if name not in self.names and name not in self._response]
+        if extra:
+            notices.append(f"The model was fitted without {listed(extra)}: ignored.")
+        others = {name: None for name in self._encoding.variables if name not in self.needed}
+        return frame.assign(**others)[list(self._encoding.variables)], tuple(notices)
+
+    @property
+    def _response(self) -> set[str]:
+        """The columns of the response and the offset, which a table to predict may have."""
+        survival, offset = self.facts.get("survival") or {}, self.facts.get("offset") or ""
+        about = [*survival.get("strata", ()), survival.get("start"), offset, offset.removeprefix("log:")]
+        return {*self.facts.get("targets", ()), *(name for name in about if name)}
 
 
-def _categories(column: Column, encoder: OneHotEncoder) -> tuple[Column, str]:
-    """A one-hot column restricted to known categories, and the notice if unknown ones are treated as none of these."""
-    known = encoder.categories_[0]
-    values = column.astype(object)
-    if any(isinstance(value, str) for value in known):
-        values = values.map(lambda value: value if pd.isna(value) else str(value)).astype(object)
-    has_missing = any(pd.isna(value) for value in known)
-    odd = [value for value in values.unique() if not (has_missing if pd.isna(value) else value in known)]
-    if not odd:
-        return values, ""
-    if encoder.handle_unknown == "error":
-        raise TableError(
-            f"Column {column.name!r} holds {listed(odd)}, which the model has not seen: leave out those rows, or "
-            "treat such values as none of the known ones with --handle-unknown ignore."
-        )
-    n = int(values.isin(odd).sum())
-    notice = f"{column.name} holds {listed(odd)} in {n} rows, which the model has not seen"
-    return values, f"{notice}: treated as none of the known ones."
+def counted(n: int) -> str:
+    """A number of rows in words."""
+    return f"{n} row{'s' * (n != 1)}"

@@ -10,6 +10,7 @@ import pandas as pd
 from sklearn.metrics import r2_score
 
 from covey.estimators.concordance import concordance_index
+from covey.evidence.class_scores import ClassScores
 from covey.losses import survival
 from covey.losses.cox import read_survival
 from covey.tables import TableError, numbers
@@ -67,11 +68,20 @@ class Outcome:
 
     def predict(self, times: Sequence[float]) -> pd.DataFrame:
         """The columns with the predictions."""
-        values = np.asarray(self.estimator.predict(self.X, **self.offset), dtype=float)
-        if values.ndim == 1:
-            return pd.DataFrame({"prediction": values})
-        names = self.facts.get("targets") or range(values.shape[1])
-        return pd.DataFrame({f"prediction_{name}": values[:, k] for k, name in enumerate(names)})
+        return self._columns(prediction=self.estimator.predict(self.X, **self.offset))
+
+    def intervals(self, share: float) -> pd.DataFrame:
+        """The columns with intervals that contain the response of this share of new rows."""
+        lower, upper = self.estimator.predict(self.X, **self.offset, interval=share)
+        return self._columns(lower=lower, upper=upper)
+
+    def _columns(self, **named: Any) -> pd.DataFrame:
+        """Columns with these names; of several responses, one each."""
+        values = {name: np.asarray(one, dtype=float) for name, one in named.items()}
+        if all(one.ndim == 1 for one in values.values()):
+            return pd.DataFrame(values)
+        targets = self.facts.get("targets") or range(self.n_targets)
+        return pd.DataFrame({f"{name}_{t}": values[name][:, k] for k, t in enumerate(targets) for name in values})
 
     def score(self, target: Sequence[str], predictions: pd.DataFrame) -> dict[str, float]:
         """How well the predictions agree with the true values."""
@@ -107,6 +117,12 @@ class Classes(Outcome):
         chances = {f"probability_{label}": p[:, k] for k, label in enumerate(self.estimator.classes_)}
         return pd.DataFrame({"prediction": self.estimator.predict(self.X, **self.offset), **chances})
 
+    def intervals(self, share: float) -> pd.DataFrame:
+        """The classes in the set of each row, in the order of the labels."""
+        sets = self.estimator.predict(self.X, **self.offset, interval=share)
+        names = np.array([str(label) for label in self.estimator.classes_], dtype=object)
+        return pd.DataFrame({"set": ["|".join(names[row]) for row in sets]})
+
     def score(self, target: Sequence[str], predictions: pd.DataFrame) -> dict[str, float]:
         column = self.frame[target[0]]
         known = column.notna().to_numpy()
@@ -121,9 +137,14 @@ class Classes(Outcome):
             )
         codes = np.array([classes.index(label) for label in truth])
         p = predictions.drop(columns="prediction").to_numpy(dtype=float)[known]
-        right = np.maximum(p[np.arange(len(codes)), codes], np.finfo(float).tiny)
-        hits = [str(label) == true for label, true in zip(predictions["prediction"][known], truth, strict=True)]
-        return {"accuracy": float(np.mean(hits)), "log_loss": float(-np.log(right).mean())}
+        scores = ClassScores.of(self.estimator.classes_, codes, p, positive=self.facts.get("positive"))
+        found = {
+            "accuracy": scores.accuracy,
+            "always_commonest": float(scores.shares.max()),
+            "log_loss": scores.log_loss,
+        }
+        line = {} if scores.position is None else scores.table.iloc[0].dropna().to_dict()
+        return found | {str(name): float(value) for name, value in line.items()}
 
 
 class Survival(Outcome):
@@ -158,6 +179,11 @@ class Survival(Outcome):
             chance = np.array([function(time) for function in functions], dtype=float)
             columns[f"survival_{time:g}"] = np.where(time > followed, np.nan, chance)
         return pd.DataFrame(columns)
+
+    def intervals(self, share: float) -> pd.DataFrame:
+        """The time that this share of rows live at least."""
+        strata = {} if self.estimator.strata_ is None else {"strata": self._strata()}
+        return pd.DataFrame({"lower": self.estimator.predict(self.X, **self.offset, interval=share, **strata)})
 
     def score(self, target: Sequence[str], predictions: pd.DataFrame) -> dict[str, float]:
         facts = self.survival or {"event_value": (), "start": None, "strata": ()}

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import json
+import shlex
+import warnings
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import pandas as pd
 
 from covey.persistence import ModelFileError
 from covey.settings import PredictSettings
-from covey.tables import TableError, apart, read_tables
+from covey.tables import TableError, apart
 from covey.tables.complaint import near
 from covey.workflow.matching import SavedModel
 from covey.workflow.outcomes import outcome_of, read_at
-from covey.workflow.problem import Show, show_nothing
+from covey.workflow.problem import Show, read_files, show_nothing
 
 
 @dataclass(frozen=True)
@@ -24,10 +28,11 @@ class Prediction:
     table : DataFrame
         The copied columns, then the column ``prediction``: a mean, or a class followed by columns
         ``probability_CLASS``. Several responses have one column ``prediction_RESPONSE`` each. For survival times, the
-        log risk followed by columns ``survival_TIME``.
+        log risk followed by columns ``survival_TIME``. Intervals come last: ``lower`` and ``upper``, or ``set``.
     scores : dict
-        ``r2`` and ``rmse`` (per response), ``accuracy`` and ``log_loss`` of classes, ``deviance_explained`` and
-        ``deviance``, or ``concordance``.
+        ``r2`` and ``rmse`` (per response); for classes ``accuracy``, ``always_commonest`` (that of always saying the
+        commonest class), ``log_loss``, and with two classes the columns of `covey.evidence.ClassScores.table`;
+        ``deviance_explained`` and ``deviance``; or ``concordance``.
     notices : tuple of str
         Changes to the table that the user should know about.
     """
@@ -40,9 +45,10 @@ class Prediction:
 def predict_table(settings: PredictSettings, show: Show = show_nothing) -> Prediction:
     """Read a table and predict the response of each of its rows."""
     show("loading")
-    model = SavedModel(settings.model)
+    model = SavedModel(settings.model, intervals=settings.interval is not None)
     show("reading")
-    frame = read_tables(settings.data, sep=settings.sep, decimal=settings.decimal)
+    frame, said = read_files(settings.data, settings)
+    said += _marks_of_fit(settings)
     columns = list(frame.columns)
     settings = replace(
         settings, target=tuple(apart(settings.target, columns)), keep=tuple(apart(settings.keep, columns))
@@ -52,7 +58,8 @@ def predict_table(settings: PredictSettings, show: Show = show_nothing) -> Predi
             raise TableError(f"The table has no column {name!r}; {near(name, columns)}")
     show("predicting")
     try:
-        return _predict(model, frame, settings)
+        found = _predict(model, frame, settings)
+        return replace(found, notices=(*said, *found.notices))
     except (TableError, ModelFileError, MemoryError):
         raise
     except Exception as reason:
@@ -61,14 +68,28 @@ def predict_table(settings: PredictSettings, show: Show = show_nothing) -> Predi
         raise model.unusable(reason) from reason
 
 
+def _marks_of_fit(settings: PredictSettings) -> list[str]:
+    """A notice if the fit's table was read with marks that this one is read without: 1.310 would be a number, too."""
+    if settings.decimal or settings.thousands:
+        return []
+    folder = Path(settings.model) if Path(settings.model).is_dir() else Path(settings.model).parent
+    try:
+        used = json.loads((folder / "run.json").read_bytes())["settings"]
+        given = [f"--{name} {shlex.quote(used[name])}" for name in ("decimal", "thousands") if used.get(name)]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):  # a model file alone
+        return []
+    return [f"The fit read its table with {' '.join(given)}: add it if this one is written alike."] if given else []
+
+
 def _predict(model: SavedModel, frame: pd.DataFrame, settings: PredictSettings) -> Prediction:
     frame, left_out = model.complete_rows(frame, settings.target) if settings.drop_missing else (frame, ())
-    if settings.handle_unknown is not None:
-        for encoder in model.encoders.values():
-            encoder.handle_unknown = settings.handle_unknown
     times, outcome = read_at(settings.at), outcome_of(model, frame)
     outcome.check(settings.target, times)
-    predictions = outcome.predict(times)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        predictions = outcome.predict(times)
+        intervals = [] if settings.interval is None else [outcome.intervals(settings.interval)]
+    remarks = dict.fromkeys(str(one.message) for one in caught)
     scores = outcome.score(settings.target, predictions) if settings.target else {}
-    table = pd.concat([frame[list(settings.keep)].reset_index(drop=True), predictions], axis=1)
-    return Prediction(table, scores, (*left_out, *outcome.notices))
+    table = pd.concat([frame[list(settings.keep)].reset_index(drop=True), predictions, *intervals], axis=1)
+    return Prediction(table, scores, (*left_out, *outcome.notices, *remarks))

@@ -11,9 +11,9 @@ import pandas as pd
 
 from covey.losses import Cox, Loss, get_loss
 from covey.settings import TableSettings
-from covey.tables import TableError, has_decimal_commas
+from covey.tables import TableError, marks_of
 from covey.tables.columns import labels, number_column, to_numbers
-from covey.tables.complaint import Column, listed, near
+from covey.tables.complaint import Column, listed, near, shown
 from covey.workflow.survival import read_survival_times, survival_facts, survival_title
 
 CLASSES = ("binomial", "multinomial")
@@ -70,7 +70,10 @@ def read_response(
     targets = settings.target
     for target in targets:
         if target not in frame.columns:
-            raise TableError(f"{where} has no column {target!r} for --target; {near(target, list(frame.columns))}")
+            hint = " If these are several, give the separator with --sep." if frame.shape[1] == 1 else ""
+            raise TableError(
+                f"{where} has no column {target!r} for --target; {near(target, list(frame.columns))}{hint}"
+            )
     if len(set(targets)) < len(targets):
         raise TableError(f"--target names {listed(sorted({t for t in targets if targets.count(t) > 1}))} twice.")
     if squared and len(targets) > 1:
@@ -102,10 +105,9 @@ def _find_family(column: Column, squared: str) -> tuple[str, str, str]:
     """The family of a column, the reason, and a hint at another; classes only if it can hardly be anything else."""
     name = str(column.name)
     if not _is_number(column):
-        if has_decimal_commas(column):
-            raise TableError(
-                f"The target {name!r} holds numbers with a decimal comma; read the table with --decimal ,."
-            )
+        if marks := marks_of(column):
+            first = shown(column.dropna().iloc[0])
+            raise TableError(f"The target {name!r} holds {first}, {marks[0]}; read the table with {marks[1]}.")
         if squared:
             raise TableError(f"{squared} needs numbers, but the target {name!r} holds text.")
         n = column.nunique()

@@ -25,6 +25,11 @@ class TableSelection:
     found: StabilitySelection | KnockoffSelection
     seconds: float
 
+    @property
+    def what(self) -> str:
+        """What the groups are called: they are variables without --groups."""
+        return "groups" if self.settings.groups else "variables"
+
     def groups_table(self) -> pd.DataFrame:
         """All groups, selected ones first."""
         return self.found.to_frame().reset_index()
@@ -52,7 +57,7 @@ class TableSelection:
 def select_table(
     settings: StabilitySettings, show: Show = show_nothing, progress: Progress | None = None
 ) -> TableSelection:
-    """Read the table, expand it, and select groups."""
+    """Read the table, and select groups, or variables with all of their columns."""
     for one in settings.table().values():
         idle = one.option.panel in (HALVES, KNOCKOFFS) and one.option.panel.lower() != settings.method
         if idle and getattr(settings, one.name) is not None:
@@ -66,13 +71,13 @@ def select_table(
     if settings.method == "half-samples":
         found = select_by_halves(problem, always, progress=progress, **options)
     else:
-        found = knockoffs(problem.X, problem.y, problem.groups, **_shared(problem, always), **options)
+        found = knockoffs(problem.columns, problem.y, problem.groups, **_shared(problem, always), **options)
     return TableSelection(settings, problem, found, time.perf_counter() - begin)
 
 
 def select_by_halves(problem: Problem, always: list[Any], **options: Any) -> StabilitySelection:
     """Stability selection on a table's problem."""
-    return stability_selection(problem.X, problem.y, problem.groups, **_shared(problem, always), **options)
+    return stability_selection(problem.columns, problem.y, problem.groups, **_shared(problem, always), **options)
 
 
 def _shared(problem: Problem, always: list[Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The tables of a fit: every group, every column with its coefficients, and every model of the path."""
+"""The tables of a fit: every term or group, and every model of the path."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from covey.estimators.coefficients import column_names
 from covey.path import Path
+from covey.terms import Expansion
 from covey.workflow.problem import Problem
 
 
@@ -34,33 +36,44 @@ def groups_table(estimator: Any) -> pd.DataFrame:
             "woke_up": [float(woke.get(l, np.nan)) for l in range(e.groups_.n_groups)],
         }
     )
+    if e.loss_.several:
+        table = table.drop(columns="norm")  # it would mix the units of the responses
+    table = _with_responses(e, table, slice(None))
     if e.fold_frequencies_ is not None and e.n_splits_ > 1:
         table["folds"] = np.asarray(e.fold_frequencies_)
     return table.sort_values(["selected", "strength"], ascending=False, kind="stable", ignore_index=True)
 
 
-def coefficients_table(estimator: Any, problem: Problem) -> pd.DataFrame:
-    """All columns of the fit with one coefficient per output, after the intercept.
-
-    If the exponential of a coefficient is an odds, rate or hazard ratio, it gets a column too.
-    """
+def terms_table(estimator: Any) -> pd.DataFrame:
+    """The terms of all variables, and the pairs that woke up: selected ones first, in order of strength."""
     e = estimator
-    names = list(e.groups_.names)
-    table = {
-        "column": ["(intercept)", *problem.X.columns],
-        "source": [None, *problem.sources],
-        "group": pd.Series([None, *(names[l] for l in e.groups_.labels)], dtype=object),
-    }
-    values = np.column_stack([np.atleast_1d(e.intercept_), np.atleast_2d(e.coef_)])
-    ends = [f"_{name}" for name in output_names(e, problem)] or [""]
-    table |= {f"coefficient{end}": row for end, row in zip(ends, values, strict=True)}
-    if e.loss_.effect is not None:
-        with np.errstate(over="ignore"):
-            # the intercept's exponential is odds or a rate, not a ratio
-            ratios = np.column_stack([np.full(len(values), np.nan), np.exp(values[:, 1:])])
-        head = e.loss_.effect.replace(" ", "_")
-        table |= {f"{head}{end}": row for end, row in zip(ends, ratios, strict=True)}
-    return pd.DataFrame(table)
+    terms, woke, always = e.expansion_.terms, dict(e.path_.entered), set(e.always_groups_)
+    shown = [l for l, term in enumerate(terms) if len(term.variables) == 1 or l in woke or e.group_norms_[l] > 0]
+    table = pd.DataFrame(
+        {
+            "term": [terms[l].name for l in shown],
+            "kind": [terms[l].kind for l in shown],
+            "variables": [", ".join(terms[l].variables) for l in shown],
+            "parents": [", ".join(terms[j].name for j in terms[l].parents) for l in shown],
+            "size": e.groups_.sizes[shown],
+            "selected": e.group_norms_[shown] > 0,
+            "always": [terms[l].name in always for l in shown],
+            "strength": e.group_strengths_[shown],
+            "woke_up": [float(woke.get(l, np.nan)) for l in shown],
+        }
+    )
+    table = _with_responses(e, table, shown)
+    if e.fold_frequencies_ is not None and e.n_splits_ > 1:
+        table["folds"] = np.asarray(e.fold_frequencies_)[shown]
+    return table.sort_values(["selected", "strength"], ascending=False, kind="stable", ignore_index=True)
+
+
+def _with_responses(estimator: Any, table: pd.DataFrame, shown: Any) -> pd.DataFrame:
+    """With several responses, how far each group or term moves each of them, in its units, after the strength."""
+    names = estimator.table_["targets"]
+    for k, strengths in enumerate(getattr(estimator, "response_strengths_", ())):
+        table.insert(list(table.columns).index("woke_up"), f"moves_{names[k]}", strengths[shown])
+    return table
 
 
 def order_table(path: Path) -> pd.DataFrame:
@@ -78,23 +91,25 @@ def order_table(path: Path) -> pd.DataFrame:
     )
 
 
-def coefficients_along(path: Path, outputs: Sequence[str] = ()) -> pd.DataFrame:
+def coefficients_along(path: Path, outputs: Sequence[str] = (), expansion: Expansion | None = None) -> pd.DataFrame:
     """The path in long form: one row per time and awake column, plus one per time for the intercept.
 
-    With several outputs, each has its rows, named by `outputs`.
+    With several outputs, each has its rows, named by `outputs`. Columns of terms are named by their `expansion`.
     """
     p, n_times, n_outputs = path.groups.n_columns, len(path), path.n_outputs
     coefs = path.coefs.tocoo()
     output, column = np.divmod(coefs.col, p)
-    groups = np.array([str(name) for name in path.groups.names], dtype=object)[path.groups.labels]
-    columns = np.array([path.groups.column_name(j) for j in range(p)], dtype=object)
+    used, place = np.unique(column, return_inverse=True)
+    labels = path.groups.labels[used]
+    groups = np.array([str(path.groups.names[l]) for l in labels], dtype=object)
+    columns = np.array(column_names(path.groups, used.tolist(), expansion), dtype=object)
     no_name = np.full(n_times * n_outputs, None, dtype=object)
     position = np.concatenate([np.repeat(np.arange(n_times), n_outputs), coefs.row])
     which = np.concatenate([np.tile(np.arange(n_outputs), n_times), output])
     table = {
         "time": path.times[position],
-        "group": np.concatenate([no_name, groups[column]]),
-        "column": np.concatenate([no_name, columns[column]]),
+        "group" if expansion is None else "term": np.concatenate([no_name, groups[place]]),
+        "column": np.concatenate([no_name, columns[place]]),
         "coefficient": np.concatenate([path.intercepts.ravel(), coefs.data]),
     }
     if n_outputs > 1:

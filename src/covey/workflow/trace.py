@@ -15,15 +15,16 @@ PICTURES = (".png", ".svg", ".pdf")
 
 
 def trace_table(settings: TableSettings, *, most: int, show: Show = show_nothing) -> tuple[Path, Problem]:
-    """Read a table and compute its path until `most` groups are awake, or nothing is left to explain.
+    """Read a table and compute its path until `most` groups or variables are awake, or nothing is left to explain.
 
     Uses squared loss, or the Cox partial likelihood for survival times.
     """
     problem = pose(settings, show, squared="covey path")
     show("running")
     path = limit_path(
-        problem.X, problem.y, problem.groups, sample_weight=problem.weight, max_groups=most, loss=problem.response.loss
-    )
+        problem.columns, problem.y, problem.groups, sample_weight=problem.weight, max_groups=most,
+        loss=problem.response.loss,
+    )  # fmt: skip
     return path, problem
 
 

@@ -90,7 +90,7 @@ def interpolate(
         from covey.paper.nn.checkpoint import load_model
         from covey.paper.nn.interpolation import interpolate as between
 
-        check_out(out, (".png",))
+        check_out(out, (".png",), overwrite=True)
 
         data = _load(None, synthetic)
         firsts = [int(np.flatnonzero(data.test_labels == d)[0]) for d in range(10)]

@@ -18,7 +18,7 @@ __all__ = ["diagnose"]
 WITHOUT = [one.name for one in TableSettings.table().values() if one.option.panel == SURVIVAL]
 
 
-@takes(TableSettings, "handle_unknown", "family", "offset", *WITHOUT)
+@takes(TableSettings, "family", "offset", *WITHOUT)
 def diagnose(
     settings: TableSettings,
     target: Annotated[
@@ -37,7 +37,7 @@ def diagnose(
     \b
     Examples:
       covey diagnose bardet.csv --target TRIM32 --groups _ --out diagnosis
-      covey diagnose patients.csv --target y --spline '*:5' --onehot sex --drop id
+      covey diagnose patients.csv --target y
     """
     with complaints():
         check_there(*settings.data)
@@ -47,8 +47,8 @@ def diagnose(
 
         if out is not None:
             check_writable(out / "coherence.png")
-        with stages(["reading", "expanding"], quiet=as_json) as show:
+        with stages(["reading"], quiet=as_json) as show:
             problem = pose(replace(settings, target=(target,)), show, squared="covey diagnose")
-        diagnose_and_print(problem.X, problem.y, problem.groups, problem.weight, out, as_json)
+        diagnose_and_print(problem.columns, problem.y, problem.groups, problem.weight, out, as_json)
         for message in problem.notices:
             notice(message)

@@ -15,10 +15,13 @@ from rich.table import Table
 from covey.files import write_atomically
 from covey.groups import Groups
 from covey.paper.plots import CoherenceDisplay
-from covey.paper.theory import AssumptionReport, check_assumptions
+from covey.paper.theory import AssumptionReport, check_assumptions, coherence
 from covey.validation import FloatArray
 
 __all__ = ["diagnose_and_print"]
+
+# Correlations vary by chance too: up to this factor, groups are no more alike than shuffled ones.
+ALIKE = 1.5
 
 
 def diagnose_and_print(
@@ -42,8 +45,39 @@ def diagnose_and_print(
         print(json.dumps({"guaranteed": report.guaranteed, "conditions": frame.to_dict("records")}, default=str))
         return
     print_report(report, console)
+    if not report.guaranteed:
+        console.print(in_plain_words(report, by_chance(X, groups)), highlight=False, markup=False)
     if picture is not None:
         console.print(f"Picture: {escape(str(picture))}")
+
+
+def by_chance(X: pd.DataFrame, groups: Groups) -> float:
+    """The largest correlation between groups, delta_out, after the rows of every group are shuffled: chance alone."""
+    rng, shuffled = np.random.default_rng(0), X.to_numpy(copy=True)
+    for name in groups.names:
+        columns = groups[name]
+        shuffled[:, columns] = shuffled[rng.permutation(len(X))][:, columns]
+    return coherence(shuffled, groups).delta_out
+
+
+def in_plain_words(report: AssumptionReport, chance: float) -> str:
+    """What it means for a reader who is no theorist that the conditions are not met."""
+    condition, pair = report["delta_out"], report.coherence.worst_pair
+    text = (
+        "What this means: the theorem promises that the paper's algorithm finds the right groups on any data that meet "
+        "these conditions, however unlucky. Hardly any table does, and that is no fault of the table: groups without "
+        f"any correlation would have a delta_out of about {chance:.2g} on {report.bounds.n} rows by chance alone, and "
+        f"the theorem wants {condition.required:.2g}. It says nothing against a fit: `covey fit` does not rely on it, "
+        "and measures on held-out rows how well its model predicts."
+    )
+    if pair is None:
+        return text
+    if condition.measured <= ALIKE * chance:
+        return f"{text} Here the groups are no more alike than by chance ({condition.measured:.2g})."
+    return (
+        f"{text} Worth a look is that {pair[0]} and {pair[1]} are more alike ({condition.measured:.2g}) than by "
+        "chance: where groups resemble each other, one may be selected in place of the other."
+    )
 
 
 def print_report(report: AssumptionReport, console: Console) -> None:

@@ -93,10 +93,11 @@
 
   function fillRow(row, group, now, strongest) {
     const [, , strength, norm] = row.cells;
-    const sign = row.lastElementChild;
+    const sign = row.querySelector(":scope > .signs"); // tables of terms have no coefficients
     put(strength.firstChild, shown(now.strength, 3));
     strength.lastChild.style.transform = `scaleX(${(now.strength / strongest).toFixed(3)})`;
     put(norm, shown(now.norm, 3));
+    if (!sign) return;
     const details = sign.querySelector("details");
     if (details) {
       put(details.firstChild, signs(now));
@@ -129,7 +130,7 @@
     $("#no-group").hidden = awake > 0;
     const more = $("#more");
     more.hidden = awake <= data.limit;
-    more.textContent = limit === Infinity ? `Show the strongest ${data.limit} only` : `Show all ${awake} groups`;
+    more.textContent = limit === Infinity ? `Show the strongest ${data.limit} only` : `Show all ${awake} ${data.noun}s`;
     return strengths;
   }
 
@@ -193,7 +194,7 @@
   }
 
   function asCsv() {
-    const heads = ["group", "strength", "norm", "columns", "woke_up", "folds", "positive", "negative"];
+    const heads = [data.noun, "strength", "norm", "columns", "woke_up", "folds", "positive", "negative"];
     const lines = order
       .map((i) => [data.fixed[i], at(groups[i], frame)])
       .filter(([, now]) => now?.strength > 0)
@@ -211,7 +212,7 @@
     setTimeout(() => URL.revokeObjectURL(address), 1000);
   }
 
-  $("#save").addEventListener("click", () => save("groups-of-the-model.csv", asCsv()));
+  $("#save").addEventListener("click", () => save(`${data.noun}s-of-the-model.csv`, asCsv()));
   $("#save-groups")?.addEventListener("click", () => {
     const lines = data.columns.flatMap(([group, ...columns]) => columns.map((name) => `${cell(name)},${cell(group)}`));
     save("groups-as-they-were.csv", ["column,group", ...lines, ""].join("\r\n"));

@@ -1,0 +1,192 @@
+"""What a fitted model shows of its groups: a table, coefficients, contributions, and a summary in sentences."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from sklearn.utils.validation import check_is_fitted
+
+from covey.estimators.coefficients import coefficients_table
+from covey.estimators.reading import read_rows
+from covey.estimators.term_views import TermViews, as_terms
+from covey.search.agreement import fold_counts, split_warning
+from covey.search.chosen import interchangeable, price_of_sparsity
+from covey.summary import Summary, digits
+from covey.validation import FloatArray, on_host
+
+if TYPE_CHECKING:
+    from covey.losses import Loss
+    from covey.path import Path
+
+__all__ = ["GroupViews"]
+
+# The most pairs of interchangeable groups that a summary names.
+MOST_PAIRS = 5
+
+
+class GroupViews(TermViews):
+    """The attributes and methods that describe the groups of any fitted model."""
+
+    path_: Path
+    loss_: Loss
+    group_norms_: FloatArray
+    group_strengths_: FloatArray
+    fold_frequencies_: Any
+    n_splits_: int
+    n_features_in_: int
+    within: Any
+
+    def group_table(self) -> pd.DataFrame:
+        """The selected groups, strongest first.
+
+        Returns
+        -------
+        DataFrame
+            Indexed by group, with the columns ``size``, ``columns`` (how many have non-zero coefficients; only with
+            `within`), ``strength`` (the standard deviation of its contribution to the prediction, with the default
+            ``standardize="group"``; for several responses in units of their standard deviations, followed by
+            ``strength_0`` and so on, one for each response in its own units, instead of ``norm``), ``norm`` (of its
+            coefficients), ``woke_up`` (its time on the path; NaN for a group that joined the model otherwise, in a
+            later round or because all are in), and, if there were folds, ``folds`` (in how many of them it was
+            selected).
+        """
+        check_is_fitted(self)
+        woke = dict(self.path_.entered)
+        chosen = [self.groups_.position(name) for name in self.selected_groups_]
+        table = pd.DataFrame(
+            {
+                "size": self.groups_.sizes[chosen],
+                "strength": self.group_strengths_[chosen],
+                "norm": self.group_norms_[chosen],
+                "woke_up": [float(woke.get(l, np.nan)) for l in chosen],
+            },
+            index=pd.Index(self.selected_groups_, name="group"),
+        )
+        for k, strengths in enumerate(getattr(self, "response_strengths_", ())):
+            table.insert(2 + k, f"strength_{k}", strengths[chosen])
+        if self.loss_.several:  # a norm over responses would mix their units
+            del table["norm"]
+        if self.within is not None:
+            used = np.asarray(np.atleast_2d(self.coef_).any(axis=0))
+            table.insert(1, "columns", [int(used[self.groups_[name]].sum()) for name in self.selected_groups_])
+        if self.fold_frequencies_ is not None and self.n_splits_ > 1:
+            table["folds"] = np.asarray(self.fold_frequencies_)[chosen]
+        return table
+
+    def coefficients(self) -> pd.DataFrame:
+        """The coefficients with the names of their columns.
+
+        Returns
+        -------
+        DataFrame
+            The intercept, then one row per column of X: ``column``, ``group``, ``coefficient`` (with several classes or
+            responses, one such column each), and, where the exponential of a coefficient is an odds, rate or hazard
+            ratio, that ratio. It is in the units of X, and the same as the file coefficients.csv of ``covey fit``. With
+            ``terms=`` it has the encoded columns of the selected terms, which are standardised: `to_tables` has the
+            model in the units of the variables.
+
+        Examples
+        --------
+        >>> import numpy as np, pandas as pd
+        >>> from covey import GroupSparseRegressor
+        >>> rng = np.random.default_rng(0)
+        >>> X = pd.DataFrame(rng.standard_normal((100, 3)), columns=["age", "bmi", "dose"])
+        >>> model = GroupSparseRegressor().fit(X, 2 * X["bmi"] + 1)
+        >>> model.coefficients().round(3)
+                column group  coefficient
+        0  (intercept)  None          1.0
+        1          age   age          0.0
+        2          bmi   bmi          2.0
+        3         dose  dose          0.0
+        """
+        check_is_fitted(self)
+        return coefficients_table(self, self._outputs())
+
+    def partial_effect(self, X: Any, group: Any) -> FloatArray:
+        """The contribution of one group to the linear predictor of each row, centred over these rows.
+
+        Parameters
+        ----------
+        X : array-like or any kind of design, of shape (n_rows, n_features)
+        group : str or int
+            The name of a group.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,), or (n_rows, n_outputs) with several classes or responses
+            `covey.plots.PartialEffectDisplay` draws it.
+        """
+        check_is_fitted(self)
+        if self.groups_.overlapping:
+            raise ValueError(
+                "Groups share columns, so the contribution of one group does not follow from the columns' coefficients."
+            )
+        columns = np.sort(self.groups_[group])
+        coef = np.atleast_2d(self.coef_)
+        predicted = read_rows(self, X).predict(columns, coef[:, columns], np.zeros(len(coef), dtype=coef.dtype))
+        effect = np.asarray(on_host(predicted), dtype=float)
+        effect -= effect.mean(axis=0)
+        return effect[:, 0] if len(coef) == 1 else effect
+
+    def summary(self) -> Summary:
+        """How the model was fitted, one line per selected group, and whether the selection depends on the split.
+
+        It does not say how well the model predicts: use `covey.nested_score` for that.
+
+        Returns
+        -------
+        Summary
+            ``print(model.summary())`` prints it, and a notebook shows it as a table, with at most the first 20 groups.
+        """
+        check_is_fitted(self)
+        counts = fold_counts(self)
+        warning = split_warning(self._found(), counts, self.n_splits_) if counts else ""
+        either = [f"{a} or {b}" for a, b in interchangeable(self)[:MOST_PAIRS]]
+        rivals = f"The held-out rows cannot tell which is needed: {', '.join(either)} (rivals_)." if either else ""
+        price = price_of_sparsity(self)
+        if hasattr(self, "expansion_"):
+            return self._terms_summary((as_terms(price), rivals, warning))
+        notes = tuple(filter(None, (price, rivals, warning)))
+        table = self.group_table()
+        always = f", {len(self.always_groups_)} more always in" if self.always_groups_ else ""
+        of = self.groups_.n_groups - len(self.always_groups_)
+        head = (
+            f"{type(self).__name__}: {len(self._found())} of {of} groups selected{always} "
+            f"({self.n_selected_columns_} of {self.n_features_in_} columns)",
+            f"Model: {self.recipe_}{'' if self.shrunk_ or not len(table) else '; coefficients are not shrunk'}.",
+        )
+        numbers = [name for name in table if str(name).startswith("strength") or name in ("norm", "woke_up")]
+        shown = table.assign(**{str(name): table[name].map(digits) for name in numbers})
+        if "columns" in shown:
+            shown["columns"] = [
+                f"{used} of {size}" for used, size in zip(shown["columns"], shown.pop("size"), strict=True)
+            ]
+        if "folds" in shown:
+            shown["folds"] = [f"{count} of {self.n_splits_}" for count in table["folds"]]
+        return Summary(head, shown.reset_index(), notes, "group_table()")
+
+    def _repr_html_(self) -> str:
+        """The summary of a fitted model, for notebooks; scikit-learn's diagram if it is not fitted."""
+        if hasattr(self, "path_"):
+            return self.summary()._repr_html_()
+        diagram: str = super()._repr_html_()  # type: ignore[misc]
+        return diagram
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        if not hasattr(self, "path_"):
+            bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)  # type: ignore[misc]
+            return bundle
+        return {"text/plain": repr(self), "text/html": self._repr_html_()}
+
+    @property
+    def n_selected_columns_(self) -> int:
+        """The number of columns of the selected groups; with `within`, of those that have a coefficient."""
+        if self.within is not None:
+            return int(np.count_nonzero(np.atleast_2d(self.coef_).any(axis=0)))
+        return len({int(j) for name in self.selected_groups_ for j in self.groups_[name]})
+
+    def _found(self) -> list[Any]:
+        """The selected groups except those that are always in the model."""
+        return [name for name in self.selected_groups_ if name not in self.always_groups_]

@@ -1,0 +1,308 @@
+"""What a model of terms shows: its terms, its variables, their effects, and tables of scores."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from sklearn.utils.validation import check_is_fitted
+
+from covey.estimators.reading import read_rows
+from covey.summary import Summary, digits
+from covey.terms.effects import Effect, FittedTerms
+from covey.terms.encoding import Encoding
+from covey.terms.expansion import Expansion
+from covey.terms.levels import Category
+from covey.terms.numbers import Number
+from covey.terms.rating import rating_tables, write_tables
+from covey.validation import FloatArray, last_step
+
+if TYPE_CHECKING:
+    from covey.groups import Groups
+
+__all__ = ["TermViews", "as_terms"]
+
+# The most variables that a sentence of the summary names.
+MOST_NAMES = 12
+
+
+class TermViews:
+    """The attributes and methods that estimators have with ``terms=``."""
+
+    coef_: FloatArray
+    intercept_: Any
+    groups_: Groups
+    selected_groups_: list[Any]
+    always_groups_: list[Any]
+    recipe_: str
+    shrunk_: bool
+    expansion_: Expansion
+    term_means_: FloatArray
+
+    def _expansion(self, what: str) -> Expansion:
+        """The expansion of the fit; AttributeError where there is none, so that `hasattr` is right."""
+        expansion = getattr(self, "expansion_", None)
+        if expansion is None:
+            raise AttributeError(f"{what} needs a model that has been fitted with terms=, such as terms='auto'.")
+        return expansion
+
+    @property
+    def encoding_(self) -> Encoding:
+        """How the table became terms: `encoding_.table()` has a line per column, `remarks` what was left out."""
+        return self._expansion("encoding_").encoding
+
+    @property
+    def fitted_terms_(self) -> FittedTerms:
+        """The selected terms with their coefficients, from which effects and tables are computed."""
+        expansion = self._expansion("fitted_terms_")
+        coef = np.atleast_2d(self.coef_)
+        return FittedTerms(
+            expansion, coef, np.atleast_1d(np.asarray(self.intercept_, dtype=float)),
+            tuple(self.groups_.position(name) for name in self.selected_groups_), self.term_means_, self._outputs(),
+        )  # fmt: skip
+
+    def _outputs(self) -> tuple[str, ...]:
+        n = len(np.atleast_2d(self.coef_))
+        return tuple(map(str, getattr(self, "classes_", range(n)))) if n > 1 else ()
+
+    @property
+    def terms_(self) -> pd.DataFrame:
+        """The selected terms, strongest first.
+
+        Columns: ``term``; ``kind`` (linear, curve, detail, levels, season, pair or surface); ``variables``;
+        ``parents``, the terms without which it is in no model; ``df``, the number of its free coefficients;
+        ``strength``, the standard deviation of its contribution; ``folds``, such as "4 of 5"; and ``woke_up``, its time
+        on the path (NaN for a term that a later round added).
+        """
+        expansion, table = self._expansion("terms_"), self.group_table()  # type: ignore[attr-defined]
+        terms = [expansion.terms[self.groups_.position(name)] for name in self.selected_groups_]
+        n = getattr(self, "n_splits_", 0)
+        folds = [f"{count} of {n}" for count in table["folds"]] if "folds" in table else [""] * len(terms)
+        return pd.DataFrame(
+            {
+                "term": [term.name for term in terms],
+                "kind": [term.kind for term in terms],
+                "variables": [term.variables for term in terms],
+                "parents": [tuple(expansion.terms[l].name for l in term.parents) for term in terms],
+                "df": [expansion.freedom(self.groups_.position(term.name)) for term in terms],
+                "strength": table["strength"].to_numpy(),
+                "folds": folds,
+                "woke_up": table["woke_up"].to_numpy(),
+            }
+        )
+
+    @property
+    def variables_(self) -> pd.DataFrame:
+        """The variables of the model.
+
+        Columns: ``variable``; ``shape``: straight, curved, levels, or the seasons of a date; and ``pairs``, the
+        variables that it is in pairs with.
+        """
+        parts = self.fitted_terms_.parts
+        terms = self.expansion_.terms
+        lines: dict[str, dict[str, Any]] = {}
+        for part in parts:
+            if len(part.roots) == 1:
+                (name,) = part.variables
+                line = lines.setdefault(name, {"variable": name, "shape": [], "pairs": []})
+                line["shape"].append(_shape(part.name, name, {terms[l].kind for l in part.terms}))
+        for part in parts:
+            for one, other in (part.variables, part.variables[::-1]) if len(part.roots) == 2 else ():
+                if one in lines and other not in lines[one]["pairs"]:
+                    lines[one]["pairs"].append(other)
+        return pd.DataFrame(
+            [line | {"shape": ", ".join(line["shape"]), "pairs": tuple(line["pairs"])} for line in lines.values()],
+            columns=["variable", "shape", "pairs"],
+        )
+
+    def effect(
+        self, *variables: str, at: Any = None, main: bool = False, n: int | None = None, refits: Any = None
+    ) -> Effect:
+        """The contribution of a variable, or of a pair of variables, to the linear predictor, as data.
+
+        It is centred: the mean over the rows of fit, weighted as there, is zero.
+
+        Parameters
+        ----------
+        *variables : str
+            One or two names. The year, the day and the week of a date have names such as ``"date[year]"``; ``"date"``
+            is its trend.
+        at : array-like, optional
+            The values; for two variables a pair of arrays. By default a grid over the range of fit, or all levels.
+        main : bool
+            For two variables: add the effects that each of them has alone.
+        n : int, optional
+            The number of points of the grid: by default 200, or 60 on each side of a pair.
+        refits : NestedScore or list of estimators, optional
+            Models that were chosen and fitted again without some rows, such as the result of
+            ``covey.nested_score(..., return_estimator=True)``. `low` and `high` are then the smallest and the largest
+            effect among them. They are not confidence intervals: for these see `covey.evidence.band`. Without refits
+            there is no band: the fit keeps one model only.
+
+        Returns
+        -------
+        Effect
+            With `values`, `effect`, `low`, `high`, `axes` (where the rows of fit are), and `to_frame()`. A variable
+            that was not selected has zero effect, with a note.
+
+        Examples
+        --------
+        >>> import numpy as np, pandas as pd
+        >>> from covey import GroupSparseRegressor
+        >>> rng = np.random.default_rng(0)
+        >>> table = pd.DataFrame({"age": rng.uniform(20, 60, 200), "site": rng.choice(list("ab"), 200)})
+        >>> y = np.sin(table["age"] / 8) + (table["site"] == "a") + 0.1 * rng.standard_normal(200)
+        >>> model = GroupSparseRegressor(terms="auto").fit(table, y)
+        >>> model.effect("site").to_frame().round(1)
+          site  effect
+        0    a     0.5
+        1    b    -0.5
+        """
+        check_is_fitted(self)
+        self._expansion("effect")
+        return self.fitted_terms_.effect(*variables, at=at, main=main, n=n, refits=_read_refits(refits))
+
+    def contributions(self, X: Any) -> pd.DataFrame:
+        """What each variable and each pair adds to the linear predictor of each row.
+
+        Parameters
+        ----------
+        X : table with the variables of fit
+
+        Returns
+        -------
+        DataFrame
+            The column ``constant``, then one column per variable or pair, such as ``age`` and ``age:sex``. They add up
+            to the linear predictor, without an offset. With several outputs the columns have two levels: output, name.
+        """
+        check_is_fitted(self)
+        self._expansion("contributions")
+        fitted, design = self.fitted_terms_, read_rows(self, X)
+        parts = fitted.contributions(design)
+        index = X.index if isinstance(X, pd.DataFrame) else None
+        tables = []
+        for k in range(len(fitted.coef)):
+            columns = {"constant": np.full(design.shape[0], fitted.constant[k])}
+            for name, values in parts.items():
+                columns[name if name != "constant" else "constant'"] = values[:, k]
+            tables.append(pd.DataFrame(columns, index=index))
+        return tables[0] if not fitted.outputs else pd.concat(tables, axis=1, keys=fitted.outputs)
+
+    def plot_terms(
+        self, names: Iterable[str] | None = None, *, X: Any = None, refits: Any = None, ax: Any = None
+    ) -> Any:
+        """Draw the effects of the selected variables and pairs: see `covey.plots.TermsDisplay`.
+
+        Parameters
+        ----------
+        names : iterable of str, optional
+            Variables and pairs such as ``"age:sex"``; by default all, the largest effects first.
+        X : table, optional
+            Rows to draw into the heat maps of pairs, such as those of fit.
+        refits : NestedScore or list of estimators, optional
+            For bands, as in `effect`.
+        ax : list of Axes, optional
+            One per name.
+
+        Returns
+        -------
+        TermsDisplay
+        """
+        plots = import_module("covey.plots")  # a room above this one, which imports matplotlib
+        return plots.TermsDisplay.from_estimator(self, names, X=X, refits=refits, ax=ax)
+
+    def to_tables(self, path: str | os.PathLike[str] | None = None, *, bins: int = 20) -> dict[str, pd.DataFrame]:
+        """The model as a rating table: points per value or level of each variable and pair.
+
+        The points of a row's values and the constant add up to the linear predictor: of each table take the line whose
+        ``from`` and ``to`` (or ``level``) the value falls in, and add ``points + slope * (value - from)``.
+
+        Levels, numbers with two values, straight lines and their pairs with levels are exact. Curves and pairs of
+        numbers are cut into bins, with the value at the middle of each bin: more bins are more exact. Values outside
+        the range of fit, and levels that were not in the table of fit, have no line; `predict` extrapolates the first
+        and takes the mean for the second.
+
+        Parameters
+        ----------
+        path : path, optional
+            A file to write: ``.csv`` for one long table, ``.xlsx`` for one sheet per table (needs openpyxl). Cells of
+            text that a spreadsheet would take for a formula get an apostrophe in front.
+        bins : int
+            The least number of bins of a curve. A pair of numbers has about half as many on each side.
+
+        Returns
+        -------
+        dict of str to DataFrame
+            ``"constant"`` first, then one table per variable or pair.
+        """
+        check_is_fitted(self)
+        self._expansion("to_tables")
+        tables = rating_tables(self.fitted_terms_, bins)
+        if path is not None:
+            write_tables(tables, path)
+        return tables
+
+    def _terms_summary(self, notes: Iterable[str]) -> Summary:
+        """Which variables, straight or curved, alone or in pairs; what was left out; and the table of terms."""
+        encoding, chosen, table = self.encoding_, self.variables_, self.terms_
+        words = [self._described(*line) for line in zip(chosen["variable"], chosen["shape"], strict=True)]
+        pairs = [part.name for part in self.fitted_terms_.parts if len(part.roots) == 2]
+        found = f": {_some(words)}" if words else " are in the model; it predicts the same value for every row"
+        found += f"; pair{'s' * (len(pairs) > 1)}: {_some(pairs)}" if pairs else ""
+        always = f", {_some(self.always_groups_)} always in" if self.always_groups_ else ""
+        shrunk = "" if self.shrunk_ or not len(table) else "; coefficients are not shrunk"
+        head = (
+            f"{type(self).__name__}: {len(chosen)} of {len(encoding.variables)} variables{found}.",
+            f"Model: {len(table)} of {self.groups_.n_groups} terms{always}: {as_terms(self.recipe_)}{shrunk}.",
+        )
+        joined = {name: table[name].map(" and ".join) for name in ("variables", "parents")}
+        numbers = {name: table[name].map(digits) for name in ("strength", "woke_up")}
+        shown = table.assign(**joined, **numbers).drop(columns="variables")
+        return Summary(head, shown, (*filter(None, notes), *encoding.remarks), "terms_", "terms")
+
+    def _described(self, variable: str, shape: str) -> str:
+        """A variable with its shape; levels, and numbers with two values, are neither straight nor curved."""
+        fitted = self.encoding_.variable(variable)
+        two = isinstance(fitted, Number) and fitted.n_distinct == 2
+        return variable if isinstance(fitted, Category) or two else f"{variable} ({shape})"
+
+
+def _some(names: Sequence[Any]) -> str:
+    """The first names, and a count of the rest."""
+    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+    return ", ".join(map(str, names[:MOST_NAMES])) + more
+
+
+def as_terms(text: str) -> str:
+    """A sentence about groups as one about terms; only for sentences without names. Fields in braces stay.
+
+    >>> as_terms("Groups: {groups} of the first 18 groups")
+    'Terms: {groups} of the first 18 terms'
+    """
+    pattern = r"(?<!\{)\b([Gg])roup(s?)\b(?!\})"
+    return re.sub(pattern, lambda found: f"{'T' if found[1] == 'G' else 't'}erm{found[2]}", text)
+
+
+def _read_refits(refits: Any) -> list[FittedTerms]:
+    """The terms of models that were fitted again."""
+    if refits is None:
+        return []
+    given = getattr(refits, "estimators", refits)  # None in scores without return_estimator=True
+    models: list[Any] = [last_step(one) for one in given or ()]
+    if given is None or not all(hasattr(model, "expansion_") for model in models):
+        raise ValueError(
+            "refits must be models fitted with terms=, such as covey.nested_score(model, X, y, return_estimator=True)."
+        )
+    return [model.fitted_terms_ for model in models]
+
+
+def _shape(part: str, variable: str, kinds: set[str]) -> str:
+    """How a part of a variable enters: straight, curved, levels, or the name of a season."""
+    if part != variable and part.startswith(f"{variable}["):
+        return part[len(variable) + 1 :].rstrip("']")
+    return "curved" if "curve" in kinds else "straight" if "linear" in kinds else "levels"

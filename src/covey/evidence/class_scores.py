@@ -1,0 +1,275 @@
+"""ClassScores: how good predicted class probabilities are, for people who have to act on them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import (
+    accuracy_score,
+    average_precision_score,
+    brier_score_loss,
+    confusion_matrix,
+    log_loss,
+    roc_auc_score,
+)
+
+from covey.losses import Binomial
+from covey.validation import FloatArray
+
+__all__ = ["ClassScores", "class_position"]
+
+# Shares of the rows with the highest probabilities, for the table of thresholds; each needs a few rows.
+SHARES, FEWEST_ROWS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5), 5
+
+# Lift is measured among this share of the rows.
+TENTH = 0.1
+
+# Quantile of the normal distribution for a 90% interval.
+NORMAL_90 = 1.645
+
+# Log odds of probabilities nearer to 0 or 1 than this would be infinite.
+EPS = np.finfo(float).eps
+
+NAN = float("nan")
+
+# The columns of a printed table: their headings and formats.
+SHOWN = {
+    "base_rate": ("base rate", "{:.1%}"),
+    "auc": ("AUC", "{:.3f}"),
+    "average_precision": ("average precision", "{:.3f}"),
+    "brier": ("Brier score", "{:.3f}"),
+    "slope": ("calibration slope", "{:.2f}"),
+    "intercept": ("intercept", "{:.2f}"),
+    "lift": ("lift", "{:.1f}"),
+}
+
+
+def class_position(classes: Any, label: Any, name: str = "positive") -> int:
+    """The position of a class, given as its label or as the text of its label.
+
+    >>> class_position(np.array([0, 1]), "0")
+    0
+    """
+    labels = np.asarray(classes).tolist()
+    found = [k for k, one in enumerate(labels) if one == label] or [
+        k for k, one in enumerate(labels) if str(one) == str(label)
+    ]
+    if not found:
+        raise ValueError(f"{name} must be one of the classes {', '.join(map(repr, labels))}, not {label!r}.")
+    return found[0]
+
+
+@dataclass(frozen=True, repr=False)
+class ClassScores:
+    """Scores of class probabilities that were predicted by models without the predicted rows; all are weighted.
+
+    Attributes
+    ----------
+    classes : ndarray
+        The labels.
+    codes : ndarray of int, shape (n_rows,)
+        The class of each row, as an index into `classes`.
+    probabilities : ndarray, shape (n_rows, n_classes)
+    weight : ndarray, shape (n_rows,)
+    position : int or None
+        The positive class, as an index; None if there are more than two classes and none was chosen.
+    """
+
+    classes: Any
+    codes: NDArray[np.intp]
+    probabilities: FloatArray
+    weight: FloatArray
+    position: int | None
+
+    @classmethod
+    def of(cls, classes: Any, codes: Any, probabilities: Any, weight: Any = None, positive: Any = None) -> ClassScores:
+        """The scores of some rows; without `positive`, the second of two classes is the positive one."""
+        codes = np.asarray(codes, dtype=np.intp)
+        position = 1 if len(classes) == 2 else None
+        if positive is not None:
+            position = class_position(classes, positive)
+        weight = np.ones(len(codes)) if weight is None else np.asarray(weight, dtype=float)
+        return cls(np.asarray(classes), codes, np.asarray(probabilities, dtype=float), weight, position)
+
+    @property
+    def positive(self) -> Any:
+        """The label of the positive class, or None."""
+        return None if self.position is None else self.classes.tolist()[self.position]
+
+    @property
+    def predicted(self) -> NDArray[np.intp]:
+        """The most likely class of each row."""
+        return np.asarray(self.probabilities.argmax(axis=1))
+
+    @property
+    def accuracy(self) -> float:
+        """The share of rows whose most likely class is correct."""
+        return float(accuracy_score(self.codes, self.predicted, sample_weight=self.weight))
+
+    @property
+    def log_loss(self) -> float:
+        """The negative mean logarithm of the true class's probability."""
+        labels = np.arange(len(self.classes))
+        return float(log_loss(self.codes, self.probabilities, sample_weight=self.weight, labels=labels))
+
+    @property
+    def shares(self) -> FloatArray:
+        """The share of each class."""
+        return np.bincount(self.codes, self.weight, len(self.classes)) / self.weight.sum()
+
+    @property
+    def commonest(self) -> Any:
+        """The label of the most common class."""
+        return self.classes.tolist()[int(self.shares.argmax())]
+
+    @property
+    def gain(self) -> tuple[float, float]:
+        """By how much the accuracy exceeds that of always saying the commonest class, and the margin of 90%."""
+        right = (self.predicted == self.codes).astype(float) - (self.codes == self.shares.argmax())
+        share = self.weight / self.weight.sum()
+        gain = float(share @ right)
+        return gain, float(NORMAL_90 * np.sqrt(np.square(share) @ np.square(right - gain)))
+
+    def confusion(self) -> NDArray[np.intp]:
+        """The number of rows by true class (first axis) and predicted class (second axis)."""
+        return np.asarray(confusion_matrix(self.codes, self.predicted, labels=np.arange(len(self.classes))))
+
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        """One line for the positive class, or for each class against all others.
+
+        Columns: ``base_rate``, the share of the class; ``auc``, the probability that a row of the class has a higher
+        predicted probability than another row (0.5 by chance); ``average_precision`` (the base rate by chance);
+        ``brier``, the mean squared error of the probability; ``slope`` and ``intercept`` of the calibration: the slope
+        of a logistic regression of the class on the predicted log odds (1 if these are right, less if probabilities are
+        too extreme), and what has to be added to all log odds for the right mean (0 if it is right); and ``lift``,
+        how many times as common as in all rows the class is in the tenth of the rows with the highest probabilities.
+        """
+        which = range(len(self.classes)) if self.position is None else [self.position]
+        lines = [self._scores(k) for k in which]
+        return pd.DataFrame(lines, index=pd.Index(self.classes[list(which)], name="class"))
+
+    def _scores(self, k: int) -> dict[str, float]:
+        is_it, p, weight = (self.codes == k).astype(float), np.clip(self.probabilities[:, k], 0, 1), self.weight
+        known = bool(is_it[weight > 0].any() and not is_it[weight > 0].all())
+        slope, intercept = _calibration(is_it, p, weight) if known else (NAN, NAN)
+        return {
+            "base_rate": float(self.shares[k]),
+            "auc": float(roc_auc_score(is_it, p, sample_weight=weight)) if known else NAN,
+            "average_precision": float(average_precision_score(is_it, p, sample_weight=weight)) if known else NAN,
+            "brier": float(brier_score_loss(is_it, p, sample_weight=weight)),
+            "slope": slope,
+            "intercept": intercept,
+            "lift": self._above(k, self._threshold(k, TENTH))["lift"],
+        }
+
+    @cached_property
+    def thresholds(self) -> pd.DataFrame:
+        """What follows from saying the positive class from a probability on; empty without a positive class.
+
+        The thresholds are 0.5 and those that a hundredth to one half of the rows reach. Columns: ``threshold``;
+        ``flagged``, the share of the rows at or above it; ``precision``, the share of the positive class among these;
+        ``recall``, the share of the positive class that is among these; ``specificity``, the share of the other rows
+        that are not; and ``lift``, the precision divided by the base rate.
+        """
+        if self.position is None:
+            return pd.DataFrame()
+        wanted = [self._threshold(self.position, share) for share in SHARES if share * self.weight.sum() >= FEWEST_ROWS]
+        return pd.DataFrame([self._above(self.position, t) for t in sorted({0.5, *wanted}, reverse=True)])
+
+    def _threshold(self, k: int, share: float) -> float:
+        """The probability that at least this share of the rows reaches."""
+        order = np.argsort(-self.probabilities[:, k], kind="stable")
+        reached = np.cumsum(self.weight[order]) / self.weight.sum()
+        return float(self.probabilities[order[np.argmax(reached >= share - 1e-9)], k])
+
+    def _above(self, k: int, threshold: float) -> dict[str, float]:
+        said = self.probabilities[:, k] >= threshold
+        matrix = confusion_matrix(self.codes == k, said, labels=[False, True], sample_weight=self.weight)
+        (true_no, false_yes), (false_no, true_yes) = matrix.tolist()
+        n_yes, n_said = true_yes + false_no, true_yes + false_yes
+        precision = true_yes / n_said if n_said else NAN
+        return {
+            "threshold": threshold,
+            "flagged": n_said / self.weight.sum(),
+            "precision": precision,
+            "recall": true_yes / n_yes if n_yes else NAN,
+            "specificity": true_no / (true_no + false_yes) if true_no + false_yes else NAN,
+            "lift": precision * self.weight.sum() / n_yes if n_yes else NAN,
+        }
+
+    @property
+    def remark(self) -> str:
+        """How the accuracy compares with always saying the commonest class."""
+        return " ".join(self._remarks())
+
+    def _remarks(self) -> list[str]:
+        gain, margin = self.gain
+        always = f"Always saying {self.commonest} is right in {self.shares.max():.1%} of the rows"
+        if gain > margin:
+            return [f"The most likely class is right in {self.accuracy:.1%} of the rows.", f"{always}."]
+        how = "less" if gain < -margin else "about as"
+        return [
+            f"{always}, and the model's most likely class is right {how} often ({self.accuracy:.1%}).",
+            "Judge this model by how it orders the rows, and act from a probability that suits the costs of mistakes, "
+            "not from 0.5.",
+        ]
+
+    def as_dict(self) -> dict[str, Any]:
+        """The scores as plain values, as in run.json."""
+        lines = {str(name): _plain(line) for name, line in self.table.to_dict("index").items()}
+        return {
+            "positive": None if self.position is None else str(self.positive),
+            "accuracy": self.accuracy,
+            "commonest": str(self.commonest),
+            "commonest_share": float(self.shares.max()),
+            "log_loss": self.log_loss,
+            "confusion": self.confusion().tolist(),
+            "scores": lines if self.position is None else next(iter(lines.values())),
+            "thresholds": [_plain(line) for line in self.thresholds.to_dict("records")],
+        }
+
+    def __str__(self) -> str:
+        shown = pd.DataFrame({head: self.table[name].map(number.format) for name, (head, number) in SHOWN.items()})
+        if self.position is None:
+            lines = ["Held-out probabilities of each class against the others:", shown.rename_axis(None).to_string()]
+            return "\n".join([*lines, *self._remarks()])
+        base = self.table["base_rate"].iloc[0]
+        meanings = {
+            "AUC": "0.5 is chance",
+            "average precision": "the base rate is chance",
+            "Brier score": f"{base * (1 - base):.3f} if the base rate is predicted for every row",
+            "calibration slope": "1 is right; below it, probabilities are too extreme",
+            "intercept": "0 is right; above it, probabilities are too low",
+            "lift": "how many times as common in the tenth of the rows with the highest probabilities",
+        }
+        lines = [f"Held-out probabilities of {self.positive}, {base:.1%} of the rows (the base rate)"]
+        lines += [f"  {head:<17}  {shown[head].iloc[0]:>6}   {meaning}" for head, meaning in meanings.items()]
+        return "\n".join([*lines, *self._remarks()])
+
+    __repr__ = __str__
+
+
+def _calibration(is_it: FloatArray, p: FloatArray, weight: FloatArray) -> tuple[float, float]:
+    """The calibration slope, NaN if there is none, and the calibration intercept at slope one."""
+    loss = Binomial()
+    log_odds = loss.link(np.clip(p, EPS, 1 - EPS))
+    intercept = float(np.ravel(loss.null(is_it, weight, log_odds))[0])
+    separated = log_odds[is_it > 0].min() > log_odds[is_it == 0].max()
+    if separated or np.ptp(log_odds) == 0:
+        return NAN, intercept
+    # without a penalty; the log odds are scaled for the solver
+    scale = float(np.abs(log_odds).max())
+    line = LogisticRegression(C=np.inf, tol=1e-8).fit(log_odds[:, None] / scale, is_it, sample_weight=weight)
+    return float(line.coef_[0, 0]) / scale, intercept
+
+
+def _plain(line: dict[Any, float]) -> dict[str, float | None]:
+    """None instead of NaN, which JSON does not have."""
+    return {str(name): float(value) if np.isfinite(value) else None for name, value in line.items()}

@@ -1,0 +1,188 @@
+"""Double selection: controls of the response and of the columns, and a refit with robust standard errors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from joblib import delayed
+from numpy.typing import NDArray
+
+from covey.evidence.effect_result import Effects
+from covey.evidence.halves import in_parallel
+from covey.evidence.score_test import independent_columns, observations_on
+from covey.evidence.stability import Progress
+from covey.layout import spans
+from covey.losses import Squared
+from covey.progress import enter
+from covey.search.criteria import InformationCriterion
+from covey.search.newton import minimise
+from covey.search.observations import Observations
+from covey.search.problem import Problem
+from covey.search.select import select
+from covey.validation import FloatArray, on_host, positive
+
+__all__ = ["double_selection", "robust_covariance"]
+
+# How controls are selected: inclusively, because what both searches leave out biases the effect; but not so that among
+# many columns some are selected that follow the noise of the response, which biases it too.
+CRITERION = InformationCriterion("ebic", gamma=0.5)
+
+# Refits with more columns per row than this get a remark, and cluster-robust intervals from fewer clusters.
+MANY_COLUMNS, FEW_CLUSTERS = 1 / 3, 20
+
+
+def double_selection(
+    problem: Problem,
+    names: Sequence[Any],
+    D: FloatArray,
+    clusters: Any = None,
+    confidence: float = 0.95,
+    *,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+) -> Effects:
+    """The effects of columns D given the controls, which are the groups of `problem`: see `covey.evidence.effect`."""
+    confidence = positive(confidence, "confidence")
+    if confidence >= 1:
+        raise ValueError(f"confidence must lie between 0 and 1, not {confidence:g}.")
+    if problem.loss.vector or problem.loss.coupled:
+        raise ValueError(
+            f"Effects are for one response per row, and the loss is {problem.loss.name}: give responses one by one, or "
+            "one class against the others."
+        )
+    rows = np.flatnonzero(problem.weight > 0)
+    if np.ptp(np.asarray(problem.y)[rows]) == 0:
+        raise ValueError("y has the same value in every row, so nothing can have an effect on it.")
+    _check_varying(names, D[rows])
+    labels = _read_clusters(clusters, len(problem.weight))
+    # criteria would count rows by their weights
+    searched = replace(problem, weight=(problem.weight > 0).astype(float))
+    tasks = [delayed(select)(replace(searched, y=d, loss=Squared(), offset=None), CRITERION) for d in D.T]
+    found: list[list[int]] = []
+    enter("search", 1, len(tasks) + 1)
+    for i, one in enumerate(in_parallel(tasks, n_jobs)):
+        found.append(one.order)
+        enter("search", i + 2, len(tasks) + 1)
+        if progress is not None:
+            progress(i + 1, len(tasks) + 1)
+    # the response is searched with the effects of the columns as an offset: their noise would hide its controls
+    effects = _refit(problem, names, D, _union(problem, found), rows).effects
+    shift = D @ effects if problem.offset is None else problem.offset + D @ effects
+    found.insert(0, select(replace(searched, offset=shift), CRITERION).order)
+    if progress is not None:
+        progress(len(tasks) + 1, len(tasks) + 1)
+    controls = _union(problem, found)
+    refit = _refit(problem, names, D, controls, rows)
+    covariance, df = robust_covariance(refit.response, refit.A, refit.eta, None if labels is None else labels[rows])
+    remarks, n_columns, m = [], refit.A.shape[1], len(names)
+    if n_columns > MANY_COLUMNS * rows.size:
+        remarks.append(f"The refit has {n_columns} columns for {rows.size} rows: intervals are approximations.")
+    if labels is not None and df + 1 < FEW_CLUSTERS:
+        remarks.append(f"There are {df + 1} clusters: with fewer than {FEW_CLUSTERS}, intervals are often too short.")
+    known = problem.groups.names
+    by = dict(zip(["response", *names], [[known[l] for l in one] for one in found], strict=True))
+    return Effects(
+        list(names), refit.effects, covariance[:m, :m] / np.outer(refit.spread, refit.spread), df, confidence,
+        problem.loss, [known[l] for l in controls], by, rows.size, None if labels is None else df + 1, tuple(remarks),
+        refit.influence,
+    )  # fmt: skip
+
+
+def _union(problem: Problem, found: list[list[int]]) -> list[int]:
+    return list(dict.fromkeys([*problem.always, *(l for one in found for l in one)]))
+
+
+def _check_varying(names: Sequence[Any], D: FloatArray) -> None:
+    for name, d in zip(names, D.T, strict=True):
+        if not np.isfinite(d).all():
+            raise ValueError(f"of: column {name!r} has missing or infinite values: drop these rows, or impute them.")
+        if np.ptp(d) == 0:
+            raise ValueError(f"of: column {name!r} has the same value in every row, so it has no effect to estimate.")
+
+
+def _read_clusters(clusters: Any, n: int) -> NDArray[np.intp] | None:
+    if clusters is None:
+        return None
+    labels = np.asarray(clusters)
+    if labels.shape != (n,):
+        raise ValueError(f"clusters must have one label per row: {n}, not an array of shape {labels.shape}.")
+    codes = np.unique(labels, return_inverse=True)[1]
+    if codes.max() == 0:
+        raise ValueError("clusters has the same label in every row: leave it out.")
+    return codes
+
+
+@dataclass(frozen=True)
+class _Refit:
+    """The response fitted on the columns, divided by their spread, and then on the controls, without a penalty."""
+
+    response: Observations
+    A: FloatArray
+    eta: FloatArray
+    effects: FloatArray
+    spread: FloatArray
+
+    @property
+    def influence(self) -> FloatArray:
+        """How much the noise of each row, in units of its standard deviation, moves each effect."""
+        K = self.response.gram(self.eta, self.A)
+        moved = np.linalg.solve(K, self.A.T)[: self.spread.size] * np.sqrt(self.response.curvature(self.eta))
+        return np.asarray(moved / self.spread[:, None])
+
+
+def _refit(
+    problem: Problem, names: Sequence[Any], D: FloatArray, controls: list[int], rows: NDArray[np.intp]
+) -> _Refit:
+    groups, D = problem.groups, D[rows]
+    members = groups.members[spans(groups.starts, np.array(controls, dtype=np.intp))]
+    C = np.asarray(on_host(problem.design.take(members)), dtype=float)[rows]
+    B = independent_columns(np.hstack([np.ones((rows.size, 1)), C]))
+    for k, name in enumerate(names):
+        others = independent_columns(np.hstack([B, np.delete(D, k, axis=1)]))
+        if not independent_columns(D[:, [k]], others).shape[1]:
+            raise ValueError(
+                f"of: column {name!r} is a combination of the selected controls and the other columns of of, so its "
+                "effect given them cannot be estimated: leave out what repeats it."
+            )
+    spread = D.std(axis=0)
+    A = np.hstack([D / spread, B])
+    if rows.size <= A.shape[1]:
+        raise ValueError(
+            f"{A.shape[1]} columns were selected, too many for {rows.size} rows: give more rows or fewer columns."
+        )
+    response = observations_on(problem, rows)
+    fit = minimise(response, A, np.zeros((A.shape[1], 1)))
+    if fit.status != "converged":
+        raise ValueError(
+            f"{names[0]!r} and the selected controls separate the responses perfectly, so effects are infinite: give "
+            "more rows, or put rare classes together."
+        )
+    return _Refit(response, A, fit.eta, fit.coef[: D.shape[1], 0] / spread, spread)
+
+
+def robust_covariance(
+    response: Observations, A: FloatArray, eta: FloatArray, clusters: NDArray[np.intp] | None = None
+) -> tuple[FloatArray, int]:
+    """The covariance of the coefficients of a fit, and its degrees of freedom.
+
+    Without clusters HC3: rows count with their residual divided by one minus their leverage. With clusters, scores are
+    added up within them first, and the number of clusters replaces that of rows (CR1).
+    """
+    n, k = A.shape
+    inverse = np.linalg.inv(response.gram(eta, A))
+    scores = A * response.score(eta)
+    if clusters is None:
+        left = 1 - response.curvature(eta) * ((A @ inverse) * A).sum(axis=1)
+        scores = np.divide(scores, left[:, None], out=np.zeros_like(scores), where=left[:, None] > 1e-10)
+        df, factor = n - k, 1.0
+    else:
+        codes = np.unique(clusters, return_inverse=True)[1]
+        sums = np.zeros((int(codes.max()) + 1, k))
+        np.add.at(sums, codes, scores)
+        scores, df = sums, len(sums) - 1
+        factor = len(sums) / df * (n - 1) / (n - k)
+    half = scores @ inverse
+    return factor * (half.T @ half), df

@@ -1,0 +1,79 @@
+"""GroupTestsDisplay: the p-values of groups."""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from covey.evidence import GroupTests
+from covey.evidence.group_tests import CONTROLS
+from covey.plots.style import GREY, MARK, PALETTE, make_axes, quiet
+
+__all__ = ["GroupTestsDisplay"]
+
+# Smaller p-values are drawn here: they would hide all others.
+LEAST = 1e-12
+
+
+class GroupTestsDisplay:
+    """The adjusted p-values of the groups with the smallest ones, as bars; selected groups in colour.
+
+    Parameters
+    ----------
+    tests : GroupTests
+
+    Attributes
+    ----------
+    figure_, ax_
+        After `plot`.
+
+    Examples
+    --------
+    >>> from covey import GroupSparseRegressor
+    >>> from covey.datasets import make_group_sparse
+    >>> from covey.evidence import test_groups
+    >>> from covey.plots import GroupTestsDisplay
+    >>> data = make_group_sparse(100, 60, 3, active=2, random_state=0)
+    >>> tests = test_groups(GroupSparseRegressor(groups=3), data.X, data.y, n_pairs=5, random_state=0)
+    >>> GroupTestsDisplay.from_tests(tests).ax_.get_xlabel()
+    'adjusted p-value'
+    """
+
+    figure_: Figure
+    ax_: Axes
+
+    def __init__(self, tests: GroupTests) -> None:
+        self.tests = tests
+
+    @classmethod
+    def from_tests(cls, tests: GroupTests, *, ax: Axes | None = None, n_bars: int = 20) -> GroupTestsDisplay:
+        """Draw the result of `covey.evidence.test_groups`."""
+        return cls(tests).plot(ax=ax, n_bars=n_bars)
+
+    def plot(self, *, ax: Axes | None = None, n_bars: int = 20) -> GroupTestsDisplay:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+        n_bars : int
+            The most groups to draw, smallest p-values first.
+        """
+        tests = self.tests
+        shown = tests.to_frame().head(n_bars)
+        self.figure_, (self.ax_,) = make_axes(ax, 1, width=6.4, height=1.2 + 0.25 * max(len(shown), 4))
+        at, p = np.arange(len(shown)), np.maximum(shown["p_value"].to_numpy(), LEAST)
+        colours = [PALETTE[0] if selected else GREY for selected in shown["selected"]]
+        # from one leftwards, so that long bars are small p-values
+        self.ax_.barh(at, 1 - p, left=p, color=colours)
+        self.ax_.set_xscale("log")
+        self.ax_.set_xlim(1.0, min(float(p.min(initial=1.0)), tests.level / 10))
+        self.ax_.set_yticks(at, [str(name) for name in shown.index], fontsize=8)
+        self.ax_.invert_yaxis()
+        if tests.control == "fwer":
+            self.ax_.axvline(tests.level, color=MARK, lw=1, ls="--")
+        left = tests.n_groups - len(shown)
+        title = f"{tests.n_selected} of {tests.n_groups} groups, {CONTROLS[tests.control]} {tests.level:g}"
+        quiet(self.ax_, title=title + (f" ({left} more are not shown)" if left else ""), xlabel="adjusted p-value")
+        return self

@@ -1,0 +1,242 @@
+"""Panels of single effects: curves, levels, seasons, and pairs as heat maps, curves per level or tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import matplotlib.dates as mdates
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
+
+from covey.plots.style import GREY, MARK, colour, label_ends
+from covey.terms.effects import Effect
+from covey.terms.parts import Axis
+from covey.validation import Array, FloatArray
+
+__all__ = ["draw_pair", "draw_single", "is_levels", "plain"]
+
+# Levels in one panel, and curves with a colour.
+MOST_LEVELS, MOST_CURVES = 14, 6
+# Cells of a table that have their number written in.
+MOST_WRITTEN = 42
+LONGEST = 26
+# Longer names of levels would leave no room for what is drawn.
+LONGEST_LEVEL = 18
+# The least distance of names at the ends of curves, relative to the height of a small panel.
+LABEL_GAP = 0.08
+DIVERGING = "RdBu_r"
+
+
+def plain(text: object, longest: int = LONGEST) -> str:
+    r"""Text for a plot: on one line, the middle of a long one left out, dollar signs without a meaning.
+
+    >>> plain("a $x$"), plain("abcdefghij", 7)
+    ('a \\$x\\$', 'abc…hij')
+    """
+    line = " ".join(str(text).split())
+    if len(line) > longest:
+        line = f"{line[: longest // 2]}…{line[-(longest // 2) :]}"
+    return line.replace("$", r"\$")
+
+
+def is_levels(axis: Axis) -> bool:
+    """Whether an axis has levels: a category, or a number with two values."""
+    return axis.kind == "levels" or (axis.kind == "number" and len(axis.values) <= 2)
+
+
+def _labels(axis: Axis) -> list[str]:
+    return [plain(f"{value:g}" if axis.kind == "number" else value, LONGEST_LEVEL) for value in axis.values]
+
+
+def draw_single(ax: Axes, effect: Effect, limits: tuple[float, float]) -> None:
+    """The effect of one variable: levels as points, anything else as a curve."""
+    if is_levels(effect.axes[0]):
+        _draw_levels(ax, effect, limits)
+    else:
+        _draw_curve(ax, effect, limits)
+
+
+def _outputs(effect: Effect, values: FloatArray) -> FloatArray:
+    """The values with an axis of outputs at the end."""
+    return values if effect.outputs else values[..., None]
+
+
+def _draw_curve(ax: Axes, effect: Effect, limits: tuple[float, float]) -> None:
+    axis = effect.axes[0]
+    x = _positions(axis, axis.values)
+    ax.axhline(0.0, color=MARK, lw=0.8, ls=":")
+    values = _outputs(effect, effect.effect)
+    for k in range(values.shape[1]):
+        if effect.low is not None and effect.high is not None:
+            low, high = (_outputs(effect, band)[:, k] for band in (effect.low, effect.high))
+            ax.fill_between(x, low, high, color=colour(k), alpha=0.18, lw=0)
+        ax.plot(x, values[:, k], color=colour(k), lw=1.8)
+    if axis.quantiles is not None:  # where the rows are
+        at = _positions(axis, axis.quantiles)
+        ax.plot(at, np.zeros(len(at)), "|", color=MARK, ms=7, alpha=0.6, transform=ax.get_xaxis_transform())
+    ax.set_ylim(*limits)
+    ax.margins(x=0.02)
+    if effect.missing is not None:
+        for k, value in enumerate(np.atleast_1d(effect.missing)):
+            ax.plot(
+                [1.0], [value], "o", color=colour(k), mfc="white", ms=5, transform=ax.get_yaxis_transform(),
+                clip_on=False, zorder=4,
+            )  # fmt: skip
+        first = float(np.atleast_1d(effect.missing)[0])
+        up = first < np.mean(limits)
+        ax.annotate(
+            "missing", (1.0, first), xycoords=("axes fraction", "data"), xytext=(2, 6 if up else -6),
+            textcoords="offset points", ha="right", va="bottom" if up else "top", fontsize=7, color=MARK,
+        )  # fmt: skip
+    _format(ax, axis)
+
+
+def _draw_levels(ax: Axes, effect: Effect, limits: tuple[float, float]) -> None:
+    """Points from top to bottom, with the numbers of rows."""
+    axis, values = effect.axes[0], _outputs(effect, effect.effect)
+    shown = np.arange(len(axis.values))
+    if axis.counts is not None and len(shown) > MOST_LEVELS:
+        shown = np.sort(np.argsort(-axis.counts, kind="stable")[:MOST_LEVELS])
+    labels = _labels(axis)
+    if axis.counts is not None:
+        labels = [f"{label} ({count})" for label, count in zip(labels, axis.counts, strict=True)]
+    at = np.arange(len(shown))
+    ax.axvline(0.0, color=MARK, lw=0.8, ls=":")
+    ax.hlines(at, *limits, color=GREY, lw=0.4, alpha=0.6)
+    n_outputs = values.shape[1]
+    for k in range(n_outputs):
+        place = at + (0.0 if n_outputs == 1 else 0.5 * (k - (n_outputs - 1) / 2) / n_outputs)
+        if effect.low is not None and effect.high is not None:
+            low, high = (_outputs(effect, band)[shown, k] for band in (effect.low, effect.high))
+            ax.hlines(place, low, high, color=colour(k), lw=3, alpha=0.3)
+        ax.plot(values[shown, k], place, "o", color=colour(k), ms=5)
+    left = len(axis.values) - len(shown)
+    ax.set_yticks(at, [labels[j] for j in shown], fontsize=8 if len(shown) <= 8 else 7)
+    ax.set_ylim(len(shown) - 0.4, -0.6)
+    ax.set_xlim(*limits)
+    ax.xaxis.set_major_locator(MaxNLocator(5))
+    if left:
+        ax.set_xlabel(f"{left} rarer level{'s' * (left > 1)} not shown", fontsize=8)
+
+
+def draw_pair(ax: Axes, effect: Effect, limits: tuple[float, float], output: int, dots: Any = None) -> None:
+    """The effect of a pair, for one output: a heat map, one curve per level, or a table."""
+    values = _outputs(effect, effect.effect)[..., output]
+    first, second = effect.axes
+    if is_levels(first) and is_levels(second):
+        _draw_table(ax, first, second, values)
+    elif is_levels(first) or is_levels(second):
+        number, levels = (second, first) if is_levels(first) else (first, second)
+        _draw_curves(ax, number, levels, values.T if number is first else values, limits)
+    else:
+        _draw_map(ax, first, second, values, dots)
+
+
+def _draw_curves(ax: Axes, number: Axis, levels: Axis, curves: FloatArray, limits: tuple[float, float]) -> None:
+    """One curve per level over a number; the most common levels have colours and names."""
+    x = _positions(number, number.values)
+    counts = np.zeros(len(curves)) if levels.counts is None else levels.counts
+    named = np.sort(np.argsort(-counts, kind="stable")[:MOST_CURVES])
+    for j in np.setdiff1d(np.arange(len(curves)), named):
+        ax.plot(x, curves[j], color=GREY, lw=0.8)
+    for i, j in enumerate(named):
+        ax.plot(x, curves[j], color=colour(i), lw=1.6)
+    if number.quantiles is not None:
+        at = _positions(number, number.quantiles)
+        ax.plot(at, np.zeros(len(at)), "|", color=MARK, ms=7, alpha=0.6, transform=ax.get_xaxis_transform())
+    ax.set_ylim(*limits)
+    ax.margins(x=0.02)
+    ax.axhline(0.0, color=MARK, lw=0.8, ls=":")
+    labels = _labels(levels)
+    label_ends(ax, [labels[j] for j in named], np.clip(curves[named, -1], *limits), LABEL_GAP)
+    _format(ax, number)
+
+
+def _draw_map(ax: Axes, first: Axis, second: Axis, values: FloatArray, dots: Any) -> None:
+    """A heat map with contours, white at zero."""
+    x, y = _positions(first, first.values), _positions(second, second.values)
+    most = float(np.abs(values).max()) or 1.0
+    drawn = ax.pcolormesh(x, y, values.T, cmap=DIVERGING, vmin=-most, vmax=most, shading="gouraud", rasterized=True)
+    if np.ptp(values) > 1e-9 * most:
+        lines = ax.contour(x, y, values.T, levels=6, colors=MARK, linewidths=0.6)
+        ax.clabel(lines, fontsize=6, inline_spacing=2)
+    if dots is not None:
+        ax.plot(_positions(first, dots[0]), _positions(second, dots[1]), ".", color="black", ms=2.5, alpha=0.35)
+    else:
+        for axis, side in ((first, "x"), (second, "y")):
+            if axis.quantiles is not None:
+                at, edge = _positions(axis, axis.quantiles), np.zeros(len(axis.quantiles))
+                if side == "x":
+                    ax.plot(at, edge, "|", color=MARK, ms=7, alpha=0.6, transform=ax.get_xaxis_transform())
+                else:
+                    ax.plot(edge, at, "_", color=MARK, ms=7, alpha=0.6, transform=ax.get_yaxis_transform())
+    ax.set_xlim(x[0], x[-1])
+    ax.set_ylim(y[0], y[-1])
+    figure = ax.get_figure()
+    assert figure is not None
+    figure.colorbar(drawn, ax=ax, pad=0.02, shrink=0.9).ax.tick_params(labelsize=7)
+    _format(ax, first)
+    _format(ax, second, vertical=True)
+    ax.set_ylabel(plain(second.name))
+
+
+def _draw_table(ax: Axes, first: Axis, second: Axis, values: FloatArray) -> None:
+    """A table of coloured cells, with numbers if there are few."""
+    rows, columns = (_most_common(axis) for axis in (first, second))
+    cells = values[np.ix_(rows, columns)]
+    most = float(np.abs(cells).max()) or 1.0
+    ax.imshow(cells, cmap=DIVERGING, vmin=-most, vmax=most, aspect="auto")
+    tall, wide = _labels(first), _labels(second)
+    turned = sum(len(wide[j]) for j in columns) > 24
+    ax.set_xticks(
+        np.arange(len(columns)), [wide[j] for j in columns], fontsize=8, rotation=35 if turned else 0,
+        ha="right" if turned else "center",
+    )  # fmt: skip
+    ax.set_yticks(np.arange(len(rows)), [tall[j] for j in rows], fontsize=8)
+    ax.tick_params(length=0)
+    if cells.size <= MOST_WRITTEN:
+        for (i, j), value in np.ndenumerate(cells):
+            dark = abs(value) > 0.6 * most
+            ax.text(j, i, f"{value:.3g}", ha="center", va="center", fontsize=7, color="white" if dark else "black")
+    ax.set_ylabel(plain(first.name))
+
+
+def _most_common(axis: Axis) -> Array:
+    if axis.counts is None or len(axis.values) <= MOST_LEVELS:
+        return np.arange(len(axis.values))[:MOST_LEVELS]
+    return np.sort(np.argsort(-axis.counts, kind="stable")[:MOST_LEVELS])
+
+
+def _positions(axis: Axis, values: Any) -> Array:
+    """Values as numbers on an axis of matplotlib."""
+    if axis.kind in ("date", "season"):
+        return np.asarray(mdates.date2num(np.asarray(values, dtype="datetime64[s]")))
+    return np.asarray(values, dtype=float)
+
+
+def _format(ax: Axes, axis: Axis, vertical: bool = False) -> None:
+    """Dates and seasons as such; few ticks otherwise."""
+    side = ax.yaxis if vertical else ax.xaxis
+    if axis.kind == "season":
+        of_year = np.ptp(axis.values.astype("datetime64[h]").astype(int)) > 24
+        side.set_major_locator(
+            mdates.MonthLocator(bymonth=(1, 4, 7, 10)) if of_year else mdates.HourLocator((0, 6, 12, 18))
+        )
+        side.set_major_formatter(mdates.DateFormatter("%b" if of_year else "%H:00"))
+    elif axis.kind == "date":
+        locator = mdates.AutoDateLocator(minticks=3, maxticks=5)
+        side.set_major_locator(locator)
+        side.set_major_formatter(mdates.ConciseDateFormatter(locator))
+    else:
+        side.set_major_locator(MaxNLocator(5))
+
+
+def common_limits(effects: Sequence[Effect]) -> tuple[float, float]:
+    """One scale for all panels, with a margin."""
+    parts = [np.ravel(part) for one in effects for part in (one.effect, one.low, one.high) if part is not None]
+    every = np.concatenate([np.zeros(1), *parts])
+    low, high = float(every.min()), float(every.max())
+    margin = 0.08 * (high - low) or 1.0
+    return low - margin, high + margin

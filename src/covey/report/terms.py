@@ -1,0 +1,288 @@
+"""Terms in the report: what became of each column of the table, and the effects of variables and pairs as plots."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from covey.evidence import NestedScore
+from covey.report.axis import Axis
+from covey.report.drawing import Plot, Ticks
+from covey.report.numbers import MOST_COLOURS, shown
+from covey.terms.effects import Effect
+from covey.terms.parts import Axis as Values
+from covey.validation import FloatArray, IntArray, last_step
+
+__all__ = ["TermPart", "column_view", "term_part", "terms_view"]
+
+# The most effects on a page, levels of a category (the most common ones), and outputs with a plot of a pair each.
+MOST_EFFECTS, MOST_LEVELS, MOST_OUTPUTS = 30, 20, 6
+# Shades of a heat map: an odd number, so that one stands for no effect. fit.css has their colours.
+N_SHADES = 11
+# Points on a curve, and cells on each side of a heat map.
+N_POINTS, N_SIDE = 80, 28
+
+
+@dataclass(frozen=True)
+class TermPart:
+    """The part of a report that a model of terms adds."""
+
+    found: str  # which variables, straight or curved, and which pairs
+    n_variables: int
+    n_used: int  # variables in the model
+    columns: tuple[dict[str, Any], ...]  # a line per column of the table
+    remarks: tuple[str, ...]
+    effects: tuple[Effect, ...]  # variables first, then pairs together with the effects of their variables
+    n_left: int  # smaller effects that are not shown
+
+
+def term_part(model: Any, nested: NestedScore | None) -> TermPart | None:
+    """Collect the terms of a fitted estimator; None if it has no terms."""
+    if not hasattr(model, "expansion_"):
+        return None
+    fitted, terms = model.fitted_terms_, model.encoding_.terms
+    refits = [one for one in (nested.estimators if nested is not None else []) if hasattr(last_step(one), "expansion_")]
+    effects = []
+    for part in fitted.parts:
+        names = [terms[root].name for root in part.roots]
+        pair = len(names) == 2
+        effects.append(model.effect(*names, main=pair, n=N_SIDE if pair else N_POINTS, refits=refits))
+    effects.sort(key=lambda one: (len(one.axes), -one.span))
+    encoding = model.encoding_
+    found = model.summary().head[0].partition(" variables: ")[2].rstrip(".")
+    return TermPart(
+        found, len(encoding.variables), len(model.variables_),
+        tuple(encoding.table().to_dict("records")), encoding.remarks,
+        tuple(effects[:MOST_EFFECTS]), max(0, len(effects) - MOST_EFFECTS),
+    )  # fmt: skip
+
+
+def column_view(part: TermPart | None) -> dict[str, Any] | None:
+    """The section on what became of each column."""
+    return None if part is None else {"part": part}
+
+
+def terms_view(part: TermPart | None) -> dict[str, Any] | None:
+    """Plots of the effects: curves on a common scale, levels as tables, pairs as curves, heat maps or tables."""
+    if part is None or not part.effects:
+        return None
+    singles = [one for one in part.effects if len(one.axes) == 1]
+    curved = [one for one in singles if not _has_levels(one.axes[0])]
+    scale = _scale(curved)
+    return {
+        "part": part,
+        "curves": [(one, _curve(f"term-{i}", one, scale)) for i, one in enumerate(curved)],
+        "levels": [(one, _levels(one)) for one in singles if _has_levels(one.axes[0])],
+        "pairs": [
+            view for i, one in enumerate(part.effects) if len(one.axes) == 2
+            for view in _pair(f"pair-{i}", one)
+        ],
+        "n_refits": max(one.n_refits for one in part.effects),
+    }  # fmt: skip
+
+
+def _has_levels(axis: Values) -> bool:
+    return axis.kind == "levels" or (axis.kind == "number" and len(axis.values) <= 2)
+
+
+def _labels(axis: Values) -> list[str]:
+    return [f"{value:g}" if axis.kind == "number" else str(value) for value in axis.values]
+
+
+def _by_output(one: Effect, values: FloatArray) -> FloatArray:
+    return values if one.outputs else values[..., None]
+
+
+def _scale(effects: list[Effect]) -> Axis:
+    parts = [np.ravel(part) for one in effects for part in (one.effect, one.low, one.high) if part is not None]
+    every = np.concatenate([np.zeros(1), *parts])
+    low, high = float(every.min()), float(every.max())
+    margin = 0.05 * (high - low) or 1.0
+    return Axis(low - margin, high + margin)
+
+
+def _numbers(axis: Values, values: Any) -> FloatArray:
+    """Values as numbers: dates in days."""
+    if axis.kind in ("date", "season"):
+        return np.asarray(values, dtype="datetime64[s]").astype(np.int64) / 86_400
+    return np.asarray(values, dtype=float)
+
+
+def _ticks(axis: Values, across: Axis) -> Ticks:
+    """Labels of dates and seasons; none for numbers, which have round ones."""
+    if axis.kind == "season":
+        days = _numbers(axis, axis.values)
+        if across.high - across.low > 2:
+            months = [np.datetime64(f"2001-{month:02d}-01") for month in (1, 4, 7, 10)]
+            named = zip(months, ("Jan", "Apr", "Jul", "Oct"), strict=True)
+            return [(float(across.position(_numbers(axis, when))), name) for when, name in named]
+        return [(float(across.position(days[0] + hour / 24)), f"{hour}:00") for hour in (0, 6, 12, 18)]
+    if axis.kind == "date":
+        unit = "Y" if across.high - across.low > 3 * 365 else "M" if across.high - across.low > 90 else "D"
+        ends = (np.array([across.low, across.high]) * 86_400).astype("int64").astype("datetime64[s]")
+        every = np.arange(ends[0].astype(f"datetime64[{unit}]") + 1, ends[1].astype(f"datetime64[{unit}]") + 1)
+        every = every[:: max(1, -(-len(every) // 4))]
+        return [(float(across.position(_numbers(axis, when))), str(when)) for when in every]
+    return []
+
+
+def _plot(id: str, one: Effect, axis: Values, down: Axis, description: str) -> tuple[Plot, FloatArray]:
+    """An empty plot over a number, a date or a season, with ticks where the rows are; and the positions."""
+    x = _numbers(axis, axis.values)
+    across = Axis(float(x[0]), float(max(x[-1], x[0] + 1e-12)))
+    plot = Plot(id, description, across, down, n_ticks=6, n_levels=4, ticks=_ticks(axis, across))
+    return plot, x
+
+
+def _rug(plot: Plot, axis: Values) -> None:
+    if axis.quantiles is not None:
+        at, low = _numbers(axis, axis.quantiles), plot.down.low
+        plot.segments("rug", (at, low), (at, low + 0.03 * (plot.down.high - low)))
+
+
+def _curve(id: str, one: Effect, scale: Axis) -> Plot:
+    axis, values = one.axes[0], _by_output(one, one.effect)
+    ends = values[[0, -1], 0].tolist()
+    description = (
+        f"Line plot: effect of {one.name}, from {shown(ends[0])} at {axis.values[0]} to {shown(ends[1])} at "
+        f"{axis.values[-1]}."
+    )
+    plot, x = _plot(id, one, axis, scale, description)
+    plot.segments("rule", (x[0], 0.0), (x[-1], 0.0))
+    if one.low is not None and one.high is not None and not one.outputs:
+        plot.band(x, one.low, one.high)
+    for k in range(values.shape[1]):
+        plot.line(_line(k), (x, values[:, k]))
+    _rug(plot, axis)
+    return plot
+
+
+def _line(k: int) -> str:
+    return f"line c{k + 1}" if k < MOST_COLOURS else "line grey"
+
+
+def _levels(one: Effect) -> dict[str, Any]:
+    """Per level its name, rows, effects and their range over refits, and where these are drawn (one output only)."""
+    axis, keep = one.axes[0], _common(one.axes[0])
+    values = _by_output(one, one.effect)[keep]
+    low, high = ((one.effect if band is None else band)[keep] for band in (one.low, one.high))
+    every = np.concatenate([np.ravel(values), np.ravel(low), np.ravel(high), [0.0]])
+    scale = Axis(float(every.min()), float(every.max()) if np.ptp(every) else float(every.min()) + 1.0)
+    labels = _labels(axis)
+    lines = []
+    for place, j in enumerate(keep):
+        drawn = None if one.outputs else [float(scale.position(part[place])) for part in (values[:, 0], low, high)]
+        count = "" if axis.counts is None else int(axis.counts[j])
+        lines.append((labels[j], count, values[place].tolist(), low[place], high[place], drawn))
+    return {"zero": float(scale.position(0.0)), "lines": lines, "n_more": len(axis.values) - len(keep)}
+
+
+def _common(axis: Values) -> IntArray:
+    """The most common levels, in their order."""
+    n = len(axis.values)
+    if n <= MOST_LEVELS:
+        return np.arange(n)
+    return np.arange(MOST_LEVELS) if axis.counts is None else np.sort(np.argsort(-axis.counts)[:MOST_LEVELS])
+
+
+def _pair(id: str, one: Effect) -> list[dict[str, Any]]:
+    """Plots or tables of a pair, one per output."""
+    first, second = one.axes
+    found = []
+    for k, output in enumerate(one.outputs[:MOST_OUTPUTS] or [""]):
+        values = _by_output(one, one.effect)[..., k]
+        view: dict[str, Any] = {"effect": one, "output": output, "across": first.name, "up": second.name}
+        if _has_levels(first) and _has_levels(second):
+            view |= {"kind": "table"} | _table(first, second, values)
+        elif _has_levels(first) or _has_levels(second):
+            number, levels = (second, first) if _has_levels(first) else (first, second)
+            curves = values if number is second else values.T
+            view |= {"kind": "curves", "across": number.name, "up": levels.name}
+            view |= {"plot": _curves(f"{id}-{k}", one, number, levels, curves)}
+        else:
+            view |= {"kind": "map"} | _map(f"{id}-{k}", one, values)
+        found.append(view)
+    return found
+
+
+def _curves(id: str, one: Effect, number: Values, levels: Values, curves: FloatArray) -> Plot:
+    """One curve per level, with the names of the most common ones."""
+    counts = np.zeros(len(curves)) if levels.counts is None else levels.counts
+    named = np.sort(np.argsort(-counts, kind="stable")[:MOST_COLOURS])
+    low, high = float(min(curves.min(), 0.0)), float(max(curves.max(), 0.0))
+    margin = 0.05 * (high - low) or 1.0
+    description = f"Line plot: effect of {number.name} for each level of {levels.name}."
+    plot, x = _plot(id, one, number, Axis(low - margin, high + margin), description)
+    plot.segments("rule", (x[0], 0.0), (x[-1], 0.0))
+    for j in np.setdiff1d(np.arange(len(curves)), named):
+        plot.line("line grey", (x, curves[j]))
+    for i, j in enumerate(named):
+        plot.line(_line(i), (x, curves[j]))
+    labels = _labels(levels)
+    plot.name_ends([(labels[j], float(curves[j, -1]), i) for i, j in enumerate(named)])
+    _rug(plot, number)
+    return plot
+
+
+def _shades(values: FloatArray, most: float) -> IntArray:
+    """The shade of each value: from 0 for minus the largest effect to the last for plus the largest."""
+    half = N_SHADES // 2
+    return np.rint(np.clip(values / most, -1, 1) * half).astype(np.intp) + half
+
+
+def _map(id: str, one: Effect, values: FloatArray) -> dict[str, Any]:
+    """A heat map: the cells of one shade are one path."""
+    first, second = one.axes
+    y = _numbers(second, second.values)
+    down = Axis(float(y[0]), float(max(y[-1], y[0] + 1e-12)))
+    description = (
+        f"Heat map: effect of {first.name} and {second.name}, from {shown(float(values.min()))} to "
+        f"{shown(float(values.max()))}."
+    )
+    plot, x = _plot(id, one, first, down, description)
+    most = float(np.abs(values).max()) or 1.0
+    shades = _shades(values, most)
+    across, up = (_edges(axis) for axis in (plot.across.position(x), plot.top(y)))
+    for shade in np.unique(shades):
+        cells = [
+            f"M{across[i]} {up[j]}H{across[i + 1]}V{up[j + 1]}H{across[i]}z"
+            for i, j in zip(*np.nonzero(shades == shade), strict=True)
+        ]
+        plot.paths.append((f"shade s{shade}", "".join(cells), None))
+    for axis, vertical in ((first, False), (second, True)):
+        if axis.quantiles is not None:
+            at = _numbers(axis, axis.quantiles)
+            if vertical:
+                begin = plot.across.low
+                plot.segments("rug", (begin, at), (begin + 0.02 * (plot.across.high - begin), at))
+            else:
+                plot.segments("rug", (at, down.low), (at, down.low + 0.03 * (down.high - down.low)))
+    left = _ticks(second, down)
+    levels = [(1 - place, label) for place, label in left] if left else plot.levels
+    return {"plot": plot, "levels": levels, "legend": _legend(most)}
+
+
+def _legend(most: float) -> list[tuple[int, str]]:
+    """The shades with the effects that they stand for."""
+    half = N_SHADES // 2
+    return [(k, shown((k - half) / half * most, 2)) for k in range(N_SHADES)]
+
+
+def _edges(places: FloatArray) -> IntArray:
+    """The edges of cells around positions, in thousandths."""
+    middle = (places[1:] + places[:-1]) / 2
+    return np.rint(1000 * np.concatenate([places[:1], middle, places[-1:]])).astype(np.intp)
+
+
+def _table(first: Values, second: Values, values: FloatArray) -> dict[str, Any]:
+    """Shaded cells with their numbers."""
+    rows, columns = _common(first), _common(second)
+    cells = values[np.ix_(rows, columns)]
+    shades = _shades(cells, float(np.abs(cells).max()) or 1.0)
+    tall, wide = _labels(first), _labels(second)
+    lines = [
+        (tall[j], list(zip(cells[i].tolist(), shades[i].tolist(), strict=True))) for i, j in enumerate(rows.tolist())
+    ]
+    return {"heads": [wide[j] for j in columns], "lines": lines}

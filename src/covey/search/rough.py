@@ -1,0 +1,172 @@
+"""Rough minimisers for many models at once, good enough to be scored.
+
+The candidates of a split are models on sets of columns of one table, each with several ridges. Gradients and losses of
+all of them are computed together, and models on the same columns share a second derivative. A model that is not done
+after a few steps, as where the minimum lies at infinity, is left to `covey.search.newton.minimise`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covey.search.arrays import host, like
+from covey.search.newton import (
+    DECREASE,
+    EPS,
+    FAR,
+    JITTER,
+    KEPT_ROUGH,
+    KEPT_SHRINKS,
+    ROUGH,
+    SHRINKS,
+    factorised,
+)
+from covey.search.observations import Observations
+from covey.validation import FloatArray
+
+__all__ = ["Alike", "minimise_together"]
+
+MOST_STEPS = 6
+
+# The most linear predictors of models that are computed together: 16 MiB.
+MOST_NUMBERS = 2**21
+
+
+@dataclass(frozen=True)
+class Alike:
+    """Models on the same columns, given by their positions, from the smallest ridge to the largest."""
+
+    columns: NDArray[np.intp]
+    models: NDArray[np.intp]
+
+
+def minimise_together(
+    response: Observations,
+    A: Any,
+    starts: FloatArray,
+    sets: Sequence[Alike],
+    penalty: FloatArray,
+    ridges: FloatArray,
+) -> tuple[FloatArray, NDArray[np.bool_]]:
+    """Minimise the loss of one output plus ``ridge coef' penalty coef / 2``, for each model on its columns.
+
+    Parameters
+    ----------
+    response : Observations
+    A : array, shape (n_rows, n_columns)
+        Where X lives.
+    starts : ndarray, shape (n_columns, n_models)
+        Zero outside the columns of a model.
+    sets : sequence of Alike
+    penalty : ndarray, shape (n_columns, n_columns)
+    ridges : ndarray, shape (n_models,)
+
+    Returns
+    -------
+    coefs, done : ndarray, shape (n_columns, n_models) and (n_models,)
+        Models that are not done have not come near their minimum.
+    """
+    coefs, done = starts.copy(), np.zeros(starts.shape[1], dtype=bool)
+    for some in _in_batches(sets, max(1, MOST_NUMBERS // len(response.weight))):
+        _descend(response, A, coefs, done, some, penalty, ridges)
+    return coefs, done
+
+
+def _in_batches(sets: Sequence[Alike], most: int) -> Iterator[list[Alike]]:
+    """The sets, as many at a time as have about the most models together."""
+    batch: list[Alike] = []
+    for one in sets:
+        batch.append(one)
+        if sum(len(each.models) for each in batch) >= most:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+def _descend(
+    response: Observations,
+    A: Any,
+    coefs: FloatArray,
+    done: NDArray[np.bool_],
+    sets: Sequence[Alike],
+    penalty: FloatArray,
+    ridges: FloatArray,
+) -> None:
+    """Move models to their minimisers, in place."""
+    at = np.concatenate([one.models for one in sets])  # the models that still move
+    curvatures: list[FloatArray | None] = [None] * len(sets)
+    penalties = [penalty[np.ix_(one.columns, one.columns)] for one in sets]
+    shrunk, before = np.full(len(sets), np.inf), np.full(coefs.shape[1], np.inf)
+    eta = host(A @ like(coefs[:, at], A))
+    values = _totals(response, eta, coefs[:, at], penalty, ridges[at])
+    for _ in range(MOST_STEPS):
+        score = response.for_models.score(eta + response.offset)
+        gradient = host(A.T @ like(score, A)) - ridges[at] * (penalty @ coefs[:, at])
+        place = {model: i for i, model in enumerate(at.tolist())}
+        direction, sizes = np.zeros_like(gradient), np.zeros(at.size)
+        fresh, exact = np.zeros(at.size, dtype=bool), np.zeros(at.size, dtype=bool)
+        for s, one in enumerate(sets):
+            moving = np.array([place[model] for model in one.models.tolist() if model in place], dtype=np.intp)
+            if not moving.size:
+                continue
+            inside = gradient[np.ix_(one.columns, moving)]
+            sizes[moving] = np.abs(inside).max(axis=0, initial=0.0)
+            K, size = curvatures[s], float(sizes[moving].max())
+            if K is None or size > KEPT_SHRINKS * shrunk[s]:
+                middle = int(moving[moving.size // 2])
+                K = curvatures[s] = response.gram(eta[:, [middle]], A[:, one.columns])
+                K.flat[:: len(K) + 1] *= 1 + JITTER
+                fresh[moving], exact[middle] = True, True
+            shrunk[s] = size
+            direction[np.ix_(one.columns, moving)] = _solved(K, penalties[s], ridges[at[moving]], inside)
+        move, promised = host(A @ like(direction, A)), (gradient * direction).sum(axis=0)
+        tried = _totals(response, eta + move, coefs[:, at] + direction, penalty, ridges[at])
+        lower = tried <= values - DECREASE * promised + 4 * EPS * np.abs(values)
+        coefs[:, at] += np.where(lower, direction, 0.0)
+        eta += np.where(lower, move, 0.0)
+        values = np.where(lower, tried, values)
+        # without a penalty, slow steps that move rows far may lead to infinity
+        reach = np.abs(move[response.used]).max(axis=0, initial=0.0)
+        receding = (ridges[at] == 0) & (sizes > SHRINKS * before[at]) & (reach > FAR)
+        enough = ROUGH * _scales(response, eta) * np.where(exact, 1.0, KEPT_ROUGH)
+        ends = lower & (promised <= enough) & ~receding
+        done[at[ends]] = True
+        before[at] = sizes
+        for s, one in enumerate(sets):  # a second derivative that does not lower the loss has had its time
+            if any(model in place and not lower[place[model]] for model in one.models.tolist()):
+                shrunk[s] = 0.0
+        moves = ~ends & (lower | ~fresh)
+        if not moves.any():
+            return
+        at, eta, values = at[moves], eta[:, moves], values[moves]
+
+
+def _solved(K: FloatArray, P: FloatArray, ridges: FloatArray, right: FloatArray) -> FloatArray:
+    """Solutions of ``(K + ridge P) x = right``, for each ridge and its column on the right."""
+    try:
+        return np.linalg.solve(K + ridges[:, None, None] * P, right.T[:, :, None])[:, :, 0].T
+    except np.linalg.LinAlgError:  # no row has curvature in some direction
+        return np.hstack([factorised(K + ridge * P)(one[:, None]) for ridge, one in zip(ridges, right.T, strict=True)])
+
+
+def _totals(
+    response: Observations, eta: FloatArray, coefs: FloatArray, penalty: FloatArray, ridges: FloatArray
+) -> FloatArray:
+    """The penalised loss of every model."""
+    totals = response.for_models.total(eta + response.offset)
+    return np.asarray(totals + 0.5 * ridges * (coefs * (penalty @ coefs)).sum(axis=0))
+
+
+def _scales(response: Observations, eta: FloatArray) -> FloatArray | float:
+    """The total weight times the dispersion of every model."""
+    weight = response.total_weight
+    if response.loss.known_dispersion:
+        return weight * response.loss.dispersion(0.0)
+    deviances = np.asarray(response.for_models.deviance(eta + response.offset))
+    return np.array([weight * response.loss.dispersion(one / weight) for one in deviances.tolist()])

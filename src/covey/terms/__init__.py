@@ -1,0 +1,9 @@
+"""Tables of variables as terms: lines, curves, levels, seasons, and pairs of them."""
+
+from covey.terms.encoding import Encoding
+from covey.terms.expansion import Expansion, expand
+from covey.terms.kinds import Curve, Drop, Levels, Linear, Term
+from covey.terms.pairs import Pairs
+from covey.terms.terms import Terms
+
+__all__ = ["Curve", "Drop", "Encoding", "Expansion", "Levels", "Linear", "Pairs", "Term", "Terms", "expand"]

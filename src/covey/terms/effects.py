@@ -1,0 +1,256 @@
+"""Effects: what a variable, or a pair of variables, adds to the linear predictor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from covey.designs import Design
+from covey.tables.complaint import listed, near
+from covey.terms.expansion import Expansion
+from covey.terms.parts import Axis, Part, evaluate_main, evaluate_pair, find_parts, part_columns
+from covey.validation import Array, FloatArray, whole
+
+__all__ = ["Effect", "FittedTerms"]
+
+# Points of a curve, and of each side of a pair.
+N_POINTS, N_SIDE = 200, 60
+# Columns whose means are computed at a time.
+TILE = 4096
+
+
+@dataclass(frozen=True)
+class Effect:
+    """The contribution of a variable or a pair of variables to the linear predictor.
+
+    It is centred: its weighted mean over the rows of fit is zero. The effects of all variables and pairs and the
+    constant ``FittedTerms.constant`` add up to the linear predictor.
+
+    Attributes
+    ----------
+    name : str
+        Such as ``age`` or ``age:sex``.
+    terms : tuple of str
+        The selected terms that it adds up; none if the model does not have the variable or pair.
+    axes : tuple of Axis
+        One or two: name, kind, values, and where the rows of fit are (quantiles of a number, counts of levels).
+    effect : ndarray of shape (n_values,) or (n_first, n_second)
+        With one more axis if the model has several outputs.
+    low, high : ndarray or None
+        The smallest and the largest effect over the refits that were given, or the band of `covey.evidence.band`; else
+        None.
+    missing : ndarray or None
+        The effect of a missing number or date, if it differs from that of the mean: a number, or one per output.
+    outputs : tuple of str
+        Names of several classes or responses.
+    n_refits, n_in : int
+        The number of refits that were given, and of those that have the variable or pair.
+    note : str
+        What a reader should know.
+    """
+
+    name: str
+    terms: tuple[str, ...]
+    axes: tuple[Axis, ...]
+    effect: FloatArray
+    low: FloatArray | None = None
+    high: FloatArray | None = None
+    missing: Any = None
+    outputs: tuple[str, ...] = ()
+    n_refits: int = 0
+    n_in: int = 0
+    note: str = ""
+
+    @property
+    def values(self) -> Any:
+        """The values of the variable; a pair of them for two variables."""
+        return self.axes[0].values if len(self.axes) == 1 else tuple(axis.values for axis in self.axes)
+
+    @property
+    def span(self) -> float:
+        """The difference of the largest and the smallest effect."""
+        return float(np.ptp(self.effect)) if self.effect.size else 0.0
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per value or pair of values (and output): the values, the effect, and the band if there is one."""
+        grids = np.meshgrid(*(np.arange(len(axis.values)) for axis in self.axes), indexing="ij")
+        m = max(1, len(self.outputs))
+        table: dict[str, Any] = {
+            axis.name: np.repeat(np.asarray(axis.values)[grid.ravel()], m)
+            for axis, grid in zip(self.axes, grids, strict=True)
+        }
+        if self.outputs:
+            table[_free("output", table)] = np.tile(np.array(self.outputs, dtype=object), grids[0].size)
+        for name, values in (("effect", self.effect), ("low", self.low), ("high", self.high)):
+            if values is not None:
+                table[_free(name, table)] = np.ravel(values)
+        return pd.DataFrame(table)
+
+    def __repr__(self) -> str:
+        sizes = " x ".join(str(len(axis.values)) for axis in self.axes)
+        low, high = (float(self.effect.min()), float(self.effect.max())) if self.effect.size else (0.0, 0.0)
+        return f"Effect({self.name}: {sizes} values, {low:.4g} to {high:.4g}{f'; {self.note}' if self.note else ''})"
+
+
+def _free(name: str, taken: Any) -> str:
+    while name in taken:  # a variable may be called effect
+        name += "'"
+    return name
+
+
+@dataclass(frozen=True)
+class FittedTerms:
+    """The terms of a fitted model: an expansion, coefficients, and the means of contributions over the rows of fit.
+
+    Attributes
+    ----------
+    expansion : Expansion
+    coef : ndarray, shape (n_outputs, n_columns)
+    intercept : ndarray, shape (n_outputs,)
+    selected : tuple of int
+        The terms in the model, strongest or earliest first.
+    means : ndarray, shape (n_outputs, n_selected)
+        The weighted mean of each selected term's contribution.
+    outputs : tuple of str
+        Names of several outputs.
+    """
+
+    expansion: Expansion
+    coef: FloatArray
+    intercept: FloatArray
+    selected: tuple[int, ...]
+    means: FloatArray
+    outputs: tuple[str, ...] = ()
+
+    @property
+    def parts(self) -> list[Part]:
+        """Variables first, then pairs."""
+        return find_parts(self.expansion, self.selected)
+
+    @property
+    def constant(self) -> FloatArray:
+        """The linear predictor where all effects are zero, one number per output."""
+        return np.asarray(self.intercept + self.means.sum(axis=1))
+
+    def mean(self, part: Part) -> FloatArray:
+        """The mean of a part's contribution, one number per output."""
+        places = [self.selected.index(term) for term in part.terms]
+        return np.asarray(self.means[:, places].sum(axis=1))
+
+    def find(self, names: Sequence[str]) -> Part:
+        """The part of one or two variables; without terms if the model does not have it."""
+        encoding = self.expansion.encoding
+        mains = {term.name: j for j, term in enumerate(encoding.terms) if not term.parents}
+        if not 1 <= len(names) <= 2 or not all(isinstance(name, str) for name in names):
+            raise ValueError(f"effect takes the names of one or two variables, such as 'age', not {names!r}.")
+        for name in names:
+            if name not in mains:
+                if name in encoding.dropped:
+                    raise ValueError(f"The variable {name!r} is left out: {encoding.dropped[name]}.")
+                raise ValueError(f"There is no variable {name!r}; {near(name, list(mains))}")
+        roots = tuple(sorted(mains[name] for name in names))
+        if len(set(roots)) < len(names):
+            raise ValueError(f"effect: {names[0]!r} is given twice; name two different variables.")
+        found = [part for part in self.parts if part.roots == roots]
+        name = ":".join(encoding.terms[root].name for root in roots)
+        variables = tuple(encoding.terms[root].variables[0] for root in roots)
+        return found[0] if found else Part(name, variables, roots, ())
+
+    def effect(
+        self, *names: str, at: Any = None, main: bool = False, n: int | None = None, refits: Sequence[FittedTerms] = ()
+    ) -> Effect:
+        """The effect of a variable or a pair; the axes are in the order of the names."""
+        part = self.find(names)
+        if main and len(names) == 1:
+            raise ValueError("main=True adds the effects of the two variables to that of their pair: name two.")
+        axes = self._axes(part, names, at, n if n is None else whole(n, "n", least=2))
+        values = self._values(part, axes, main)
+        again = [one._again(names, axes, main) for one in refits]
+        among = np.stack([_squeezed(one, self.outputs) for one, _ in again]) if again else None
+        missing = None
+        if len(axes) == 1 and axes[0].flagged:
+            absent = np.array(["NaT"], dtype="datetime64[s]") if axes[0].kind == "date" else np.array([np.nan])
+            gap = evaluate_main(self.expansion, self.coef, part.roots[0], absent)[0] - self.mean(part)
+            missing = gap if self.outputs else float(gap[0])
+        return Effect(
+            part.name, tuple(self.expansion.terms[term].name for term in part.terms), axes,
+            _squeezed(values, self.outputs), None if among is None else among.min(axis=0),
+            None if among is None else among.max(axis=0), missing, self.outputs, len(refits),
+            sum(has for _, has in again), self._note(part),
+        )  # fmt: skip
+
+    def _axes(self, part: Part, names: Sequence[str], at: Any, n: int | None) -> tuple[Axis, ...]:
+        """The axes, in the order of the names."""
+        terms = self.expansion.encoding.terms
+        roots = sorted(part.roots, key=lambda root: list(names).index(terms[root].name))
+        if at is None:
+            size = n or (N_POINTS if len(names) == 1 else N_SIDE)
+            return tuple(Axis.of(self.expansion, root, size) for root in roots)
+        given = (at,) if len(names) == 1 else tuple(at)
+        if len(given) != len(names):
+            raise ValueError(f"at must hold the values of {' and of '.join(names)}, not {len(given)} arrays.")
+        return tuple(Axis.at(self.expansion, root, values) for root, values in zip(roots, given, strict=True))
+
+    def _again(self, names: Sequence[str], axes: tuple[Axis, ...], main: bool) -> tuple[FloatArray, bool]:
+        """The effect of a refit, and whether it has the variable; a refit that left the variable out has none."""
+        known = {term.name for term in self.expansion.encoding.terms if not term.parents}
+        if not known.issuperset(names):
+            return np.zeros((*(len(axis.values) for axis in axes), len(self.coef))), False
+        part = self.find(names)
+        return self._values(part, axes, main), bool(part.terms)
+
+    def _values(self, part: Part, axes: tuple[Axis, ...], main: bool) -> FloatArray:
+        """The centred effect on the axes, outputs last."""
+        turned = len(axes) == 2 and axes[0].name != self.expansion.encoding.terms[part.roots[0]].name
+        raw = [axis.raw for axis in axes]
+        if len(axes) == 1:
+            values = evaluate_main(self.expansion, self.coef, part.roots[0], raw[0])
+            return values - self.mean(part)
+        raw = raw[::-1] if turned else raw
+        values = evaluate_pair(self.expansion, self.coef, part, (raw[0], raw[1])) - self.mean(part)
+        if main:
+            for side, root in enumerate(part.roots):
+                one = next((p for p in self.parts if p.roots == (root,)), None)
+                if one is not None:
+                    alone = evaluate_main(self.expansion, self.coef, root, raw[side]) - self.mean(one)
+                    values = values + (alone[:, None] if side == 0 else alone[None])
+        return values.swapaxes(0, 1) if turned else values
+
+    def _note(self, part: Part) -> str:
+        if not part.terms:
+            return f"the model does not have {part.name}, so its effect is zero"
+        others = [one.name for one in self.parts if part.roots[0] in one.roots and one != part]
+        if len(part.roots) == 2 or not others:
+            return ""
+        return f"without {listed(others)}"
+
+    def contributions(self, design: Design) -> dict[str, FloatArray]:
+        """The centred contribution of each part to each row; (rows, outputs)."""
+        found: dict[str, FloatArray] = {}
+        for part in self.parts:
+            columns = part_columns(self.expansion, part)
+            found[part.name] = np.asarray(design.take(columns) @ self.coef[:, columns].T) - self.mean(part)
+        return found
+
+
+def _squeezed(values: FloatArray, outputs: tuple[str, ...]) -> FloatArray:
+    return values if outputs else values[..., 0]
+
+
+def term_means(
+    expansion: Expansion, design: Design, weight: Array, coef: FloatArray, selected: Sequence[int]
+) -> FloatArray:
+    """The weighted mean of each selected term's contribution over the rows of a design; (outputs, selected)."""
+    share = np.asarray(weight, dtype=float) / float(np.sum(weight))
+    spans = [np.arange(expansion.terms[l].columns.start, expansion.terms[l].columns.stop) for l in selected]
+    if not spans:
+        return np.zeros((len(coef), 0))
+    columns = np.concatenate(spans)
+    tiles = [columns[k : k + TILE] for k in range(0, columns.size, TILE)]
+    means = np.concatenate([share @ design.take(tile) for tile in tiles]) * coef[:, columns]
+    starts = np.cumsum([0, *(span.size for span in spans[:-1])])
+    return np.asarray(np.add.reduceat(means, starts, axis=1))

@@ -1,0 +1,246 @@
+"""Expansion: the terms of a table as a design, with products of columns for pairs, and groups with parents.
+
+Main terms are those of the encoding. A pair is the product of its parents' columns. A pair of two numbers with curves
+has a child, the surface: products that involve the smoothest curve columns of either.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covey.designs import DenseDesign, Design, ProductColumns
+from covey.groups import Groups
+from covey.groups.parents import ancestors
+from covey.search.pairs import AllPairs
+from covey.terms.encoding import Encoding
+from covey.terms.kinds import Term
+from covey.terms.terms import Terms
+from covey.validation import FloatArray
+
+__all__ = ["Expansion", "expand"]
+
+# The number of curve columns of each number that take part in a surface, the smoothest first.
+SURFACE_COLUMNS = 2
+
+# Terms of one family compete with each other for the same chance under noise.
+FAMILIES = {"linear": 0, "levels": 0, "season": 0, "curve": 1, "detail": 2, "pair": 3, "surface": 4}
+
+# With products of more columns, pairs of numbers are not listed one by one; of more than MOST, pairs with
+# categories are left out.
+LISTED, MOST = 50_000, 200_000
+
+# The most numbers all of whose pairs are tried: a matrix of all pairs per fold takes 256 MB.
+MOST_VARIABLES = 8_000
+
+
+@dataclass(frozen=True)
+class Expansion:
+    """The terms of a table: those of its variables, then pairs and surfaces.
+
+    Attributes
+    ----------
+    encoding : Encoding
+    ranges : ndarray, shape (2, n_columns)
+        The least and the largest value of each encoded column in the table of fit.
+    pairs : tuple of pairs of int
+        The pairs that are listed, as positions of main terms.
+    surfaces : bool
+        Whether pairs of curves have surfaces.
+    unlisted : tuple of int
+        Linear terms whose pairs are in the race without being listed; those that came near are in `pairs`.
+    """
+
+    encoding: Encoding
+    ranges: FloatArray
+    pairs: tuple[tuple[int, int], ...] = ()
+    surfaces: bool = True
+    unlisted: tuple[int, ...] = ()
+
+    @classmethod
+    def of(cls, encoding: Encoding, columns: FloatArray) -> Expansion:
+        """The terms of an encoding and the pairs that it wants, given the encoded columns of its table.
+
+        If the products of all pairs have too many columns, there are no surfaces; if they still have too many, pairs of
+        numbers are not listed.
+        """
+        ranges, wanted = np.array([columns.min(axis=0), columns.max(axis=0)]), encoding.pairs
+        sizes = np.array([_size(encoding.stems(l)) for l in range(len(encoding.terms))], dtype=np.intp)
+        if not wanted.members:
+            n_columns = sum(int(sizes[i] * sizes[j]) for i, j in wanted.listed)
+            return cls(encoding, ranges, wanted.listed, n_columns * (1 + SURFACE_COLUMNS) ** 2 <= LISTED)
+        members = np.array(wanted.members)
+        n_columns = _count_products(sizes[members])
+        if n_columns <= LISTED:
+            return cls(encoding, ranges, tuple(wanted), n_columns * (1 + SURFACE_COLUMNS) ** 2 <= LISTED)
+        unlisted = tuple(l for l in wanted.members if encoding.terms[l].kind == "linear")
+        categories = sorted(set(wanted.members) - set(unlisted))
+        listed: tuple[tuple[int, int], ...] = ()
+        if categories and n_columns - _count_products(sizes[list(unlisted)]) > MOST:
+            _warn_left_out("All pairs with categories")
+        elif categories:
+            both = {(min(i, j), max(i, j)) for i in categories for j in wanted.members if i != j}
+            listed = tuple(sorted(both - wanted.left_out))
+        if len(unlisted) > MOST_VARIABLES:
+            _warn_left_out(f"All pairs of {len(unlisted):,} numbers")
+            unlisted = ()
+        return cls(encoding, ranges, listed, False, unlisted)
+
+    def with_pairs(self, met: Sequence[tuple[int, int]]) -> Expansion:
+        """The same with pairs that came near, given as positions among the unlisted terms."""
+        found = tuple((self.unlisted[a], self.unlisted[b]) for a, b in met)
+        return replace(self, pairs=self.pairs + found)
+
+    @cached_property
+    def _products(self) -> tuple[tuple[Term, ...], NDArray[np.intp], NDArray[np.intp]]:
+        """The terms of pairs and surfaces, and the two columns that each of their columns is the product of."""
+        encoding, n_columns = self.encoding, len(self.encoding.column_names)
+        terms: list[Term] = []
+        names = {term.name for term in encoding.terms}
+        left, right = [np.empty(0, dtype=np.intp)], [np.empty(0, dtype=np.intp)]
+
+        def add(name: str, kind: str, variables: tuple[str, ...], parents: tuple[int, ...], a: Any, b: Any) -> int:
+            nonlocal n_columns
+            while name in names:  # a variable may be called age:sex
+                name += "'"
+            names.add(name)
+            terms.append(Term(name, kind, variables, parents, slice(n_columns, n_columns + a.size)))
+            left.append(a)
+            right.append(b)
+            n_columns += a.size
+            return len(encoding.terms) + len(terms) - 1
+
+        for i, j in self.pairs:
+            variables = encoding.terms[i].variables + encoding.terms[j].variables
+            name = f"{encoding.terms[i].name}:{encoding.terms[j].name}"
+            stems = [_columns(encoding.stems(k)) for k in (i, j)]
+            pair = add(name, "pair", variables, (i, j), *_all_products(*stems))
+            curves = [encoding.curve_of(k) for k in (i, j)]
+            if self.surfaces and None not in curves:
+                bent = [_columns(encoding.terms[c].columns)[:SURFACE_COLUMNS] for c in curves if c is not None]
+                a, b = _all_products(*(np.append(stem, curve) for stem, curve in zip(stems, bent, strict=True)))
+                add(f"{name}~", "surface", variables, (pair,), a[1:], b[1:])
+        return tuple(terms), np.concatenate(left), np.concatenate(right)
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        """All terms; the `columns` of a pair are positions in the expanded design."""
+        return self.encoding.terms + self._products[0]
+
+    def state(self) -> dict[str, Any]:
+        """Plain numbers, texts and lists, for JSON."""
+        return {
+            "encoding": self.encoding.state(),
+            "ranges": self.ranges.tolist(),
+            "pairs": [list(pair) for pair in self.pairs],
+            "surfaces": self.surfaces,
+            "unlisted": list(self.unlisted),
+        }
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Expansion:
+        """The inverse of `state`."""
+        pairs = tuple((i, j) for i, j in state["pairs"])
+        ranges = np.array(state["ranges"], dtype=np.float64)
+        return cls(Encoding.from_state(state["encoding"]), ranges, pairs, state["surfaces"], tuple(state["unlisted"]))
+
+    def design(self, table: Any) -> Design:
+        """The expanded columns of a table."""
+        return self.on(self.encoding.transform(table))
+
+    def on(self, columns: FloatArray) -> Design:
+        """The expanded columns, given the encoded ones."""
+        _, left, right = self._products
+        base = DenseDesign(columns, columns=self.encoding.column_names)
+        return ProductColumns(base, left, right, self.ranges) if left.size or self.unlisted else base
+
+    @cached_property
+    def groups(self) -> Groups:
+        """A group per term."""
+        names = [term.name for term in self.terms]
+        return Groups.from_lists([range(t.columns.start, t.columns.stop) for t in self.terms], names=names)
+
+    @property
+    def parents(self) -> dict[int, tuple[int, ...]]:
+        """The parents of the terms that have any."""
+        return {l: term.parents for l, term in enumerate(self.terms) if term.parents}
+
+    @property
+    def structure(self) -> dict[str, Any]:
+        """What a search needs to know about the groups."""
+        pairs = None
+        if self.unlisted:
+            columns = [self.encoding.stems(l).start for l in self.unlisted]
+            pairs = AllPairs(np.array(self.unlisted), np.array(columns), FAMILIES["pair"])
+        return {
+            "parents": self.parents,
+            "families": np.array([FAMILIES[term.kind] for term in self.terms], dtype=np.intp),
+            "n_mains": self.encoding.n_mains,
+            "late": range(self.encoding.n_mains, len(self.encoding.terms)),
+            "pairs": pairs,
+            "groups_with": None if pairs is None else lambda met: self.with_pairs(met).groups,
+        }
+
+    @property
+    def factors(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """The two encoded columns that each expanded column after the encoded ones is the product of."""
+        return self._products[1:]
+
+    def freedom(self, term: int) -> int:
+        """The number of free coefficients of a term: the levels of a category have one less than columns."""
+        one = self.terms[term]
+        if one.kind == "pair":
+            left, right = (self.freedom(j) if self.terms[j].kind == "levels" else 1 for j in one.parents)
+            return left * right
+        return one.columns.stop - one.columns.start - (one.kind == "levels")
+
+    @property
+    def always(self) -> list[int]:
+        """The terms that are in every model."""
+        return [l for l, term in enumerate(self.terms) if term.always]
+
+    def with_ancestors(self, terms: Sequence[int]) -> list[int]:
+        """Some terms, their parents, and theirs, in order."""
+        return sorted({one for l in terms for one in (*ancestors(self.parents, l), l)})
+
+
+def expand(terms: Any, groups: Any, table: Any, weight: Any) -> tuple[Expansion, Design]:
+    """Fit the expansion that a user described with ``terms=``, and apply it to the same table."""
+    if groups is not None:
+        raise ValueError("Both terms and groups are given: use terms for a table of variables, groups for columns.")
+    encoding = Terms.coerce(terms).fit(table, weight)
+    columns = encoding.transform(table)
+    expansion = Expansion.of(encoding, columns)
+    return expansion, expansion.on(columns)
+
+
+def _warn_left_out(which: str) -> None:
+    warnings.warn(
+        f"{which} are too many to try, and are left out: name those that may matter, such as pairs=[('age', 'sex')] or "
+        "pairs={'with': 'treatment'}, or say pairs=None.",
+        stacklevel=6,
+    )
+
+
+def _count_products(sizes: NDArray[np.intp]) -> int:
+    """The number of products of columns of different terms, given the number of columns of each."""
+    return (int(sizes.sum()) ** 2 - int((sizes**2).sum())) // 2
+
+
+def _size(which: slice) -> int:
+    return which.stop - which.start
+
+
+def _columns(which: slice) -> NDArray[np.intp]:
+    return np.arange(which.start, which.stop)
+
+
+def _all_products(a: NDArray[np.intp], b: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The two factors of all products of columns in a with columns in b."""
+    return np.repeat(a, b.size), np.tile(b, a.size)

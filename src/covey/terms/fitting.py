@@ -1,0 +1,233 @@
+"""Fit an encoding: guess what each variable is, fit it, and say what was left out."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from covey.tables.complaint import Column, TableError, listed
+from covey.tables.unreadable import complaint, find_faulty
+from covey.terms.dates import Date, fit_date
+from covey.terms.encoding import Encoding, Variable
+from covey.terms.guessing import Guess, guess, looks_like_identifier, text_reason
+from covey.terms.kinds import Auto, Curve, Drop, Kind, Levels, Linear
+from covey.terms.levels import Category, fit_levels
+from covey.terms.numbers import BOOLEAN, LEAST_FLAGGED, Number, Sample, fit_numbers
+from covey.terms.pairs import find_pairs
+from covey.terms.reading import as_days, as_frame, as_labels, as_numbers, label, level_order
+from covey.terms.splines import default_knots
+from covey.validation import FloatArray, as_sample_weight
+
+__all__ = ["fit_encoding"]
+
+# With more numbers than this, each gets a line and no curve unless a user wants it.
+MOST_CURVES = 1000
+# Values that differ less than this, relative to the largest, differ by rounding.
+ROUNDING = 1e-13
+SMALLEST = 1e-290  # numbers below have few digits
+
+
+# A code for missing values.
+CODE = re.compile(r"-?9{2,}")
+
+
+class _LeftOutError(Exception):
+    """A variable is left out; the message is the reason."""
+
+
+def fit_encoding(
+    kinds: Callable[[Sequence[str]], Mapping[str, Kind]], pairs: Any, table: Any, sample_weight: ArrayLike | None
+) -> Encoding:
+    """Fit the encoding of a table, with the kind and the pairs that a user gave for its variables."""
+    frame = as_frame(table)
+    names = list(frame.columns)
+    given = kinds(names)
+    weights = as_sample_weight(sample_weight, len(frame))
+    if not weights.all():  # rows without weight are no rows
+        frame, weights = frame.loc[weights > 0], weights[weights > 0]
+    _refuse_faulty(frame[name] for name, kind in given.items() if not isinstance(kind, Drop | Levels))
+    planned: dict[str, Sample | Category | Date] = {}
+    dropped: dict[str, str] = {}
+    for name in names:
+        try:
+            planned[name] = _plan(frame[name], given[name], weights)
+        except _LeftOutError as reason:
+            dropped[name] = str(reason)
+    if not planned:
+        raise TableError(
+            f"No variable of the table can be used: {_reasons(dropped)} If one should be, say what it is, "
+            f"such as terms={{{names[0]!r}: 'linear'}} or 'levels'."
+        )
+    samples = [one for one in planned.values() if isinstance(one, Sample)]
+    remarks = [*_left_out(dropped), *filter(None, map(_code, samples))]
+    guessed = [one for one in samples if isinstance(given[one.name], Auto) and one.n_knots]
+    if len(guessed) > MOST_CURVES:
+        straight = {one.name for one in guessed}
+        samples = [replace(one, n_knots=0) if one.name in straight else one for one in samples]
+        remarks.append(
+            f"{len(guessed)} numbers are more than {MOST_CURVES} and get no curves; name those that should have one, "
+            f"such as terms={{{guessed[0].name!r}: 'curve'}}."
+        )
+    numbers = {number.name: number for number in fit_numbers(samples, weights)}
+    fitted: dict[str, Variable] = {
+        name: numbers[name] if isinstance(one, Sample) else one for name, one in planned.items()
+    }
+    encoding = Encoding(names, fitted, dropped)
+    wanted, more = find_pairs(pairs, encoding, frame)
+    return Encoding(names, fitted, dropped, wanted, [*remarks, *_remarks(fitted.values()), *more])
+
+
+def _refuse_faulty(columns: Iterable[Column]) -> None:
+    """Refuse text that would be numbers or dates, had it been spelt as expected, rather than take it as levels."""
+    faulty = find_faulty(column for column in columns if not hasattr(column, "cat") and guess(column).holds == "levels")
+    if faulty:
+        raise TableError(complaint(faulty))
+
+
+def _plan(column: Column, kind: Kind, weights: FloatArray) -> Sample | Category | Date:
+    """What a variable becomes: a number to be fitted, or levels or a date, which are fitted at once."""
+    name = str(column.name)
+    if isinstance(kind, Drop):
+        raise _LeftOutError("as you said")
+    found = guess(column)
+    if found.holds == "objects":
+        if isinstance(kind, Auto):
+            raise _LeftOutError("lists or other objects")
+        raise TableError(f"The variable {name!r} holds lists or other objects, which cannot be encoded; drop it.")
+    always = getattr(kind, "always", False)
+    if isinstance(kind, Levels) or (isinstance(kind, Auto) and found.holds == "levels"):
+        return _plan_levels(column, kind, weights)
+    if found.holds == "date":
+        days = as_days(column, found.format)
+        sample = Sample.of(name, days, weights, n_knots=_n_knots(kind, days), always=always)
+        if _is_constant(sample):
+            raise _LeftOutError("constant")
+        return replace(fit_date(sample, weights, seasons=isinstance(kind, Auto)), format=found.format)
+    return _plan_number(column, kind, found, weights)
+
+
+def _n_knots(kind: Kind, x: FloatArray) -> int:
+    """The number of knots for the values that are not missing."""
+    if isinstance(kind, Linear):
+        return 0
+    wanted = kind.knots if isinstance(kind, Curve) else None
+    return default_knots(int((~np.isnan(x)).sum())) if wanted is None else wanted
+
+
+def _plan_number(column: Column, kind: Kind, found: Guess, weights: FloatArray) -> Sample | Category:
+    name = str(column.name)
+    labels: tuple[str, ...] | None = None
+    if found.holds == "ordered":
+        codes = np.asarray(column.cat.codes, dtype=np.float64)
+        x: FloatArray = np.where(codes < 0, np.nan, codes)
+        labels = tuple(label(value) for value in column.cat.categories)
+    else:
+        x = as_numbers(column)
+        labels = BOOLEAN if found.holds == "boolean" else None
+    always = getattr(kind, "always", False)
+    n_missing = int(np.isnan(x).sum())
+    sample = Sample.of(
+        name, x, weights, n_knots=_n_knots(kind, x), detail=getattr(kind, "knots", None) is None, labels=labels,
+        integer=found.integer, always=always,
+    )  # fmt: skip
+    if _is_constant(sample):
+        if not n_missing:
+            raise _LeftOutError("constant")
+        # missing values differ from the one value there is
+        texts = as_labels(column)
+        texts[~np.isnan(x)] = texts[~np.isnan(x)][0]
+        return fit_levels(name, texts, weights, rare=1, always=always)
+    if isinstance(kind, Auto) and found.integer and looks_like_identifier(name, sample.distinct, len(x) - n_missing):
+        raise _LeftOutError("identifiers: they number the rows")
+    return sample
+
+
+def _is_constant(sample: Sample) -> bool:
+    """Whether the values differ by rounding at most; refuse a column without values."""
+    values = sample.distinct
+    if not len(values):
+        raise _LeftOutError("all values are missing")
+    return bool(values[-1] - values[0] <= max(ROUNDING * max(abs(values[0]), abs(values[-1])), SMALLEST))
+
+
+def _plan_levels(column: Column, kind: Kind, weights: FloatArray) -> Category:
+    texts = as_labels(column)
+    known = [text for text in texts if text is not None]
+    if not known:
+        raise _LeftOutError("all values are missing")
+    declared = hasattr(column, "cat")
+    reason = text_reason(len(set(known)), len(known)) if isinstance(kind, Auto) and not declared else None
+    if reason:
+        raise _LeftOutError(reason)
+    rare = kind.rare if isinstance(kind, Levels) else None
+    always = getattr(kind, "always", False)
+    category = fit_levels(str(column.name), texts, weights, order=level_order(column, known), rare=rare, always=always)
+    if len(category.labels) == 1:
+        raise _LeftOutError("all of its levels are rare" if category.joined else "constant")
+    return category
+
+
+def _reasons(dropped: Mapping[str, str]) -> str:
+    """The variables that are left out, those with the same reason together."""
+    names: dict[str, list[str]] = defaultdict(list)
+    for name, reason in dropped.items():
+        names[reason.partition(":")[0] if reason.startswith("free text") else reason].append(name)
+    return f"Left out: {'; '.join(f'{listed(some)} ({reason})' for reason, some in names.items())}."
+
+
+def _left_out(dropped: Mapping[str, str]) -> list[str]:
+    """The remark on variables that are left out, with the remedy for text that may have levels after all."""
+    guessed = [name for name, reason in dropped.items() if reason.startswith(("free text", "identifiers: nearly"))]
+    remedy = f" To use {guessed[0]} by its values, say terms={{{guessed[0]!r}: 'levels'}}." if guessed else ""
+    return [f"{_reasons(dropped)}{remedy}"] if dropped else []
+
+
+def _remarks(fitted: Any) -> list[str]:
+    """Remarks on joined levels and missing values."""
+    joined = [f"{one.name} ({len(one.joined)})" for one in fitted if isinstance(one, Category) and one.joined]
+    trends = [one.trend if isinstance(one, Date) else one for one in fitted]
+    filled = [f"{one.name} ({one.n_missing})" for one in trends if isinstance(one, Number) and one.n_missing]
+    level = [one.name for one in fitted if isinstance(one, Category) and one.missing is not None]
+    said = []
+    for one in fitted:
+        if isinstance(one, Category) and (alike := _alike([*one.labels, *one.joined])):
+            said.append(f"{one.name} has levels that differ in spaces or capitals only: {listed(alike)}.")
+    if joined:
+        said.append(f"Rare levels were joined into one: {listed(joined)}.")
+    if filled:
+        said.append(
+            f"Missing numbers count as the mean, with a flag if they are at least {LEAST_FLAGGED}: {listed(filled)}."
+        )
+    if level:
+        said.append(f"Missing values are a level: {listed(level)}.")
+    return said
+
+
+def _code(sample: Sample) -> str:
+    """A remark if the smallest or the largest value looks like a code for missing values: -999, or 99 far from others.
+
+    It is all nines, repeated, and further from the next value than that is from the other end.
+    """
+    values = sample.distinct
+    for code, near, far in ((values[0], values[1], values[-1]), (values[-1], values[-2], values[0])):
+        n_rows = int((sample.x == code).sum())
+        if CODE.fullmatch(f"{code:g}") and n_rows >= LEAST_FLAGGED and abs(code - near) > abs(near - far) > 0:
+            return (
+                f"{sample.name} is {code:g} in {n_rows} rows, far from all other values ({min(near, far):g} to "
+                f"{max(near, far):g}): if that means missing, empty these cells."
+            )
+    return ""
+
+
+def _alike(labels: Sequence[str]) -> list[str]:
+    """The levels that are the same but for spaces and capitals."""
+    spelt: dict[str, list[str]] = defaultdict(list)
+    for text in labels:
+        spelt[" ".join(text.split()).casefold()].append(text)
+    return [text for same in spelt.values() if len(same) > 1 for text in same]

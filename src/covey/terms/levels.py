@@ -1,0 +1,151 @@
+"""Categories: one centred column per level, so that an unseen level is the weighted mean of the known ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from covey.tables.complaint import Column
+from covey.terms.reading import as_labels
+from covey.validation import Array, FloatArray, IntArray
+
+__all__ = ["MISSING", "Category", "fit_levels", "rare_below"]
+
+MISSING = "(missing)"
+OTHER = "(other)"
+# A level with fewer rows than this is rare: one row in a hundred, within these limits.
+RARE_SHARE = 0.01
+LEAST_RARE, MOST_RARE = 3, 10
+# More levels than this are joined too, the rarest first: each has a column.
+MOST_LEVELS = 200
+
+
+def rare_below(n_rows: int) -> int:
+    """Levels with fewer rows than this are rare.
+
+    >>> rare_below(50), rare_below(500), rare_below(50_000)
+    (3, 5, 10)
+    """
+    return int(np.clip(np.ceil(RARE_SHARE * n_rows), LEAST_RARE, MOST_RARE))
+
+
+@dataclass(frozen=True)
+class Category:
+    """A fitted category: its levels with their counts and weights, and the levels that were joined."""
+
+    name: str
+    labels: tuple[str, ...]
+    counts: tuple[int, ...]
+    shares: tuple[float, ...]
+    joined: tuple[str, ...] = ()  # levels that are in the one called other
+    other: str | None = None
+    missing: str | None = None
+    always: bool = False
+
+    kind = "levels"
+
+    @property
+    def terms(self) -> tuple[tuple[str, str, int | None, tuple[str, ...]], ...]:
+        """Name, kind, parent and column names of the term."""
+        return ((self.name, "levels", None, tuple(f"{self.name}={text}" for text in self.labels)),)
+
+    def read(self, column: Column) -> IntArray:
+        """The position of each value's level, -1 for a level that was not in the data of fit."""
+        return self.positions(as_labels(column))
+
+    def positions(self, texts: Array) -> IntArray:
+        """The position of each text's level; None is a missing value."""
+        places: dict[Any, int] = {
+            text: j for j, text in enumerate(self.labels) if text not in (self.other, self.missing)
+        }
+        places |= {text: self.labels.index(str(self.other)) for text in self.joined}
+        if self.missing is not None:
+            places[None] = self.labels.index(self.missing)
+        return np.array([places.get(text, -1) for text in texts], dtype=np.intp)
+
+    def encode(self, positions: IntArray) -> FloatArray:
+        """The encoded columns; an unseen level is zero in all of them."""
+        out = np.zeros((len(positions), len(self.labels)), order="F")
+        known = positions >= 0
+        out[known] = -np.array(self.shares)
+        out[np.flatnonzero(known), positions[known]] += 1.0
+        return out
+
+    def grid(self, n: int) -> list[str | None]:
+        """One value per level: a joined level stands for the others, None for missing values."""
+        special = {self.other: self.joined[0] if self.joined else None, self.missing: None}
+        return [special.get(text, text) for text in self.labels]
+
+    def describe(self) -> dict[str, Any]:
+        """A line of `Encoding.table`."""
+        shown = [text for text in self.labels if text != self.missing]
+        more = f" and {len(shown) - 4} more" if len(shown) > 4 else ""
+        missing = self.counts[self.labels.index(self.missing)] if self.missing is not None else 0
+        return {
+            "kind": "levels",
+            "columns": len(self.labels),
+            "values": f"{len(shown)} level{'s' * (len(shown) > 1)}: {', '.join(shown[:4])}{more}",
+            "missing": missing,
+        }
+
+    def state(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Category:
+        """The inverse of `state`."""
+        values: dict[str, Any] = {name: tuple(one) if isinstance(one, list) else one for name, one in state.items()}
+        return cls(**values)
+
+
+def fit_levels(
+    name: str,
+    texts: Array,
+    weights: FloatArray,
+    *,
+    order: Iterable[str] | None = None,
+    rare: int | None = None,
+    always: bool = False,
+) -> Category:
+    """Fit the levels of a category from texts, None for missing values; rare levels are joined if there are several."""
+    counts: dict[Any, int] = {}
+    totals: dict[Any, float] = {}
+    for text, weight in zip(texts, weights, strict=True):
+        counts[text] = counts.get(text, 0) + 1
+        totals[text] = totals.get(text, 0.0) + float(weight)
+    if rare is None:
+        least = rare_below(len(texts))
+        sizes = sorted((count for text, count in counts.items() if text is not None), reverse=True)
+        least = max(least, sizes[MOST_LEVELS] + 1) if len(sizes) > MOST_LEVELS else least
+    else:
+        least = rare
+    found = [text for text in (sorted(set(counts) - {None}) if order is None else order) if text in counts]
+    joined = [text for text in found if counts[text] < least]
+    if len(joined) < 2:
+        joined = []
+    labels: list[str] = [text for text in found if text not in set(joined)]
+    members: list[list[Any]] = [[text] for text in labels]
+    other = missing = None
+    if joined:
+        other = _free(OTHER, found)
+        labels.append(other)
+        members.append(list(joined))
+    if None in counts:
+        missing = _free(MISSING, found)
+        labels.append(missing)
+        members.append([None])
+    return Category(
+        name, tuple(labels), tuple(sum(counts[text] for text in group) for group in members),
+        tuple(sum(totals[text] for text in group) for group in members), tuple(joined), other, missing, always,
+    )  # fmt: skip
+
+
+def _free(label: str, taken: Sequence[str]) -> str:
+    """A label that no level has: parentheses are added until it is free."""
+    while label in taken:
+        label = f"({label})"
+    return label

@@ -1,0 +1,265 @@
+"""Numbers: a standardised column with a flag for missing values, and the columns of a curve."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from covey.tables.complaint import Column
+from covey.terms.reading import as_labels, as_numbers
+from covey.terms.splines import basis, orthonormal_curves, quantile_knots, quantiles, with_grid
+from covey.validation import FloatArray
+
+__all__ = ["BOOLEAN", "LEAST_FLAGGED", "Number", "Sample", "encode_numbers", "fit_numbers"]
+
+# Values that are encoded together: enough to forget the cost of a call, few enough for the cache.
+BATCH = 2**15
+# Quantiles kept for drawing where the data are; with many numbers only the quartiles.
+N_QUANTILES = 41
+MANY = 1000
+# A spline of the detail that is larger by this factor between the rows than on them is left out: no row says how it
+# goes there.
+WILDEST = 5.0
+BOOLEAN = ("False", "True")
+# Missing values get a flag from this number on: a flag for one row fits that row and says nothing of others.
+LEAST_FLAGGED = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Number:
+    """A fitted number: ``(x - mean) / sd``, a flag if values were missing, and splines by their values at the knots."""
+
+    name: str
+    mean: float
+    sd: float
+    quantiles: tuple[float, ...]
+    share_missing: float = 0.0  # 0 if they are too few for a flag
+    n_missing: int = 0
+    n_distinct: int = 0
+    knots: FloatArray = field(default_factory=lambda: np.zeros(0))  # of standardised values
+    values: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))  # (knots, columns of the curve and its detail)
+    n_smooth: int = 0  # columns of the curve without its detail
+    labels: tuple[str, ...] | None = None
+    integer: bool = False
+    always: bool = False
+
+    kind = "number"
+
+    @property
+    def low(self) -> float:
+        """The smallest value."""
+        return self.quantiles[0]
+
+    @property
+    def high(self) -> float:
+        """The largest value."""
+        return self.quantiles[-1]
+
+    @property
+    def terms(self) -> tuple[tuple[str, str, int | None, tuple[str, ...]], ...]:
+        """Name, kind, parent and column names of each term."""
+        flag = (f"{self.name} missing",) if self.share_missing else ()
+        line = (self.name, "linear", None, (self.name, *flag))
+        columns = tuple(f"{self.name}~{j + 1}" for j in range(self.values.shape[1]))
+        curve = (f"{self.name}~", "curve", 0, columns[: self.n_smooth])
+        detail = (f"{self.name}~~", "detail", 1, columns[self.n_smooth :])
+        return (line, *(term for term in (curve, detail) if term[-1]))
+
+    def read(self, column: Column) -> FloatArray:
+        """Raw values as numbers; an unknown label is the mean."""
+        if self.labels is None or self.labels == BOOLEAN:
+            return as_numbers(column, lenient=True)
+        places: dict[Any, float] = {text: float(j) for j, text in enumerate(self.labels)} | {None: np.nan}
+        return np.array([places.get(text, self.mean) for text in as_labels(column)], dtype=np.float64)
+
+    def encode(self, x: FloatArray) -> FloatArray:
+        """The encoded columns of numbers, NaN for missing ones."""
+        out = np.zeros((len(x), sum(len(names) for *_, names in self.terms)), order="F")
+        encode_numbers([self], x[:, None], [0], out)
+        return out
+
+    def grid(self, n: int) -> Any:
+        """Values over the range: all of them if they are few integers or labels, else evenly spaced."""
+        if self.labels is not None:
+            return [*self.labels, *([None] if self.share_missing else [])]
+        if self.integer and self.high - self.low < n:
+            return np.arange(self.low, self.high + 1)
+        if self.n_distinct == 2:
+            return np.array([self.low, self.high])
+        return np.linspace(self.low, self.high, n)
+
+    def describe(self) -> dict[str, Any]:
+        """A line of `Encoding.table`."""
+        if self.labels is None:
+            span = f"{self.low:.6g} to {self.high:.6g}"
+        else:
+            span = f"{len(self.labels)} levels, ordered" if self.labels != BOOLEAN else "False, True"
+        return {
+            "kind": "curve" if self.values.size else "linear",
+            "columns": sum(len(names) for *_, names in self.terms),
+            "values": span,
+            "missing": self.n_missing,
+        }
+
+    def state(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return asdict(self) | {"knots": self.knots.tolist(), "values": self.values.tolist()}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Number:
+        """The inverse of `state`."""
+        arrays = {name: np.array(state[name], dtype=np.float64) for name in ("knots", "values")}
+        if arrays["values"].size == 0:
+            arrays["values"] = np.zeros((0, 0))
+        labels = None if state["labels"] is None else tuple(state["labels"])
+        return cls(**{**state, **arrays, "labels": labels, "quantiles": tuple(state["quantiles"])})
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A number before it is fitted: its values, the distinct ones with their weights, and how it should be encoded."""
+
+    name: str
+    x: FloatArray
+    distinct: FloatArray  # sorted
+    shares: FloatArray
+    n_knots: int = 0  # 0 for no curve
+    detail: bool = False  # whether the curve may have one
+    labels: tuple[str, ...] | None = None
+    integer: bool = False
+    always: bool = False
+
+    @classmethod
+    def of(cls, name: str, x: FloatArray, weights: FloatArray, **settings: Any) -> Sample:
+        """Find the distinct values of a column, NaN for missing ones."""
+        observed = ~np.isnan(x)
+        order = np.argsort(x[observed], kind="stable")
+        ordered = x[observed][order]
+        first = np.ones(len(ordered), dtype=bool)
+        first[1:] = ordered[1:] > ordered[:-1]
+        starts = np.flatnonzero(first)
+        shares = np.add.reduceat(weights[observed][order], starts) if starts.size else ordered
+        return cls(name, x, ordered[starts], shares, **settings)
+
+
+def fit_numbers(samples: Sequence[Sample], weights: FloatArray) -> list[Number]:
+    """Fit numbers that have at least two distinct values."""
+    at = np.linspace(0, 1, N_QUANTILES if len(samples) <= MANY else 5)
+    fitted = [_fit_line(sample, weights, at) for sample in samples]
+    fitted = _with_curves(samples, fitted, weights)
+    return _with_curves(samples, [_refined(*pair) for pair in zip(samples, fitted, strict=True)], weights)
+
+
+def _refined(sample: Sample, number: Number) -> Number:
+    """The same number with its curve on the knots of its detail."""
+    if not (number.values.size and sample.detail):
+        return number
+    n_rows = len(sample.x) - number.n_missing
+    knots = with_grid(number.knots, (sample.distinct - number.mean) / number.sd, sample.shares, n_rows)
+    return replace(number, knots=knots, values=(basis(knots[None], number.knots[None])[0] @ number.values))
+
+
+def _with_curves(samples: Sequence[Sample], numbers: Sequence[Number], weights: FloatArray) -> list[Number]:
+    """Numbers with the splines that their knots allow, after those that they have."""
+    fitted = list(numbers)
+    for batch in _batches(numbers, len(weights)):
+        n_more = len(fitted[batch[0]].knots) - 2 - fitted[batch[0]].values.shape[1]
+        if n_more <= 0:
+            continue
+        curves = _fit_curves([samples[j] for j in batch], [fitted[j] for j in batch], weights)
+        for place, j in enumerate(batch):
+            one = curves[place]
+            if one.shape[1] < n_more:  # some variable has fewer: each for itself
+                (one,) = _fit_curves([samples[j]], [fitted[j]], weights)
+            if fitted[j].n_smooth:
+                one = _tame(one, samples[j], fitted[j])
+            values = np.hstack([fitted[j].values, one]) if fitted[j].values.size else one
+            fitted[j] = replace(fitted[j], values=values, n_smooth=fitted[j].n_smooth or one.shape[1])
+    return fitted
+
+
+def _tame(values: FloatArray, sample: Sample, number: Number) -> FloatArray:
+    """The splines that are not much larger between the rows than on them."""
+    z = (sample.distinct - number.mean) / number.sd
+    on_rows = np.abs(basis(z[None], number.knots[None])[0] @ values).max(axis=0)
+    return values[:, np.abs(values).max(axis=0) <= WILDEST * on_rows]
+
+
+def _fit_curves(samples: Sequence[Sample], numbers: Sequence[Number], weights: FloatArray) -> FloatArray:
+    """Further splines of numbers with equally many knots and splines, by their values at the knots."""
+    z = np.array([(sample.x - number.mean) / number.sd for sample, number in zip(samples, numbers, strict=True)])
+    observed = ~np.isnan(z)
+    shares = np.where(observed, weights, 0.0)
+    shares /= shares.sum(axis=1, keepdims=True)
+    smooth = np.array([one.values for one in numbers]) if numbers[0].values.size else None
+    knots = np.array([one.knots for one in numbers])
+    return orthonormal_curves(np.where(observed, z, 0.0), shares, knots, smooth)
+
+
+def _fit_line(sample: Sample, weights: FloatArray, at: FloatArray) -> Number:
+    """Mean, standard deviation, quantiles and knots of a number, without its curve."""
+    values, total = sample.distinct, sample.shares.sum()
+    middle = values[len(values) // 2]  # subtracted first: a large offset costs no digits of the mean
+    span = values[-1] - values[0]  # divided by: squares of tiny numbers underflow
+    centred = (values - middle) / span
+    centre = sample.shares @ centred / total
+    sd = span * np.sqrt(sample.shares @ (centred - centre) ** 2 / total)
+    mean = middle + span * centre
+    drawn = quantiles(values, sample.shares, at)
+    drawn[[0, -1]] = values[[0, -1]]
+    missing = np.isnan(sample.x)
+    knots: FloatArray = np.zeros(0)
+    if sample.n_knots and len(values) > 2:
+        knots = quantile_knots((values - mean) / sd, sample.shares, sample.n_knots, len(missing) - int(missing.sum()))
+    return Number(
+        sample.name,
+        float(mean),
+        float(sd),
+        tuple(drawn.tolist()),
+        float(weights[missing].sum()) if missing.sum() >= LEAST_FLAGGED else 0.0,
+        int(missing.sum()),
+        len(values),
+        knots=knots if len(knots) > 2 else np.zeros(0),
+        labels=sample.labels,
+        integer=sample.integer,
+        always=sample.always,
+    )
+
+
+def _batches(numbers: Sequence[Number], n_rows: int) -> Iterator[list[int]]:
+    """Positions of numbers with equally many knots and curves, in batches that fit into the cache."""
+    alike: dict[tuple[int, ...], list[int]] = defaultdict(list)
+    for j, number in enumerate(numbers):
+        alike[(len(number.knots), *number.values.shape)].append(j)
+    size = max(1, BATCH // n_rows)
+    for members in alike.values():
+        yield from (members[start : start + size] for start in range(0, len(members), size))
+
+
+def encode_numbers(numbers: Sequence[Number], x: FloatArray, starts: Sequence[int], out: FloatArray) -> None:
+    """Write the encoded columns of numbers (columns of x) into `out`, each from its start on."""
+    for batch in _batches(numbers, len(x)):
+        some = [numbers[j] for j in batch]
+        z = ((x[:, batch] - [one.mean for one in some]) / [one.sd for one in some]).T
+        missing = np.isnan(z)
+        z[missing] = 0.0
+        width = some[0].values.shape[1]
+        if width:
+            # beyond the range that was seen, a curve stays where it is and the line goes on
+            low = np.array([(one.low - one.mean) / one.sd for one in some])[:, None]
+            high = np.array([(one.high - one.mean) / one.sd for one in some])[:, None]
+            knots, values = np.array([one.knots for one in some]), np.array([one.values for one in some])
+            curves = basis(np.clip(z, low, high), knots) @ values
+            curves[missing] = 0.0
+        for place, (j, number) in enumerate(zip(batch, some, strict=True)):
+            after = starts[j] + 1
+            out[:, starts[j]] = z[place]
+            if number.share_missing:
+                out[:, after] = missing[place] - number.share_missing
+                after += 1
+            if width:
+                out[:, after : after + width] = curves[place]

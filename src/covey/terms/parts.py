@@ -1,0 +1,183 @@
+"""Parts: terms that are shown together, and the values of a variable at which they are shown.
+
+A part is a line with its curve and its detail, the levels of a category, a season of a date, or a pair with its
+surface. The parts of a model add up to its linear predictor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from covey.terms.dates import DAY, WEEKDAYS, Date
+from covey.terms.expansion import Expansion
+from covey.terms.levels import MISSING, Category
+from covey.terms.numbers import Number
+from covey.validation import Array, FloatArray, IntArray
+
+__all__ = ["Axis", "Part", "find_parts", "part_columns"]
+
+# A year without a leap day that begins on a Monday, for seasons and days of the week.
+YEAR_SHOWN = np.datetime64("2001-01-01")
+
+
+@dataclass(frozen=True)
+class Part:
+    """The selected terms of a variable (or of one season of a date), or of a pair of them.
+
+    Attributes
+    ----------
+    name : str
+        Such as ``age``, ``date[week]`` or ``age:sex``.
+    variables : tuple of str
+    roots : tuple of int
+        The main terms that it consists of, or that are multiplied: one or two.
+    terms : tuple of int
+        All of its terms that are in the model.
+    """
+
+    name: str
+    variables: tuple[str, ...]
+    roots: tuple[int, ...]
+    terms: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Axis:
+    """The values at which a variable's effect is evaluated, and where the rows of fit are.
+
+    Attributes
+    ----------
+    name : str
+    kind : {"number", "levels", "date", "season"}
+    values : ndarray
+        As they are shown: numbers, labels, or dates (of one year, or one day, for a season).
+    raw : ndarray or list
+        As they would stand in a table.
+    quantiles : ndarray or None
+        Evenly spaced quantiles of a number or a date in the table of fit.
+    counts : ndarray or None
+        Rows per level.
+    flagged : bool
+        Whether missing values have an effect besides these values.
+    """
+
+    name: str
+    kind: str
+    values: Array
+    raw: Any
+    quantiles: Array | None = None
+    counts: IntArray | None = None
+    flagged: bool = False
+
+    @classmethod
+    def of(cls, expansion: Expansion, root: int, n: int) -> Axis:
+        """The grid of a main term: `n` values over the range, or all levels."""
+        term = expansion.encoding.terms[root]
+        fitted = expansion.encoding.variable(term.variables[0])
+        if isinstance(fitted, Category):
+            return cls(term.name, "levels", np.array(fitted.labels, object), fitted.grid(n), None, _counts(fitted))
+        if isinstance(fitted, Date):
+            return _date_axis(fitted, term.name, term.kind, n)
+        values = fitted.grid(n)
+        if fitted.labels is None:
+            return cls(
+                term.name, "number", values, values, np.array(fitted.quantiles), flagged=fitted.share_missing > 0
+            )
+        shown = [MISSING if value is None else value for value in values]
+        return cls(term.name, "levels", np.array(shown, object), values)
+
+    @classmethod
+    def at(cls, expansion: Expansion, root: int, values: Any) -> Axis:
+        """The given values of a variable."""
+        grid = cls.of(expansion, root, 2)
+        return cls(grid.name, grid.kind, np.asarray(values), values, grid.quantiles)
+
+
+def _counts(category: Category) -> IntArray:
+    return np.array(category.counts, dtype=np.intp)
+
+
+def _date_axis(date: Date, name: str, kind: str, n: int) -> Axis:
+    """The grid of the trend, a season or the days of the week of a date."""
+    if kind == "season":
+        season = next(one for one in date.seasons if one.name == name)
+        step = "h" if season.period > DAY else "m"
+        n_steps = round(season.period * (24 if step == "h" else 1440))
+        steps = np.unique(np.linspace(0, n_steps, n, endpoint=False).round().astype(int))
+        values = YEAR_SHOWN.astype("datetime64[m]") + steps.astype(f"timedelta64[{step}]")
+        return Axis(name, "season", values, values)
+    if kind == "levels":
+        assert date.week is not None
+        days = [YEAR_SHOWN + WEEKDAYS.index(text) for text in date.week.labels]
+        return Axis(name, "levels", np.array(date.week.labels, object), np.array(days), None, _counts(date.week))
+    quantiles = (np.array(date.trend.quantiles) * 86_400).round().astype("int64").astype("datetime64[s]")
+    return Axis(name, "date", date.grid(n), date.grid(n), quantiles, flagged=date.trend.share_missing > 0)
+
+
+def roots_of(expansion: Expansion, term: int) -> tuple[int, ...]:
+    """The main terms at the root of a term: itself, the line of a curve, the two terms of a pair."""
+    one = expansion.terms[term]
+    if not one.parents:
+        return (term,)
+    return one.parents if one.kind not in ("surface", "detail") else expansion.terms[one.parents[0]].parents
+
+
+def find_parts(expansion: Expansion, selected: Iterable[int]) -> list[Part]:
+    """The parts of a model: single variables first, in the order of the selected terms."""
+    members: dict[tuple[int, ...], list[int]] = {}
+    for term in selected:
+        members.setdefault(roots_of(expansion, term), []).append(term)
+    found = []
+    for roots, terms in members.items():
+        named = min(terms) if len(roots) > 1 else roots[0]
+        one = expansion.terms[named]
+        name = one.name if one.kind != "surface" else expansion.terms[one.parents[0]].name
+        found.append(Part(name, one.variables, roots, tuple(sorted(terms))))
+    return sorted(found, key=lambda part: len(part.roots))
+
+
+def part_columns(expansion: Expansion, part: Part) -> IntArray:
+    """The expanded columns of a part's terms."""
+    places = [np.arange(*expansion.terms[term].columns.indices(2**62)) for term in part.terms]
+    return np.concatenate([np.empty(0, dtype=np.intp), *places])
+
+
+def main_columns(expansion: Expansion, root: int, raw: Any) -> tuple[int, FloatArray]:
+    """The encoded columns of a main term and its curve for raw values, and the position of the first."""
+    encoding = expansion.encoding
+    name = encoding.terms[root].variables[0]
+    first = encoding.terms[encoding.terms_of(name)[0]].columns.start
+    start, stop = encoding.terms[root].columns.start, encoding.terms[encoding.last_of(root)].columns.stop
+    return start, encoding.encode(name, raw)[:, start - first : stop - first]
+
+
+def evaluate_main(expansion: Expansion, coef: FloatArray, root: int, raw: Any) -> FloatArray:
+    """The contribution of a main term and its curve at raw values; (values, outputs), not centred."""
+    start, columns = main_columns(expansion, root, raw)
+    return np.asarray(columns @ coef[:, start : start + columns.shape[1]].T)
+
+
+def evaluate_pair(expansion: Expansion, coef: FloatArray, part: Part, raw: tuple[Any, Any]) -> FloatArray:
+    """The contribution of a pair at all pairs of raw values; (values, values, outputs), not centred."""
+    sides = []
+    for root, values in zip(part.roots, raw, strict=True):
+        start, columns = main_columns(expansion, root, values)
+        # as in the design of the fit: values outside the range are moved to its end before they are multiplied
+        ends = expansion.ranges[:, start : start + columns.shape[1]]
+        sides.append((start, columns.clip(*ends)))
+    (a, A), (b, B) = sides
+    places = part_columns(expansion, part)
+    products = places - len(expansion.encoding.column_names)
+    left, right = (factors[products] for factors in expansion.factors)
+    left, right = A[:, left - a], B[:, right - b]
+    return np.stack([(left * output[places]) @ right.T for output in coef], axis=2)
+
+
+def is_number(expansion: Expansion, root: int) -> bool:
+    """Whether a main term is a number without labels."""
+    fitted = expansion.encoding.variable(expansion.encoding.terms[root].variables[0])
+    return isinstance(fitted, Number) and fitted.labels is None

@@ -1,0 +1,231 @@
+"""Rating tables: the scores of an additive model, per value or level of each variable and pair."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+from importlib import import_module
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from covey.files import write_atomically
+from covey.optional import optional
+from covey.tables.spreadsheet import guarded
+from covey.terms.dates import Date
+from covey.terms.effects import FittedTerms
+from covey.terms.levels import MISSING
+from covey.terms.numbers import Number
+from covey.terms.parts import Axis, Part, is_number
+from covey.validation import FloatArray, whole
+
+__all__ = ["rating_tables", "write_tables"]
+
+CONSTANT = "constant"
+# What spreadsheets do not allow in the name of a sheet, and how long it may be.
+NOT_IN_SHEETS = re.compile(r"[\[\]:*?/\\\x00-\x1f]")
+LONGEST_SHEET = 31
+
+
+def rating_tables(fitted: FittedTerms, bins: int = 20) -> dict[str, pd.DataFrame]:
+    """The constant, and a table per variable and pair; see `to_tables` of the estimators."""
+    whole(bins, "bins")
+    points = _by_output(fitted, fitted.constant[None, :])
+    tables = {CONSTANT: pd.DataFrame({"term": [CONSTANT], **points})}
+    for part in fitted.parts:
+        name = part.name
+        while name in tables:  # a variable may be called constant
+            name += "'"
+        tables[name] = _table(fitted, part, bins)
+    return tables
+
+
+def _table(fitted: FittedTerms, part: Part, bins: int) -> pd.DataFrame:
+    names = [fitted.expansion.encoding.terms[root].name for root in part.roots]
+    straight = _straight(fitted, part)
+    n_bins = bins if len(names) == 1 else max(2, bins // 2)
+    lines = [_lines(fitted, root, n_bins, root == straight) for root in part.roots]
+    at = [cells["at"].tolist() for cells in lines]
+    begin = fitted.effect(*names, at=_at(at)).effect
+    values = begin.reshape(*begin.shape[: len(names)], -1)
+    slopes = np.zeros_like(values)
+    if straight is not None:
+        side = part.roots.index(straight)
+        ends = [cells["to" if k == side else "at"].tolist() for k, cells in enumerate(lines)]
+        end = fitted.effect(*names, at=_at(ends)).effect.reshape(values.shape)
+        width = (lines[side]["to"] - lines[side]["from"]).to_numpy(dtype=float)
+        spread = width.reshape([-1 if k == side else 1 for k in range(len(names))] + [1])
+        with np.errstate(invalid="ignore", divide="ignore"):
+            slopes = np.where(spread > 0, (end - values) / spread, 0.0)
+    columns: dict[str, Any] = {"term": part.name}
+    grid = np.meshgrid(*(np.arange(len(cells)) for cells in lines), indexing="ij")
+    for k, (name, cells) in enumerate(zip(names, lines, strict=True)):
+        after = f"_{k + 1}" if len(names) > 1 else ""
+        columns[f"variable{after}"] = name
+        for word in ("from", "to", "level"):
+            columns[f"{word}{after}"] = cells[word].to_numpy()[grid[k].ravel()]
+    columns |= _by_output(fitted, values.reshape(-1, values.shape[-1]))
+    columns |= _by_output(fitted, slopes.reshape(-1, values.shape[-1]), "slope")
+    return pd.DataFrame(columns)
+
+
+def _at(values: list[Any]) -> Any:
+    return values[0] if len(values) == 1 else values
+
+
+def _by_output(fitted: FittedTerms, values: FloatArray, name: str = "points") -> dict[str, FloatArray]:
+    """A column of points, or one per output."""
+    if not fitted.outputs:
+        return {name: values[:, 0]}
+    return {f"{name} {output}": values[:, k] for k, output in enumerate(fitted.outputs)}
+
+
+def _straight(fitted: FittedTerms, part: Part) -> int | None:
+    """The number in which a part is a straight line, so that a slope is exact."""
+    expansion = fitted.expansion
+    numbers = [root for root in part.roots if is_number(expansion, root)]
+    numbers = [root for root in numbers if not _few(expansion.encoding.variable(expansion.terms[root].variables[0]), 1)]
+    bent = {"curve", "surface"} & {expansion.terms[term].kind for term in part.terms}
+    others = [root for root in part.roots if root not in numbers]
+    exact = all(_is_listed(fitted, root) for root in others)
+    return numbers[0] if len(numbers) == 1 and exact and not bent else None
+
+
+def _is_listed(fitted: FittedTerms, root: int) -> bool:
+    """Whether every value of a main term has a line of its own."""
+    term = fitted.expansion.terms[root]
+    one = fitted.expansion.encoding.variable(term.variables[0])
+    return term.kind == "levels" or (isinstance(one, Number) and (one.labels is not None or _few(one, 1)))
+
+
+def _few(number: Any, bins: int) -> bool:
+    """Whether a number has so few values that each gets a line."""
+    if not isinstance(number, Number):
+        return False
+    return number.n_distinct == 2 or (number.integer and number.high - number.low < bins)
+
+
+def _lines(fitted: FittedTerms, root: int, bins: int, straight: bool) -> pd.DataFrame:
+    """The lines of a main term: from, to, level, and the value at which points are computed."""
+    expansion = fitted.expansion
+    term = expansion.encoding.terms[root]
+    one = expansion.encoding.variable(term.variables[0])
+    axis = Axis.of(expansion, root, 2)
+    if axis.kind == "levels":
+        return _frame(at=list(axis.raw), level=list(axis.values))
+    if axis.kind == "season":
+        return _season_lines(axis)
+    number = one.trend if isinstance(one, Date) else one
+    assert isinstance(number, Number)
+    if straight:
+        cells = _frame(at=[number.low], begin=[number.low], end=[number.high])
+    elif _few(one, bins):
+        values = one.grid(10**6)
+        cells = _frame(at=values, begin=values, end=values)
+    else:
+        edges = _edges(np.array(number.quantiles), bins)
+        cells = _frame(at=(edges[1:] + edges[:-1]) / 2, begin=edges[:-1], end=edges[1:])
+    if isinstance(one, Date):
+        for name in ("at", "from", "to"):
+            seconds = (cells[name].to_numpy(dtype=float) * 86_400).round().astype("int64")
+            cells[name] = pd.Series(seconds.astype("datetime64[s]"), dtype=object)
+    if number.share_missing:
+        gap = _frame(at=[None if isinstance(one, Date) else np.nan], level=[MISSING])
+        cells = pd.concat([cells.astype(object), gap.astype(object)], ignore_index=True)
+    return cells
+
+
+def _season_lines(axis: Axis) -> pd.DataFrame:
+    """Months of a year, or hours of a day."""
+    span = np.ptp(axis.values.astype("datetime64[m]").astype(int))
+    start = axis.values[0].astype("datetime64[m]")
+    if span > 1440:
+        edges = (start.astype("datetime64[M]") + np.arange(13)).astype("datetime64[m]")
+        words = [str(edge.astype("datetime64[D]"))[5:] for edge in edges]
+        words[-1] = "12-31"
+    else:
+        edges = start + np.arange(0, 1441, 60).astype("timedelta64[m]")
+        words = [f"{hour:02d}:00" for hour in range(25)]
+    return _frame(at=list(edges[:-1] + (edges[1:] - edges[:-1]) // 2), begin=words[:-1], end=words[1:])
+
+
+def _frame(at: Any, begin: Any = None, end: Any = None, level: Any = None) -> pd.DataFrame:
+    blank = [None] * len(at)
+    columns = {"at": at, "from": begin, "to": end, "level": level}
+    return pd.DataFrame(
+        {name: pd.Series(list(blank if values is None else values), dtype=object) for name, values in columns.items()}
+    )
+
+
+def _edges(quantiles: FloatArray, bins: int) -> FloatArray:
+    """Edges at quantiles, and between those that are farther apart than a share of the range."""
+    edges = np.unique(np.interp(np.linspace(0, 1, bins + 1), np.linspace(0, 1, quantiles.size), quantiles))
+    widest = (edges[-1] - edges[0]) / bins
+    inner = [
+        np.linspace(low, high, int(np.ceil((high - low) / widest - 1e-9)) + 1)[:-1] for low, high in pairwise(edges)
+    ]
+    return np.append(np.concatenate(inner), edges[-1])
+
+
+def write_tables(tables: dict[str, pd.DataFrame], path: str | os.PathLike[str]) -> Path:
+    """Write tables to a CSV or XLSX file, completely or not at all; text is no formula there."""
+    file = Path(path)
+    kind = file.suffix.lower()
+    if kind not in (".csv", ".xlsx"):
+        raise ValueError(f"to_tables writes files that end in .csv or .xlsx, not {file.name!r}.")
+    safe = [guarded(_texts(table)) for table in tables.values()]
+    if kind == ".csv":
+        content = _long(safe).to_csv(index=False).encode("utf-8", errors="backslashreplace")
+    else:
+        with optional("Writing .xlsx"):
+            import_module("openpyxl")
+        buffer = io.BytesIO()
+        with pd.ExcelWriter(buffer, engine="openpyxl") as book:
+            for sheet, table in zip(_sheets(tables), safe, strict=True):
+                table.to_excel(book, sheet_name=sheet, index=False)
+        content = buffer.getvalue()
+    write_atomically(file, content)
+    return file
+
+
+def _long(tables: list[pd.DataFrame]) -> pd.DataFrame:
+    """All tables below each other; those of one variable have the columns of the first variable of a pair."""
+    named = {"variable": "variable_1", "from": "from_1", "to": "to_1", "level": "level_1"}
+    renamed = [table.rename(columns=named).astype(object) for table in tables]
+    every = list(dict.fromkeys(column for table in renamed for column in table.columns))
+    points = [column for column in every if column.startswith(("points", "slope"))]
+    order = [column for column in every if column not in points] + points
+    return pd.concat(renamed, ignore_index=True).reindex(columns=order)
+
+
+def _texts(table: pd.DataFrame) -> pd.DataFrame:
+    """The table with dates as text, and without control characters, which spreadsheets refuse."""
+
+    def text(value: Any) -> Any:
+        if isinstance(value, np.datetime64 | pd.Timestamp):
+            return pd.Timestamp(value).isoformat(sep=" ").removesuffix(" 00:00:00")
+        return re.sub(r"[\x00-\x08\x0b\x0c\x0e-\x1f]", "\ufffd", value) if isinstance(value, str) else value
+
+    out = table.copy()
+    for name in out.columns:
+        if out[name].dtype.kind == "O":
+            out[name] = pd.Series([text(value) for value in out[name]], dtype=object, index=out.index)
+    return out
+
+
+def _sheets(names: Any) -> list[str]:
+    """Names of sheets: allowed, not too long, and different from each other even without their case."""
+    found: list[str] = []
+    for name in names:
+        plain = NOT_IN_SHEETS.sub("_", str(name)).strip("'") or "_"
+        sheet, number = plain[:LONGEST_SHEET], 1
+        while sheet.lower() in {one.lower() for one in found} or sheet.lower() == "history":
+            number += 1
+            after = f" ({number})"
+            sheet = plain[: LONGEST_SHEET - len(after)] + after
+        found.append(sheet)
+    return found

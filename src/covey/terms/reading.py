@@ -1,0 +1,193 @@
+"""Any table as a pandas DataFrame, and its columns as numbers, labels or days."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from covey.tables.complaint import Column, TableError, listed
+from covey.tables.marks import describe_marks
+from covey.validation import Array, FloatArray, is_sparse, pandas_frame, refuse_odd
+
+__all__ = ["as_days", "as_frame", "as_labels", "as_numbers", "label", "level_order", "missing_values"]
+
+DAY = 86_400.0  # seconds
+# squares of larger numbers overflow
+LARGEST = 1e150
+
+
+def as_frame(table: Any, names: Sequence[str] | None = None) -> pd.DataFrame:
+    """A table of variables as a DataFrame with text for names; an array gets the given names, or x0, x1, ..."""
+    library = type(table).__module__.partition(".")[0]
+    if is_sparse(table) or library in ("torch", "dask", "zarr"):
+        storage = "sparse" if is_sparse(table) else f"of {library}"
+        raise ValueError(
+            f"X is {storage}, and terms= reads tables in memory (pandas, polars, pyarrow, numpy): convert it, or give "
+            "a matrix of columns with groups= instead of terms=."
+        )
+    table = pandas_frame(table)
+    if isinstance(table, pd.Series):
+        raise ValueError("X must be a table of variables, not a single column: pass X.to_frame().")
+    if isinstance(table, pd.DataFrame):
+        frame = table.set_axis([str(name) for name in table.columns], axis=1)
+    else:
+        frame = _from_array(table, names)
+    twice = [name for name, count in Counter(frame.columns).items() if count > 1]
+    if twice:
+        raise TableError(f"X has several columns of the same name: {listed(twice)}; rename them.")
+    if 0 in frame.shape:
+        raise ValueError(f"X is empty: shape {frame.shape}.")
+    return frame
+
+
+def _from_array(table: Any, names: Sequence[str] | None) -> pd.DataFrame:
+    refuse_odd(table, "X")
+    try:
+        array = table if isinstance(table, np.ndarray) else np.asarray(table, dtype=object)
+    except ValueError:  # rows of unequal length
+        array = np.empty(0)
+    if array.ndim != 2:
+        raise ValueError(
+            f"X must be a table of rows and variables, not a {type(table).__name__} of shape {array.shape}."
+        )
+    if names is None:
+        names = [f"x{j}" for j in range(array.shape[1])]
+    elif len(names) != array.shape[1]:
+        raise ValueError(f"X has {array.shape[1]} features, but the terms were fitted with {len(names)} variables.")
+    frame = pd.DataFrame(array, columns=list(names))
+    return frame.infer_objects() if array.dtype == object else frame
+
+
+def missing_values(column: Column) -> Array:
+    """Where a value is missing; empty text is missing."""
+    missing = column.isna().to_numpy(dtype=bool, copy=True)
+    if column.dtype.kind not in "biufmMc":
+        missing |= np.array([isinstance(value, str) and not value.strip() for value in column], dtype=bool)
+    return missing
+
+
+def as_numbers(column: Column, *, lenient: bool = False) -> FloatArray:
+    """The values as float64, NaN for missing ones; booleans are 0 and 1, time differences days.
+
+    If `lenient`, text among numbers is missing, with a warning: a code such as "rotary" may occur in new rows alone.
+    """
+    name = column.name
+    dtype = column.dtype
+    if isinstance(dtype, np.dtype) and dtype.kind in "biuf":
+        numbers = column.to_numpy(dtype=np.float64)
+    elif dtype.kind == "m":
+        numbers = column.dt.total_seconds().to_numpy(dtype=np.float64, na_value=np.nan) / DAY
+    elif dtype.kind == "M":
+        raise TableError(f"The variable {name!r} holds dates where numbers are expected.")
+    else:
+        plain = _objects(column)
+        truths = {"true": 1.0, "false": 0.0}
+        plain = np.array([truths.get(str(value).lower(), value) for value in plain], dtype=object)
+        numbers = np.asarray(pd.to_numeric(plain, errors="coerce"), dtype=np.float64)
+        odd = [value for value, bad in zip(plain, np.isnan(numbers), strict=True) if bad and not _is_nan(value)]
+        if marks := describe_marks([str(value).strip() for value in odd]):  # numbers, had the table been read as in fit
+            raise TableError(
+                f"The variable {name!r} holds {odd[0]!r} where numbers are expected, {marks[0]}; read the table with "
+                f"{marks[1]}."
+            )
+        if odd and lenient and not np.isnan(numbers).all():
+            warnings.warn(
+                f"The variable {name!r} holds {odd[0]!r} where fit had numbers; {len(odd)} such values are predicted "
+                "as missing.",
+                stacklevel=7,
+            )
+        elif odd:
+            raise TableError(
+                f"The variable {name!r} holds {odd[0]!r} where numbers are expected; correct the values, or fit it "
+                "with Levels()."
+            )
+    check_finite(numbers, name)
+    return numbers
+
+
+def _objects(column: Column) -> Array:
+    """The values as objects, None for missing ones."""
+    values = np.array(column, dtype=object)
+    values[missing_values(column)] = None
+    return values
+
+
+def _is_nan(value: Any) -> bool:
+    """Whether a value is missing, or text that means a number that is missing."""
+    return value is None or (isinstance(value, str) and value.strip().lower() in ("nan", "+nan", "-nan"))
+
+
+def check_finite(numbers: FloatArray, name: object) -> None:
+    """Refuse infinite numbers and those whose squares overflow."""
+    largest = np.abs(numbers).max(initial=0.0, where=~np.isnan(numbers))
+    if np.isinf(largest):
+        raise TableError(f"The variable {name!r} has infinite values; replace them, or let them be missing.")
+    if largest > LARGEST:
+        raise TableError(
+            f"The variable {name!r} has values up to {largest:.3g}, whose squares overflow: change the units."
+        )
+
+
+def label(value: Any) -> str:
+    """The text for a level: a number is the same as integer and as float.
+
+    >>> label(3), label(3.0), label(2.5), label("a"), label(True)
+    ('3', '3', '2.5', 'a', 'True')
+    """
+    if isinstance(value, float | np.floating) and float(value).is_integer():
+        return str(int(value))
+    return str(value).removesuffix(" 00:00:00") if isinstance(value, datetime | np.datetime64) else str(value)
+
+
+def as_labels(column: Column) -> Array:
+    """The values as text, None for missing ones."""
+    missing = missing_values(column)
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        texts = np.array([label(value) for value in column.cat.categories] + [None], dtype=object)
+        labels = texts[column.cat.codes.to_numpy()]
+    else:
+        codes, values = pd.factorize(column)
+        labels = np.array([label(value) for value in values] + [None], dtype=object)[codes]
+    labels[missing] = None
+    return labels
+
+
+def level_order(column: Column, texts: Sequence[str]) -> list[str]:
+    """The levels in the order of the categories, of their numbers, or of the alphabet."""
+    if hasattr(column, "cat"):
+        return [label(value) for value in column.cat.categories]
+    try:
+        return sorted(set(texts), key=float)
+    except ValueError:
+        return sorted(set(texts))
+
+
+def as_days(column: Column, format: str = "") -> FloatArray:
+    """Dates as days since 1970, NaN for missing ones; time zones are converted to UTC.
+
+    Text is in ISO 8601, or all of it in the given format.
+    """
+    missing = missing_values(column)
+    if isinstance(column.dtype, pd.PeriodDtype):
+        column = pd.Series(column.dt.to_timestamp(), name=column.name)
+    try:
+        dates = pd.Series(
+            column
+            if column.dtype.kind == "M"
+            else pd.to_datetime(_objects(column), format=format or "ISO8601", utc=True)
+        )
+    except (TypeError, ValueError, OverflowError):
+        raise TableError(
+            f"The variable {column.name!r} holds values that are no dates; write them like "
+            f"{datetime(2026, 5, 31).strftime(format or '%Y-%m-%d')}."
+        ) from None
+    if getattr(dates.dtype, "tz", None) is not None:
+        dates = dates.dt.tz_convert("UTC").dt.tz_localize(None)
+    seconds = dates.to_numpy(dtype="datetime64[us]").astype(np.int64) / 1e6
+    return np.where(missing, np.nan, seconds / DAY)

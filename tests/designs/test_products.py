@@ -1,0 +1,154 @@
+"""Products of columns that are not stored give what a dense array of them gives."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from covey import Groups, GroupSparseRegressor
+from covey.designs import DenseDesign, ProductColumns
+from covey.designs import products as products_module
+from covey.preprocess import prepare
+
+N, P = 70, 12
+LEFT, RIGHT = np.array(list(combinations(range(P), 2)), dtype=np.intp).T
+COLUMNS = np.array([P + 17, 3, P + 3, 0, P + 40, 3])
+
+
+@pytest.fixture(params=[None, 300], ids=["one tile", "many tiles"])
+def designs(request, monkeypatch):
+    """All products of two columns, and the dense array of them."""
+    if request.param:
+        monkeypatch.setattr(products_module, "TILE", request.param)
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((N, P)) * rng.uniform(0.5, 2.0, P) + rng.uniform(-1, 1, P)
+    base = DenseDesign(X, columns=[f"v{j}" for j in range(P)])
+    return ProductColumns(base, LEFT, RIGHT), DenseDesign(np.column_stack([X, X[:, LEFT] * X[:, RIGHT]]))
+
+
+def close(found, wanted):
+    np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-10)
+
+
+def test_columns_and_names(designs):
+    products, dense = designs
+    n_columns = P + LEFT.size
+    assert products.shape == dense.shape == (N, n_columns)
+    assert products.dtype == dense.dtype
+    for columns in (COLUMNS, COLUMNS[[1, 3]], COLUMNS[[0, 2]], COLUMNS[:0], np.arange(n_columns)):
+        np.testing.assert_array_equal(products.take(columns), dense.take(columns))
+        np.testing.assert_array_equal(products.device_columns(columns), dense.take(columns))
+
+
+def test_a_read_column_is_a_copy(designs):
+    products, _ = designs
+    before = products.take(COLUMNS)
+    changed = products.take(COLUMNS)
+    changed[:] = 0.0
+    np.testing.assert_array_equal(products.take(COLUMNS), before)
+
+
+def test_products_with_residuals_and_models(designs):
+    products, dense = designs
+    rng = np.random.default_rng(1)
+    R, coefs = rng.standard_normal((3, N)), rng.standard_normal((2, COLUMNS.size))
+    before = products.n_passes
+    close(products.correlate(R), dense.correlate(R))
+    assert products.n_passes == before + 1
+    close(products.predict(COLUMNS, coefs, np.arange(2.0)), dense.predict(COLUMNS, coefs, np.arange(2.0)))
+    weights = [rng.integers(0, 3, N) / N for _ in range(2)]
+    for m in (None, 2):
+        shape = () if m is None else (m,)
+        y, levels = rng.standard_normal((N, *shape)), rng.standard_normal((4, *shape))
+        args = (y, weights, np.array([0, 1, 1, 0]), COLUMNS, rng.standard_normal((4, COLUMNS.size, *shape)), levels)
+        close(products.residual_products(*args), dense.residual_products(*args))
+        close(
+            products.gram_parts(COLUMNS, np.arange(6.0), y, weights),
+            dense.gram_parts(COLUMNS, np.arange(6.0), y, weights),
+        )
+
+
+@pytest.mark.parametrize("centre", [True, False])
+def test_moments(designs, centre):
+    products, dense = designs
+    rng = np.random.default_rng(2)
+    weight, p = rng.integers(0, 3, N), P + LEFT.size
+    q, members, starts = weight / weight.sum(), rng.permutation(p), np.array([0, 1, 5, 6, p - 3, p])
+    args = (rng.standard_normal(N), q, members, starts)
+    scale = np.exp2(rng.integers(-3, 3, p))
+    found, wanted = (one.moments(*args, centre=centre, scale=scale) for one in (products, dense))
+    for name in ("mean", "variance", "correlation", "blocks", "block_starts"):
+        close(getattr(found, name), getattr(wanted, name))
+
+
+def test_norms_of_gradients(designs):
+    products, dense = designs
+    rng = np.random.default_rng(3)
+    groups = Groups.from_sizes([1] * P + [3] * (LEFT.size // 3))
+    R = rng.standard_normal((4, N))
+    R -= R.mean(axis=1, keepdims=True)
+    found, wanted = (one.gradient_norms(prepare(one, R[0], groups)[0], R) for one in (products, dense))
+    close(found, wanted)
+
+
+def test_extremes_triangles_and_keys(designs):
+    products, dense = designs
+    weight = (np.arange(N) % 4 > 0).astype(float)
+    q, columns = weight / weight.sum(), COLUMNS[:5]
+    np.testing.assert_array_equal(products.extremes(columns, weight), dense.extremes(columns, weight))
+    np.testing.assert_array_equal(products.largest(), dense.largest())
+    pieces, means, gains = [columns, columns[:2]], [np.arange(5.0), np.zeros(2)], [np.ones(5), np.arange(1.0, 3.0)]
+    for found, wanted in zip(*(one.triangles(q, pieces, means, gains) for one in (products, dense)), strict=True):
+        close(found.T @ found, wanted.T @ wanted)
+    np.testing.assert_array_equal(products.row_keys(columns), dense.row_keys(columns))
+    marks = np.arange(N, dtype=np.uint64) % 3
+    np.testing.assert_array_equal(products.rank_keys(columns, marks, weight), dense.rank_keys(columns, marks, weight))
+
+
+def test_products_are_appended(designs):
+    products, dense = designs
+    less = ProductColumns(products.design, LEFT[:5], RIGHT[:5])
+    np.testing.assert_array_equal(less.add(LEFT[5:9], RIGHT[5:9]), np.arange(P + 5, P + 9))
+    np.testing.assert_array_equal(less.add(LEFT[:0], RIGHT[:0]), np.arange(0))
+    less.add(LEFT[9:], RIGHT[9:])
+    assert less.shape == dense.shape
+    np.testing.assert_array_equal(less.take(np.arange(less.shape[1])), dense.take(np.arange(less.shape[1])))
+
+
+def test_ranges_bound_the_factors_of_products_only(designs):
+    products, dense = designs
+    X = dense.take(np.arange(P))
+    ranges = np.array([np.full(P, -0.5), np.append(np.full(P - 1, 1.0), np.inf)])
+    bounded = ProductColumns(products.design, LEFT, RIGHT, ranges)
+    Z = X.clip(*ranges)
+    np.testing.assert_array_equal(bounded.take(np.arange(P)), X)
+    wanted = np.column_stack([X, Z[:, LEFT] * Z[:, RIGHT]])
+    np.testing.assert_array_equal(bounded.take(np.arange(wanted.shape[1])), wanted)
+    close(bounded.correlate(X.T), X.T @ wanted)
+
+
+def test_a_square_and_a_repeated_factor():
+    X = np.random.default_rng(0).standard_normal((9, 2))
+    products = ProductColumns(DenseDesign(X), np.array([0, 1]), np.array([0, 0]))
+    np.testing.assert_array_equal(products.take(np.array([2, 3])), np.column_stack([X[:, 0] ** 2, X[:, 0] * X[:, 1]]))
+
+
+def test_a_fit_is_that_of_the_dense_array(designs):
+    products, dense = designs
+    X = dense.take(np.arange(products.shape[1]))
+    y = X[:, P + 20] - X[:, 3] + 0.3 * np.random.default_rng(4).standard_normal(N)
+    weight = np.random.default_rng(5).integers(1, 3, N)
+    found, wanted = (GroupSparseRegressor(1).fit(one, y, sample_weight=weight) for one in (products, X))
+    assert found.selected_groups_ == wanted.selected_groups_
+    assert found.recipe_ == wanted.recipe_
+    close(found.coef_, wanted.coef_)
+
+
+def test_values_that_are_not_finite_are_refused():
+    X = np.random.default_rng(0).standard_normal((20, 3))
+    X[4, 1] = np.inf
+    products = ProductColumns(DenseDesign(X), np.array([0]), np.array([1]))
+    with pytest.raises(ValueError, match="missing or infinite values"):
+        products.moments(np.ones(20), np.full(20, 0.05), np.arange(4), np.arange(5), centre=True, scale=np.ones(4))

@@ -1,0 +1,70 @@
+"""Details of curves: found where a curve is not enough, left out where it is, and part of a variable's effect."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import covey
+from covey import Curve, GroupSparseRegressor, Terms
+
+N, NOISE = 400, 0.2
+
+
+def wiggly(seed=0, waves=11.0):
+    """Sine waves in x beside a line in z; the noise is known."""
+    rng = np.random.default_rng(seed)
+    table = pd.DataFrame({"x": rng.uniform(-1, 1, N), "z": rng.standard_normal(N), "other": rng.standard_normal(N)})
+    mean = np.sin(waves * table["x"]) + 0.5 * table["z"]
+    return table, mean.to_numpy(), mean.to_numpy() + NOISE * rng.standard_normal(N)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    table, mean, y = wiggly()
+    return table, mean, GroupSparseRegressor(terms=Terms(pairs=None)).fit(table, y)
+
+
+def test_a_detail_is_found_where_the_curve_is_not_enough(fitted):
+    table, mean, model = fitted
+    assert set(model.selected_groups_) == {"x", "x~", "x~~", "z"}
+    # a user who names the number of knots gets these and no detail
+    _, _, y = wiggly()
+    without = GroupSparseRegressor(terms=Terms({"x": Curve(knots=10)}, pairs=None)).fit(table, y)
+    assert set(without.selected_groups_) == {"x", "x~", "z"}
+    errors = [np.mean((one.predict(table) - mean) ** 2) for one in (model, without)]
+    assert errors[0] < errors[1] / 5
+    kinds = model.terms_.set_index("term")["kind"]
+    assert kinds["x~~"] == "detail"
+
+
+def test_no_detail_where_the_curve_is_enough():
+    table, _, y = wiggly(waves=3.0)
+    model = GroupSparseRegressor(terms=Terms(pairs=None)).fit(table, y)
+    assert set(model.selected_groups_) == {"x", "x~", "z"}
+
+
+def test_the_effect_of_a_variable_has_its_detail(fitted):
+    table, _, model = fitted
+    at = np.linspace(-0.9, 0.9, 50)
+    one = model.effect("x", at=at)
+    assert one.terms == ("x", "x~", "x~~")
+    truth = np.sin(11.0 * at)
+    np.testing.assert_allclose(one.effect - one.effect.mean(), truth - truth.mean(), atol=4 * NOISE / np.sqrt(N / 20))
+    parts = model.fitted_terms_.contributions(model.expansion_.design(table))
+    total = model.fitted_terms_.constant + sum(parts.values())
+    np.testing.assert_allclose(total[:, 0], model.predict(table))
+
+
+def test_a_detail_is_saved(fitted, tmp_path):
+    table, _, model = fitted
+    covey.save(model, tmp_path / "model.skops")
+    again = covey.load(tmp_path / "model.skops")
+    np.testing.assert_array_equal(again.predict(table), model.predict(table))
+
+
+def test_a_detail_under_another_loss():
+    table, mean, _ = wiggly()
+    counts = np.random.default_rng(1).poisson(np.exp(1.5 + mean))
+    model = GroupSparseRegressor(terms=Terms(pairs=None), loss="poisson").fit(table, counts)
+    assert {"x~~", "z"} <= set(model.selected_groups_)
+    assert "other" not in model.selected_groups_

@@ -1,0 +1,274 @@
+"""Estimators on raw tables: numbers, categories, missing values and dates go in, and rows of any kind are predicted."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+
+from covey import Curve, GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor, Levels, Linear, Terms
+from covey.selection import HoldOut
+
+N = 240
+
+
+def people(n=N, seed=0):
+    """A table with all kinds of variables, the effect of some of them, and a generator."""
+    rng = np.random.default_rng(seed)
+    table = pd.DataFrame(
+        {
+            "age": rng.normal(50, 10, n),
+            "income": np.where(rng.random(n) < 0.15, np.nan, rng.lognormal(3, 0.5, n)),
+            "site": rng.choice(list("abcd"), n, p=[0.4, 0.3, 0.2, 0.1]),
+            "smoker": rng.random(n) < 0.4,
+            "visit": pd.Timestamp("2019-01-01") + pd.to_timedelta(rng.integers(0, 1500, n), unit="D"),
+            "noise": rng.normal(size=n),
+            "id": np.arange(n),
+        }
+    )
+    z = (table["age"] - 50) / 8
+    season = np.sin(2 * np.pi * table["visit"].dt.day_of_year / 365.25)
+    site = table["site"].map({"a": 1.5, "b": 0.0, "c": -1.0, "d": 0.0})
+    return table, (z + site + 2 * season + 1.5 * table["smoker"] * z).to_numpy(), rng
+
+
+def labels(eta, rng):
+    return np.where(rng.logistic(size=eta.size) < 2 * eta, "yes", "no")
+
+
+def survival(eta, rng):
+    return np.column_stack([rng.exponential(np.exp(-eta)), rng.random(eta.size) < 0.7])
+
+
+MODELS = {
+    "regressor": (GroupSparseRegressor, lambda eta, rng: eta + 0.5 * rng.standard_normal(eta.size)),
+    "classifier": (GroupSparseClassifier, labels),
+    "cox": (GroupSparseCox, survival),
+}
+TRUTH = {"age", "smoker", "age:smoker", "site", "visit[year]"}
+
+
+@pytest.fixture(scope="module", params=MODELS)
+def fitted(request):
+    """A model, its table and its response."""
+    table, eta, rng = people(n=400 if request.param == "classifier" else N)
+    model, respond = MODELS[request.param]
+    y = respond(eta, rng)
+    return model(terms="auto", selection=3).fit(table, y), table, y
+
+
+def linear_predictor(model, table):
+    return model._linear(table, None)
+
+
+def test_the_terms_that_matter_are_selected(fitted):
+    model, table, _ = fitted
+    assert set(model.selected_groups_) == TRUTH
+    assert model.n_features_in_ == table.shape[1]
+    assert model.feature_names_in_.tolist() == list(table)
+    assert model.expansion_.encoding.dropped == {"id": "identifiers: they number the rows"}
+    assert model.group_table().index.tolist() == model.selected_groups_
+    assert model.partial_effect(table, "site").shape == (len(table),)
+
+
+def test_an_unseen_level_is_the_weighted_mean_of_the_known_ones(fitted):
+    model, table, _ = fitted
+    shares, some = table["site"].value_counts(normalize=True), table.head(30)
+    wanted = sum(share * linear_predictor(model, some.assign(site=level)) for level, share in shares.items())
+    for site in ("atlantis", None):
+        np.testing.assert_allclose(linear_predictor(model, some.assign(site=site)), wanted, atol=1e-9)
+
+
+def test_missing_values_at_predict(fitted):
+    model, table, _ = fitted
+    some = table.head(20)
+    # nothing was missing in fit: a missing number is the mean, in its pairs too
+    np.testing.assert_allclose(
+        linear_predictor(model, some.assign(age=np.nan)), linear_predictor(model, some.assign(age=table["age"].mean()))
+    )
+    everything = pd.DataFrame({name: [None, None] for name in table})
+    found = linear_predictor(model, everything)
+    assert np.isfinite(found).all()
+    assert found[0] == found[1]
+    assert np.isfinite(linear_predictor(model, some.assign(visit=pd.NaT))).all()
+
+
+def test_columns_are_found_by_name(fitted):
+    model, table, y = fitted
+    expected = model.predict(table)
+    np.testing.assert_array_equal(model.predict(table[table.columns[::-1]].assign(more="text")), expected)
+    np.testing.assert_array_equal(model.predict(table.drop(columns="id")), expected)  # left out in fit
+    # products of other shapes may differ in the last digit
+    eta = linear_predictor(model, table)
+    np.testing.assert_allclose(linear_predictor(model, table.iloc[[7]]), eta[[7]], rtol=1e-12)
+    shuffled = table.sample(frac=1, random_state=0)
+    found = linear_predictor(model, shuffled)[np.argsort(shuffled.index)]
+    np.testing.assert_allclose(found, eta, rtol=1e-12, atol=1e-12)
+    assert np.isfinite(model.score(table, y))
+    with pytest.raises(ValueError, match="no variable 'site', with which the model was fitted"):
+        model.predict(table.drop(columns="site"))
+
+
+def test_values_as_text_are_the_same(fitted):
+    model, table, _ = fitted
+    text = table.head(20).astype({"age": str, "smoker": str}).assign(visit=table["visit"].dt.strftime("%Y-%m-%d"))
+    np.testing.assert_allclose(linear_predictor(model, text), linear_predictor(model, table.head(20)), rtol=1e-9)
+
+
+def test_fits_are_repeated_exactly(fitted):
+    model, table, y = fitted
+    again = clone(model).fit(table, y)
+    np.testing.assert_array_equal(again.coef_, model.coef_)
+    pd.testing.assert_frame_equal(again.candidates_, model.candidates_)
+    copied = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(copied.predict(table), model.predict(table))
+
+
+def test_the_order_of_variables_does_not_matter(fitted):
+    model, table, y = fitted
+    other = clone(model).fit(table[table.columns[::-1]], y)
+    assert {frozenset(name.split(":")) for name in other.selected_groups_} == {
+        frozenset(name.split(":")) for name in TRUTH
+    }
+    np.testing.assert_allclose(linear_predictor(other, table), linear_predictor(model, table), atol=1e-5)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_terms_and_groups_together_are_an_error(name):
+    table, eta, rng = people(60)
+    model, respond = MODELS[name]
+    with pytest.raises(ValueError, match="Both terms and groups are given"):
+        model(groups=1, terms="auto").fit(table, respond(eta, rng))
+    with pytest.raises(ValueError, match="terms must be 'auto', a dict"):
+        model(terms="all").fit(table, respond(eta, rng))
+
+
+@pytest.mark.parametrize("selection", ["ebic", 4])
+def test_whole_weights_are_repetitions(selection):
+    table, eta, rng = people(150)
+    y = eta + 0.5 * rng.standard_normal(eta.size)
+    counts = np.where(np.arange(150) < 5, 1, rng.integers(0, 4, 150))
+    # by default the number of rows decides on knots and pairs
+    terms = Terms({"visit": "linear", "age": "linear", "noise": "linear", "site": Levels(rare=1), "income": "linear"})
+    weighted = GroupSparseRegressor(terms=terms, selection=selection).fit(table, y, sample_weight=counts)
+    rows = np.repeat(np.arange(150), counts)
+    repeated = GroupSparseRegressor(terms=terms, selection=selection).fit(table.iloc[rows], y[rows])
+    assert repeated.selected_groups_ == weighted.selected_groups_
+    np.testing.assert_allclose(repeated.predict(table), weighted.predict(table), atol=1e-8)
+
+
+def test_an_unseen_level_with_weights():
+    table, eta, rng = people()
+    y, weight = eta + 0.5 * rng.standard_normal(N), rng.random(N) + 0.1
+    model = GroupSparseRegressor(terms="auto").fit(table, y, sample_weight=weight)
+    assert "site" in model.selected_groups_
+    shares, some = pd.Series(weight).groupby(table["site"].to_numpy()).sum() / weight.sum(), table.head(10)
+    wanted = sum(share * model.predict(some.assign(site=level)) for level, share in shares.items())
+    np.testing.assert_allclose(model.predict(some.assign(site="z")), wanted, atol=1e-9)
+
+
+def test_missing_numbers_have_an_effect_of_their_own():
+    table, eta, rng = people()
+    y = eta + np.where(table["income"].isna(), 4.0, 0.0) + 0.5 * rng.standard_normal(N)
+    model = GroupSparseRegressor(terms="auto").fit(table, y)
+    assert "income" in model.selected_groups_
+    some = table.head(20)
+    gap = model.predict(some.assign(income=np.nan)) - model.predict(some.assign(income=table["income"].mean()))
+    np.testing.assert_allclose(gap, 4.0, atol=0.8)
+
+
+def test_far_outside_the_data_predictions_are_linear_in_each_variable():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(300, 3)), columns=list("abc"))
+    y = 3 * np.cos(2 * table["a"]) + table["a"] * table["b"] + 0.2 * rng.standard_normal(300)
+    model = GroupSparseRegressor(terms="auto").fit(table, y)
+    assert {"a~", "a:b"} <= set(model.selected_groups_)
+    new = pd.DataFrame({"a": [10.0, 20.0, 30.0, 1000.0], "b": 50.0, "c": 0.0})
+    found = model.predict(new)
+    slope = np.diff(found) / np.diff(new["a"])
+    np.testing.assert_allclose(slope, slope[0], rtol=1e-6, atol=1e-9)
+    # curves and products stay where they are: only the line goes on
+    line = model.coef_[model.groups_["a"][0]] / table["a"].std(ddof=0)
+    np.testing.assert_allclose(slope[0], line, rtol=1e-6, atol=1e-9)
+
+
+def test_variables_that_are_always_in():
+    table, eta, rng = people()
+    y = eta + 0.5 * rng.standard_normal(N)
+    for settings, always in [
+        ({"terms": Terms({"noise": Linear(always=True)})}, ["noise"]),
+        ({"terms": Terms({"noise": Curve(always=True)}, pairs=None)}, ["noise", "noise~"]),
+        ({"terms": "auto", "always": ["noise~"]}, ["noise", "noise~"]),  # with its parents
+        ({"terms": "auto", "always": ["site:noise"]}, ["site", "noise", "site:noise"]),
+    ]:
+        model = GroupSparseRegressor(selection=3, **settings).fit(table, y)
+        assert model.always_groups_ == always
+        assert set(always) <= set(model.selected_groups_)
+        assert {"age", "site", "visit[year]"} <= set(model.selected_groups_)
+
+
+def test_validation_rows_are_raw_rows():
+    table, eta, rng = people()
+    y = eta + 0.5 * rng.standard_normal(N)
+    held = HoldOut(validation=(table[160:].assign(site="unheard of"), y[160:]))
+    model = GroupSparseRegressor(terms="auto", selection=held).fit(table[:160], y[:160])
+    assert {"age", "visit[year]"} <= set(model.selected_groups_)
+    labelled = HoldOut(validation=(table[160:], labels(eta, rng)[160:]))
+    model = GroupSparseClassifier(terms="auto", selection=labelled).fit(table[:160], labels(eta, rng)[:160])
+    assert "age" in model.selected_groups_
+
+
+@pytest.mark.parametrize("selection", ["holdout", "ebic", "bic", "gcv", "discrepancy"])
+def test_every_way_to_select(selection):
+    table, eta, rng = people()
+    model = GroupSparseRegressor(terms="auto", selection=selection).fit(table, eta + 0.5 * rng.standard_normal(N))
+    assert set(model.selected_groups_) >= TRUTH
+
+
+def test_pipelines_and_grids():
+    table, eta, rng = people()
+    y = eta + 0.5 * rng.standard_normal(N)
+    grid = GridSearchCV(
+        make_pipeline(GroupSparseRegressor(selection="ebic")),
+        {"groupsparseregressor__terms": [Terms(pairs=None), {"age": "linear"}]},
+        cv=2,
+    ).fit(table, y)
+    assert grid.best_params_["groupsparseregressor__terms"] == {"age": "linear"}  # with pairs
+    assert grid.predict(table.assign(site="new")).shape == (N,)
+
+
+def test_a_second_fit_forgets_the_terms_of_the_first():
+    table, eta, rng = people()
+    model = GroupSparseRegressor(terms="auto", selection="ebic").fit(table, eta)
+    X = rng.standard_normal((N, 3))
+    model.set_params(terms=None).fit(X, X[:, 0])
+    assert not hasattr(model, "expansion_")
+    np.testing.assert_allclose(model.predict(X), X[:, 0], atol=1e-6)
+
+
+def test_arrays_are_tables_too():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 4))
+    X[::9, 3] = np.nan
+    y = X[:, 0] + 2 * X[:, 1] * X[:, 2] + 0.3 * rng.standard_normal(150)
+    model = GroupSparseRegressor(terms="auto").fit(X, y)
+    assert set(model.selected_groups_) == {"x0", "x1", "x2", "x1:x2"}
+    np.testing.assert_allclose(model.predict(X), model.predict(pd.DataFrame(X, columns=["x0", "x1", "x2", "x3"])))
+    with pytest.raises(ValueError, match="X has 3 features"):
+        model.predict(X[:, :3])
+
+
+def test_new_text_among_numbers_is_missing_with_a_warning():
+    table, eta, rng = people()
+    model = GroupSparseRegressor(terms="auto").fit(table, eta + 0.5 * rng.standard_normal(N))
+    new = table.head(4).astype({"age": object})
+    new.loc[2, "age"] = "unknown"
+    with pytest.warns(UserWarning, match="'age' holds 'unknown' where fit had numbers"):
+        found = model.predict(new)
+    missing = table.head(4).assign(age=table["age"].where(table.index != 2))
+    np.testing.assert_allclose(found, model.predict(missing))

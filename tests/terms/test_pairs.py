@@ -1,0 +1,125 @@
+"""Which pairs are wanted, and which are of no use."""
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from covey.terms import Pairs, Terms
+
+N = 200
+
+
+@pytest.fixture
+def table():
+    rng = np.random.default_rng(0)
+    return pd.DataFrame(
+        {
+            "age": rng.normal(size=N),
+            "bmi": rng.normal(size=N),
+            "sex": rng.choice(["f", "m"], N),
+            "site": rng.choice(list("abc"), N),
+            "one": 1,
+        }
+    )
+
+
+def named(encoding):
+    return {(encoding.terms[i].name, encoding.terms[j].name) for i, j in encoding.pairs}
+
+
+def test_all_pairs_by_default(table):
+    assert Terms() == Terms(pairs="auto")
+    assert len(Terms().fit(table).pairs) == 6
+    assert len(Terms(pairs=None).fit(table).pairs) == 0
+
+
+def test_all_pairs_of_variables_that_are_used(table):
+    encoding = Terms(pairs="auto").fit(table)
+    expected = set(itertools.combinations(["age", "bmi", "sex", "site"], 2))
+    assert named(encoding) == expected
+    assert len(encoding.pairs) == 6
+    assert encoding.pairs[0] == next(iter(encoding.pairs))
+
+
+def test_listed_pairs_and_pairs_with_one_variable(table):
+    assert named(Terms(pairs=[("sex", "age"), ["age", "sex"]]).fit(table)) == {("age", "sex")}
+    assert named(Terms(pairs={"with": "sex"}).fit(table)) == {("age", "sex"), ("bmi", "sex"), ("sex", "site")}
+    two = named(Terms(pairs={"with": ["sex", "site"]}).fit(table))
+    assert two == set(itertools.combinations(["age", "bmi", "sex", "site"], 2)) - {("age", "bmi")}
+
+
+def test_terms_of_a_date_are_no_pair_and_can_be_named(table):
+    table["date"] = pd.date_range("2020-01-01", periods=N)
+    encoding = Terms(pairs="auto").fit(table)
+    assert ("date", "date[week]") not in named(encoding)
+    assert ("age", "date[week]") in named(encoding)
+    assert len(encoding.pairs) == len(list(encoding.pairs))
+    assert named(Terms(pairs=[("date[week]", "age")]).fit(table)) == {("age", "date[week]")}
+    assert named(Terms(pairs=[("date", "age")]).fit(table)) == {("age", "date"), ("age", "date[week]")}
+
+
+def test_categories_need_rows_in_their_cells(table):
+    rng = np.random.default_rng(1)
+    table["town"] = rng.choice([f"t{j}" for j in range(20)], N)
+    table["region"] = table["town"].map(lambda town: str(int(town[1:]) % 3) + "r")
+    encoding = Terms({"town": "levels"}, pairs="auto").fit(table)
+    found = named(encoding)
+    assert ("site", "town") not in found  # 60 cells
+    assert ("town", "region") not in found  # nested
+    assert ("sex", "town") in found
+    assert ("age", "town") in found  # 10 rows a level, on average
+    (remark,) = [text for text in encoding.remarks if text.startswith("Pairs left out")]
+    assert (
+        remark == "Pairs left out, too few rows per cell or level, or one within the other: 'site:town', 'town:region'."
+    )
+    assert ("site", "town") in named(Terms(pairs=[("site", "town")]).fit(table))
+
+
+def test_a_slope_per_level_needs_rows(table):
+    table["town"] = np.random.default_rng(1).choice([f"t{j}" for j in range(25)], N)
+    encoding = Terms({"town": "levels"}).fit(table)
+    assert not [pair for pair in named(encoding) if "town" in pair and "age" in pair]
+    assert any("'age:town'" in text for text in encoding.remarks)
+    assert ("age", "town") in named(Terms({"town": "levels"}, pairs=[("age", "town")]).fit(table))
+
+
+def test_numbers_without_rows_in_common(table):
+    table.loc[::2, "age"] = np.nan
+    table.loc[1::2, "bmi"] = np.nan
+    encoding = Terms(pairs="auto").fit(table)
+    assert ("age", "bmi") not in named(encoding)
+    assert "Pairs left out, no rows in common: 'age:bmi'." in encoding.remarks
+    with pytest.raises(ValueError, match=r"\('age', 'bmi'\) has no rows in common"):
+        Terms(pairs=[("age", "bmi")]).fit(table)
+    assert ("age", "bmi") not in named(Terms(pairs={"with": "age"}).fit(table))
+
+
+@pytest.mark.parametrize(
+    ("pairs", "message"),
+    [
+        ([("age", "sexx")], r"\('age', 'sexx'\): there is no variable 'sexx'; did you mean 'sex'"),
+        ([("age", "age")], r"\('age', 'age'\) is a variable with itself"),
+        ([("age", "one")], "the variable 'one' is left out: constant"),
+        ({"with": "trt"}, "there is no variable 'trt'; the columns are 'age', 'bmi'"),
+        ({"with": "one"}, "the variable 'one' is left out"),
+        ({"by": "sex"}, "pairs must be None, 'auto'"),
+        ({"with": []}, "pairs must be None, 'auto'"),
+        ("all", "pairs must be None, 'auto'.* not 'all'"),
+        (3, "pairs must be None, 'auto'"),
+        (["age"], "'age' is not a pair of names"),
+        ([("age", "sex", "bmi")], r"\('age', 'sex', 'bmi'\) is not a pair"),
+    ],
+)
+def test_bad_pairs_are_named(table, pairs, message):
+    with pytest.raises(ValueError, match=message):
+        Terms(pairs=pairs).fit(table)
+
+
+def test_millions_of_pairs_are_described_not_stored():
+    pairs = Pairs(members=tuple(range(5000)), left_out=frozenset({(3, 7)}))
+    assert len(pairs) == 5000 * 4999 // 2 - 1
+    assert Pairs.from_state(pairs.state()) == pairs
+    few = Pairs(members=(2, 3, 5, 7), left_out=frozenset({(3, 7)}))
+    assert list(few) == [(2, 3), (2, 5), (2, 7), (3, 5), (5, 7)]

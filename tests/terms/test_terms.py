@@ -1,0 +1,173 @@
+"""Terms: what a user may say, tables of every library, and bad input."""
+
+import copy
+import json
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+import covey
+from covey.terms import Curve, Drop, Encoding, Levels, Linear, Terms
+
+N = 60
+
+
+@pytest.fixture
+def table():
+    rng = np.random.default_rng(0)
+    return pd.DataFrame(
+        {
+            "age": rng.normal(50, 10, N),
+            "lab_a": rng.normal(size=N),
+            "lab_b": np.where(rng.random(N) < 0.1, np.nan, rng.normal(size=N)),
+            "site": rng.choice(list("abc"), N),
+            "day": pd.date_range("2020-01-01", periods=N),
+            "smoker": rng.random(N) < 0.5,
+        }
+    )
+
+
+def test_exact_names_win_over_patterns_and_later_over_earlier(table):
+    terms = Terms({"lab_b": Curve(knots=4), "lab*": "linear", "l*_a": "drop", "day": Drop()})
+    encoding = terms.fit(table)
+    assert [term.name for term in encoding.terms] == ["age", "age~", "lab_b", "lab_b~", "site", "smoker", "age~~"]
+    assert encoding.dropped == {"lab_a": "as you said", "day": "as you said"}
+    assert encoding.variables == tuple(table.columns)
+
+
+def test_a_name_with_brackets_is_a_name():
+    table = pd.DataFrame({"x[1]": np.arange(50.0), "x1": np.arange(50.0)})
+    encoding = Terms({"x[1]": "linear"}).fit(table)
+    assert [term.name for term in encoding.terms] == ["x[1]", "x1", "x1~"]
+
+
+def test_terms_are_values(table):
+    terms = Terms({"age": "linear", "site": Levels(always=True)}, pairs=[("age", "site")])
+    assert terms == Terms({"age": Linear(), "site": Levels(always=True)}, pairs=[["age", "site"]])
+    assert terms != Terms({"age": "linear"})
+    assert repr(Terms()) == "Terms()"
+    assert copy.deepcopy(terms) == terms == pickle.loads(pickle.dumps(terms))
+    assert eval(repr(terms), {"Terms": Terms, "Linear": Linear, "Levels": Levels}) == terms
+    assert Terms.coerce(terms) is terms
+    assert Terms.coerce("auto") == Terms()
+    assert Terms.coerce({"age": "linear"}) == Terms({"age": "linear"})
+    assert covey.Terms is Terms
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda t: Terms.coerce("all"), "terms must be 'auto', a dict .* not 'all'.*groups="),
+        (lambda t: Terms.coerce(3), "terms must be 'auto'"),
+        (lambda t: Terms(["age"]), "must be a dict such as"),
+        (lambda t: Terms({"age": "wiggly"}), "'age' must be 'auto', 'linear', .* not 'wiggly'"),
+        (lambda t: Terms({3: "linear"}), "names of variables must be text, not 3"),
+        (lambda t: Curve(knots=2), "knots must be at least 3, not 2"),
+        (lambda t: Levels(always="yes"), "always must be True or False"),
+        (lambda t: Levels(rare=0), "rare must be at least 1"),
+        (lambda t: Terms({"agee": "linear"}).fit(t), "no variable 'agee'; did you mean 'age'"),
+        (lambda t: Terms({"z*": "linear"}).fit(t), r"no variable that matches 'z\*'; the columns are"),
+        (lambda t: Terms({"site": "linear"}).fit(t), r"'site' holds '.' where numbers are expected.*Levels\(\)"),
+        (lambda t: Terms({"*": "drop"}).fit(t), "No variable of the table can be used: Left out: 'age'.* terms="),
+        (lambda t: Terms().fit(t.assign(age=np.inf)), "'age' has infinite values"),
+        (lambda t: Terms().fit(t.assign(age=t["age"] * 1e200)), "'age' has values up to .*change the units"),
+        (lambda t: Terms().fit(t[["age", "site", "age"]]), "several columns of the same name: 'age'"),
+        (lambda t: Terms().fit(t.iloc[:0]), "X is empty"),
+        (lambda t: Terms().fit(t["age"]), r"not a single column: pass X.to_frame\(\)"),
+        (lambda t: Terms().fit([1.0, 2.0]), "a table of rows and variables"),
+        (lambda t: Terms().fit([[1.0, 2.0], [1.0]]), "a table of rows and variables"),
+        (lambda t: Terms().fit(sparse.eye(3, format="csr")), "X is sparse.*groups= instead of terms="),
+        (lambda t: Terms().fit(t, np.ones(3)), "sample_weight has 3 entries, but X has 60 rows"),
+        (lambda t: Terms().fit(t).transform(t.drop(columns="age")), "no variable 'age', with which"),
+        (lambda t: Terms().fit(t).transform(t[["age"]]), "no variables 'lab_a', 'lab_b'"),
+        (lambda t: Terms().fit(t).transform(np.ones((2, 3))), "X has 3 features, but .* 6 variables"),
+        (lambda t: Terms().fit(t).transform(t.assign(age="old")), "'age' holds 'old' where numbers are expected"),
+        (lambda t: Terms().fit(t).transform(t.assign(lab_a=-np.inf)), "'lab_a' has infinite values"),
+        (lambda t: Terms().fit(t).grid("agee"), "no variable 'agee'; did you mean 'age'"),
+        (lambda t: Terms({"age": "drop"}).fit(t).encode("age", [1]), "'age' is left out: as you said"),
+        (lambda t: Terms({"v": "linear"}).fit(t.assign(v=[[1]] * N)), "'v' holds lists or other objects"),
+    ],
+)
+def test_bad_input_is_named_with_its_remedy(table, make, message):
+    with pytest.raises(ValueError, match=message):
+        make(table)
+
+
+def test_tensors_are_refused():
+    torch = pytest.importorskip("torch")
+    with pytest.raises(ValueError, match=r"X is of torch.*groups="):
+        Terms().fit(torch.ones(3, 3))
+
+
+def test_tables_of_every_library_are_the_same(table):
+    encoding = Terms().fit(table)
+    X = encoding.transform(table)
+    polars = pytest.importorskip("polars")
+    pyarrow = pytest.importorskip("pyarrow")
+    columns = {name: table[name].to_numpy() for name in table if name != "site"} | {"site": table["site"].tolist()}
+    for other in (polars.DataFrame(columns), pyarrow.table(columns)):
+        np.testing.assert_allclose(
+            Terms().fit(other).transform(table), Terms().fit(table[list(columns)]).transform(table)
+        )
+        np.testing.assert_allclose(encoding.transform(other), X)
+
+
+def test_arrays_and_lists_have_numbered_names():
+    values = np.random.default_rng(0).normal(size=(N, 2))
+    encoding = Terms().fit(values)
+    assert encoding.variables == ("x0", "x1")
+    np.testing.assert_array_equal(encoding.transform(values), Terms().fit(values.tolist()).transform(values.tolist()))
+    mixed = [[1.5 * i, "ab"[i % 2]] for i in range(30)]
+    assert [term.kind for term in Terms().fit(mixed).terms] == ["linear", "curve", "levels"]
+
+
+def test_the_order_of_rows_and_columns_does_not_matter(table):
+    encoding = Terms(pairs="auto").fit(table)
+    X = encoding.transform(table)
+    assert X.flags.f_contiguous
+    assert X.dtype == np.float64
+    mixed = table.sample(frac=1, random_state=0)[[*table.columns[::-1]]].assign(more=1)
+    np.testing.assert_array_equal(encoding.transform(mixed)[np.argsort(mixed.index)], X)
+    other = Terms(pairs="auto").fit(mixed)
+    places = [other.column_names.index(name) for name in encoding.column_names]
+    np.testing.assert_allclose(other.transform(table)[:, places], X, atol=1e-9)
+    assert len(other.pairs) == len(encoding.pairs)
+
+
+def test_state_goes_through_json_and_gives_the_same_columns(table):
+    encoding = Terms({"site": Levels(always=True)}, pairs="auto").fit(table)
+    again = Encoding.from_state(json.loads(json.dumps(encoding.state(), allow_nan=False)))
+    np.testing.assert_array_equal(again.transform(table), encoding.transform(table))
+    for name in ("variables", "terms", "column_names", "remarks", "pairs", "dropped"):
+        assert getattr(again, name) == getattr(encoding, name)
+    pd.testing.assert_frame_equal(again.table(), encoding.table())
+
+
+def test_the_columns_of_a_variable_alone_are_those_of_the_table(table):
+    encoding = Terms().fit(table)
+    X = encoding.transform(table)
+    for name in table:
+        terms = [encoding.terms[j] for j in encoding.terms_of(name)]
+        columns = slice(terms[0].columns.start, terms[-1].columns.stop)
+        np.testing.assert_array_equal(encoding.encode(name, table[name]), X[:, columns])
+
+
+def test_names_of_terms_and_columns_are_unique():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"a": rng.normal(size=N), "a~": rng.normal(size=N), "a~1": rng.normal(size=N)})
+    table["s"], table["s=u"] = ["u=v", "w"] * (N // 2), ["v", "w"] * (N // 2)
+    encoding = Terms().fit(table)
+    names = [term.name for term in encoding.terms]
+    assert len(set(names)) == len(names)
+    assert set(table) <= set(names)
+    assert len(set(encoding.column_names)) == len(encoding.column_names) == encoding.transform(table).shape[1]
+
+
+def test_the_table_says_what_became_of_each_variable(table):
+    lines = Terms().fit(table.assign(one=1)).table()
+    assert lines["variable"].tolist() == [*table.columns, "one"]
+    assert lines["kind"].tolist() == ["curve", "curve", "curve", "levels", "curve + [week]", "linear", "left out"]
+    assert lines["missing"].tolist()[2] == table["lab_b"].isna().sum()

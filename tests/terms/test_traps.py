@@ -1,0 +1,60 @@
+"""What looks like one thing and is another: said, not guessed."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from covey.tables import TableError
+from covey.terms import Terms
+
+N = 60
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal(N)
+
+
+def remarks(**columns):
+    return " ".join(Terms().fit(pd.DataFrame({"x": X, **columns})).remarks)
+
+
+def test_codes_for_missing_values():
+    z = X.copy()
+    z[::6] = -999
+    assert f"z is -999 in 10 rows, far from all other values ({np.sort(z)[10]:g} to" in remarks(z=z)
+    ages = RNG.integers(20, 85, N)
+    ages[::6] = 999
+    assert "ages is 999 in 10 rows" in remarks(ages=ages)
+    ages[::6] = 99  # somebody may be that old
+    assert "ages is" not in remarks(ages=ages)
+    assert "rare" not in remarks(rare=np.where(np.arange(N) == 3, -999.0, X))
+
+
+def test_levels_that_differ_in_spelling_only():
+    c = np.array(["red", "Red ", "blue", "BLUE", "green"])[np.arange(N) % 5]
+    assert "c has levels that differ in spaces or capitals only: 'BLUE', 'blue', 'Red ', 'red'" in remarks(c=c)
+
+
+def test_text_that_is_left_out_can_be_used():
+    assert "Left out: 'shop' (free text). To use shop by its values, say terms={'shop': 'levels'}." in remarks(
+        shop=[f"s{i % 25}" for i in range(N)]
+    )
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ([f"({i}.50)" if i % 3 else f"{i}.50" for i in range(N)], "a number in brackets; write it with a minus"),
+        ([f"{i % 24}:{i:02d}" for i in range(N)], "holds times of the day, '0:00' in row 1"),
+        ([f"{i} kg" for i in range(N)], "a number with a unit"),
+    ],
+)
+def test_numbers_in_disguise(values, words):
+    with pytest.raises(TableError) as error:
+        remarks(z=values)
+    assert words in str(error.value)
+
+
+@pytest.mark.parametrize("written", ["%d %b %Y", "%B %d, %Y", "%d-%b-%y", "%b %Y"])
+def test_dates_with_names_of_months(written):
+    days = pd.date_range("2019-03-01", periods=N, freq="MS" if written == "%b %Y" else "9D")
+    encoding = Terms().fit(pd.DataFrame({"d": days.strftime(written)}))
+    assert encoding.table()["values"].tolist() == [f"2019-03-01 to {days[-1]:%Y-%m-%d}"]

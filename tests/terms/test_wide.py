@@ -1,0 +1,51 @@
+"""Tables too wide for all pairs: the fit goes on without them, and says so."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from covey import GroupSparseRegressor, Terms
+from covey.terms import expansion
+
+
+@pytest.fixture
+def table():
+    rng = np.random.default_rng(0)
+    numbers = {f"v{j}": rng.standard_normal(120) for j in range(15)}
+    return pd.DataFrame(numbers | {f"c{j}": rng.choice(list("abc"), 120) for j in range(6)})
+
+
+def fit(table, **options):
+    terms = Terms({"v*": "linear"}, **options)
+    return GroupSparseRegressor(terms=terms).fit(table, table["v0"] + 0.1 * np.arange(120) % 3)
+
+
+def kinds(model):
+    return {term.kind for term in model.expansion_.terms}
+
+
+def test_too_many_pairs_with_categories_are_left_out(table, monkeypatch):
+    monkeypatch.setattr(expansion, "LISTED", 50)
+    monkeypatch.setattr(expansion, "MOST", 100)
+    with pytest.warns(UserWarning, match=r"All pairs with categories are too many to try.*pairs=None"):
+        model = fit(table)
+    assert model.expansion_.unlisted  # pairs of numbers are still in the race
+    assert not any("c" in name for name in model.groups_.names if ":" in name)
+
+
+def test_too_many_pairs_of_numbers_are_left_out(table, monkeypatch):
+    monkeypatch.setattr(expansion, "LISTED", 50)
+    monkeypatch.setattr(expansion, "MOST_VARIABLES", 10)
+    with pytest.warns(UserWarning, match="All pairs of 15 numbers are too many to try"):
+        model = fit(table)
+    assert not model.expansion_.unlisted
+    assert "v0" in model.selected_groups_
+
+
+def test_named_pairs_are_tried_however_wide_the_table_is(table, monkeypatch):
+    monkeypatch.setattr(expansion, "LISTED", 1)
+    model = fit(table, pairs=[("v0", "c0"), ("v1", "v2")])
+    assert [name for name in model.groups_.names if ":" in name] == ["v0:c0", "v1:v2"]
+    assert kinds(model) == {"linear", "levels", "pair"}
