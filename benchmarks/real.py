@@ -49,12 +49,18 @@ class RealProblem(Problem):
         return super().score(fit) | {"selected": fit.groups.tolist()}
 
 
+def split_rows(name: str, seed: int) -> tuple[Data, np.ndarray, np.ndarray, np.random.Generator]:
+    """A data set, the rows to test, the rows to fit, and the random numbers that come after those of the split."""
+    data = ALL[name]()
+    rng = np.random.default_rng([seed, *name.encode()])
+    n = len(data[1])
+    test, fit = np.split(rng.permutation(n), [max(round(0.2 * n), 3)])
+    return data, test, fit, rng
+
+
 def make_problem(name: str, seed: int) -> RealProblem:
     """A split of a data set, with five random folds; the error is the mean square on the test rows."""
-    X, y, labels = ALL[name]()
-    rng = np.random.default_rng([seed, *name.encode()])
-    order = rng.permutation(len(y))
-    test, fit = np.split(order, [max(round(0.2 * len(y)), 3)])
+    (X, y, labels), test, fit, rng = split_rows(name, seed)
     y_test = y[test]
 
     def error(predicted: np.ndarray) -> float:

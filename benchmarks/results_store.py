@@ -112,7 +112,7 @@ def solved(problem: Any, solve: Callable[[Any], Any]) -> dict[str, Any]:
     measures = problem.score(fit)
     if not np.isfinite(measures["error"]):
         return {"reason": "predictions are not finite"}
-    return {**measures, "seconds": round(seconds, 4)}
+    return {"seconds": round(seconds, 4), **measures}
 
 
 # ---------------------------------------------------------------------- printing
