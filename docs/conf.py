@@ -29,13 +29,14 @@ html_show_sourcelink = False
 html_math_renderer = "mathml"
 html_theme_options = {
     "navigation_with_keys": False,
+    "header_links_before_dropdown": 7,  # up to the API reference
     "show_toc_level": 2,
     "secondary_sidebar_items": ["page-toc"],
     "footer_start": ["copyright"],
     "footer_end": [],
 }
 # pages without a section of their own leave the room to the text
-ALONE = ("index", "api", "install", "quickstart", "cli", "scale", "coming_from", "faq", "glossary")
+ALONE = ("index", "why", "api", "install", "quickstart", "cli", "scale", "coming_from", "reticulate", "faq", "glossary")
 html_sidebars = {page: [] for page in ALONE}
 copyright = "the covey developers, BSD 3-clause"
 exclude_patterns = ["_build", "gallery/GALLERY_HEADER.rst"]
@@ -66,6 +67,7 @@ sphinx_gallery_conf = {
     "backreferences_dir": "generated/backreferences",
     "doc_module": ("covey",),
     "image_srcset": ["2x"],
+    "thumbnail_size": (640, 448),
     "only_warn_on_example_error": False,
     "abort_on_example_error": True,
 }
