@@ -357,5 +357,5 @@ def _first_text_column(X: Any, columns: Sequence[str] | None) -> str:
         try:
             np.asarray(X[X.columns[j]]).astype(np.float64)
         except (TypeError, ValueError):
-            return f"; column {column!r} does not (encode it, or fit an estimator with terms='auto')"
+            return f"; column {column!r} does not (encode it, or give terms='auto')"
     return ""
