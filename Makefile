@@ -42,6 +42,9 @@ install: $(STAMP)
 demo: $(STAMP)
 	$(BIN)/covey demo
 
+# one thread per worker: on a busy machine the threads of two workers wait for each other
+test: export OMP_NUM_THREADS ?= 1
+test: export OPENBLAS_NUM_THREADS ?= 1
 test: $(STAMP)
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 

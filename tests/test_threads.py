@@ -34,6 +34,22 @@ def test_a_small_fit_has_one_thread_and_gives_the_others_back():
     assert threads() == before
 
 
+def test_loops_of_scikit_learn_have_one_thread_if_that_is_asked_for():
+    def loops():
+        return {one["filepath"]: one["num_threads"] for one in threadpool_info() if one["user_api"] == "openmp"}
+
+    with threadpool_limits(2, user_api="openmp"):
+        before = loops()
+        assert set(before.values()) == {2}  # scikit-learn has loaded it
+        with fitting_threads(SMALL_SHAPE):
+            assert loops() == before
+        with fitting_threads(LARGE_SHAPE, loops=True):
+            assert loops() == before
+        with fitting_threads(SMALL_SHAPE, loops=True):
+            assert set(loops().values()) == {1}
+        assert loops() == before
+
+
 def test_a_large_x_keeps_the_threads_of_numpy():
     if len(threads()) < 2:
         pytest.skip("numpy and scipy share one BLAS here")

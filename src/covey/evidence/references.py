@@ -58,7 +58,7 @@ class Reference:
         else:
             y = y.astype(int) if y.ndim == 1 else y.argmax(axis=1)
         weights = {} if isinstance(self.estimator, MultiTaskLassoCV) else {"sample_weight": weight}
-        with warnings.catch_warnings(), fitting_threads(X.shape):
+        with warnings.catch_warnings(), fitting_threads(X.shape, loops=True):
             warnings.simplefilter("ignore")  # about convergence: references are used as they are
             self.estimator.fit(scaler.transform(X), y, **weights)
             if task.classes is not None:
