@@ -160,7 +160,9 @@ def _totals(
 ) -> FloatArray:
     """The penalised loss of every model."""
     totals = response.for_models.total(eta + response.offset)
-    return np.asarray(totals + 0.5 * ridges * (coefs * (penalty @ coefs)).sum(axis=0))
+    # on columns of 1e-150, coefficients are so large that their squares overflow: such models are left to Newton
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.asarray(totals + 0.5 * ridges * (coefs * (penalty @ coefs)).sum(axis=0))
 
 
 def _scales(response: Observations, eta: FloatArray) -> FloatArray | float:
