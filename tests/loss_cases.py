@@ -4,7 +4,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from covey.losses import Binomial, Gamma, Huber, Loss, Multinomial, MultiSquared, Poisson, Squared
+from covey.losses import (
+    Binomial,
+    Gamma,
+    Huber,
+    Loss,
+    Multinomial,
+    MultiSquared,
+    NegativeBinomial,
+    Poisson,
+    Squared,
+    Tweedie,
+)
 
 N_ROWS = 30
 N_OUTPUTS = 3
@@ -48,6 +59,7 @@ def _draw(kind):
         "classes": np.eye(N_OUTPUTS)[classes],
         "mixed": np.vstack([mixed[:-1], [1.0, 0.0, 0.0]]),
         "several": rng.standard_normal((N_ROWS, N_OUTPUTS)),
+        "claims": rng.poisson(1.2, N_ROWS) * rng.gamma(2.0, 3.0, N_ROWS),
     }[kind]
 
 
@@ -56,6 +68,11 @@ CASES = {
     "huber": LossCase(Huber(0.8), _draw("heavy")),
     "poisson": LossCase(Poisson(), _draw("counts")),
     "poisson-amounts": LossCase(Poisson(), _draw("amounts")),
+    "negative-binomial": LossCase(NegativeBinomial(0.7), _draw("counts")),
+    "negative-binomial-nearly-poisson": LossCase(NegativeBinomial(1e-6), _draw("counts")),
+    "tweedie": LossCase(Tweedie(1.5), _draw("claims")),
+    "tweedie-low": LossCase(Tweedie(1.05), _draw("claims")),
+    "tweedie-amounts": LossCase(Tweedie(1.7), _draw("amounts")),
     "gamma": LossCase(Gamma(), _draw("positive")),
     "gamma-units": LossCase(Gamma(), _draw("units")),
     "binomial": LossCase(Binomial(), _draw("labels")),

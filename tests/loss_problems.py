@@ -16,7 +16,9 @@ __all__ = ["KINDS", "Quadratic", "grouped_problem"]
 KINDS = {
     "huber": "huber",
     "poisson": "poisson",
+    "negative-binomial": "negative-binomial",
     "gamma": "gamma",
+    "tweedie": "tweedie",
     "proportions": "binomial",
     "several": "squared",
     "two classes": None,
@@ -59,6 +61,11 @@ def grouped_problem(kind, noise="weak", n=60, n_groups=13, seed=0):
         return X, rng.binomial(10, expit(1.5 * size * eta)) / 10, groups
     if kind == "poisson":
         return X, rng.poisson(np.exp(1.0 + size * eta)).astype(float), groups
+    if kind == "negative-binomial":
+        return X, rng.negative_binomial(3, 3 / (3 + np.exp(1.0 + size * eta))).astype(float), groups
+    if kind == "tweedie":
+        counts = rng.poisson(np.exp(0.5 + 0.5 * size * eta))
+        return X, counts * np.exp(0.5 * size * eta) * rng.gamma(2.0, 0.5, n), groups
     if kind == "gamma":
         return X, np.exp(1.0 + size * eta) * rng.gamma(2.0, 0.5, n), groups
     if kind == "several":

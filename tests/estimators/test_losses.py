@@ -38,6 +38,8 @@ def estimator(kind, groups=None, **options):
         GroupSparseRegressor(loss="poisson", selection="bic"),
         GroupSparseRegressor(loss="gamma", selection="ebic"),
         GroupSparseRegressor(loss="huber", selection=3),
+        GroupSparseRegressor(loss="negative-binomial", selection="bic"),
+        GroupSparseRegressor(loss="tweedie", selection="ebic"),
     ]
 )
 @pytest.mark.filterwarnings("ignore:.*rows are so far outside the rows of fit")
@@ -174,6 +176,15 @@ def refitted(kind, X, y, model, weight):
         twice = np.concatenate([weight * y, weight * (1 - y)])
         twin = LogisticRegression(C=1e9, tol=1e-12, max_iter=10_000, solver="newton-cg")
         return twin.fit(np.vstack([X, X]), np.repeat([1, 0], len(y)), twice).coef_
+    if kind in ("negative-binomial", "tweedie"):
+        api = pytest.importorskip("statsmodels.api")
+        families, log = api.families, api.families.links.Log()
+        if kind == "tweedie":
+            family = families.Tweedie(var_power=model.loss_.power, link=log)
+        else:
+            family = families.NegativeBinomial(alpha=model.loss_.overdispersion, link=log)
+        fit = api.GLM(y, api.add_constant(X), family=family, var_weights=weight).fit(tol=1e-14, maxiter=500)
+        return fit.params[None, 1:]
     twin = {"poisson": PoissonRegressor, "gamma": GammaRegressor}[kind]
     return twin(alpha=0, solver="newton-cholesky", tol=1e-12, max_iter=1000).fit(X, y, weight).coef_[None, :]
 
@@ -187,6 +198,35 @@ def test_coefficients_are_those_of_scikit_learn_on_the_selected_groups(kind):
     used = np.flatnonzero(np.atleast_2d(model.coef_).any(axis=0))
     expected = refitted(kind, X[:, used], y, model, weight)
     np.testing.assert_allclose(np.atleast_2d(model.coef_)[:, used], expected, atol=2e-6 * np.abs(expected).max())
+
+
+def test_estimated_overdispersion_and_coefficients_are_the_joint_maximum_of_the_likelihood():
+    api = pytest.importorskip("statsmodels.api")
+    X, y, groups = grouped_problem("negative-binomial", n=300)
+    model = GroupSparseRegressor(groups, loss="negative-binomial", selection=Size(3)).fit(X, y)
+    used = np.flatnonzero(model.coef_)
+    start = [model.intercept_, *model.coef_[used], model.loss_.overdispersion]
+    peer = api.NegativeBinomial(y, api.add_constant(X[:, used]))
+    found = peer.fit(start, method="newton", tol=1e-12, maxiter=100, disp=0).params
+    np.testing.assert_allclose([model.intercept_, *model.coef_[used]], found[:-1], atol=1e-6)
+    assert model.loss_.overdispersion == pytest.approx(found[-1], rel=2e-3)
+
+
+@pytest.mark.parametrize("power", [1.2, 1.5, 1.8])
+def test_the_power_of_amounts_is_found(power):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((3000, 8))
+    mean = np.exp(0.3 + 0.6 * X[:, 0] - 0.4 * X[:, 3])
+    counts = rng.poisson(mean ** (2 - power) / (1.5 * (2 - power)))
+    shape, unit = (2 - power) / (power - 1), 1.5 * (power - 1) * mean ** (power - 1)
+    y = np.where(counts > 0, rng.gamma(np.maximum(counts, 1) * shape, unit), 0.0)
+    model = GroupSparseRegressor(loss="tweedie", selection=Size(2)).fit(X, y)
+    assert set(model.selected_groups_) == {0, 3}
+    assert model.loss_.power == pytest.approx(power, abs=0.04)
+    np.testing.assert_allclose(model.coef_[[0, 3]], [0.6, -0.4], atol=0.08)
+    far = GroupSparseRegressor(loss="tweedie", selection=Size(2)).fit(X, 1e6 * y)
+    assert far.loss_.power == pytest.approx(model.loss_.power, abs=1e-3)
+    np.testing.assert_allclose(far.coef_, model.coef_, atol=1e-3)
 
 
 def test_huber_coefficients_are_those_of_scikit_learn_at_its_scale():

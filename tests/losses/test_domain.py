@@ -1,16 +1,31 @@
 """What a response must be; losses by name; losses as values."""
 
 import copy
+import dataclasses
 import pickle
 import re
 
 import numpy as np
 import pytest
 
-from covey.losses import Binomial, Gamma, Huber, Multinomial, MultiSquared, Poisson, Squared, get_loss
+from covey.losses import (
+    Binomial,
+    Gamma,
+    Huber,
+    Multinomial,
+    MultiSquared,
+    NegativeBinomial,
+    Poisson,
+    Squared,
+    Tweedie,
+    get_loss,
+)
 from loss_cases import CASES
 
-ALL = [Squared(), Huber(), Huber(2.0), Poisson(), Gamma(), Binomial(), Multinomial(), MultiSquared()]
+ALL = [
+    Squared(), Huber(), Huber(2.0), Poisson(), NegativeBinomial(), NegativeBinomial(2.0), Gamma(), Tweedie(),
+    Tweedie(1.3), Binomial(), Multinomial(), MultiSquared(),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -35,6 +50,9 @@ def test_check_makes_numbers_of_what_holds_them():
 REFUSED = {
     "negative count": (Poisson(), [0, 2, -1, -3], "must not be negative.*row 2 has -1 .2 such rows.*loss='squared'"),
     "huge count": (Poisson(), [0, 1e300], "must not exceed 9.*row 1 has 1e.300. Divide y"),
+    "negative overdispersed count": (NegativeBinomial(), [1, -2], "negative for the negative binomial loss; row 1"),
+    "negative amount": (Tweedie(), [0, 2, -1.5], "must not be negative for the Tweedie loss; row 2 has -1.5.*'huber'"),
+    "huge amount": (Tweedie(), [0, 1e300], r"must not exceed 1e\+150.*row 1 has 1e\+300"),
     "gamma zero": (Gamma(), [1, 0.0], "must be above zero for the gamma loss; row 1 has 0. Use loss='poisson'"),
     "gamma negative": (Gamma(), [-1.5, 1], "row 0 has -1.5"),
     "gamma denormal": (Gamma(), [1.0, 1e-310], "row 1 has 1e-310. Multiply y by a constant"),
@@ -77,7 +95,9 @@ NAMES = {
     "gaussian": Squared(),
     "huber": Huber(),
     "poisson": Poisson(),
+    "negative-binomial": NegativeBinomial(),
     "gamma": Gamma(),
+    "tweedie": Tweedie(),
     "binomial": Binomial(),
     "logistic": Binomial(),
     "multinomial": Multinomial(),
@@ -108,7 +128,7 @@ def test_unknown_names():
 
 @pytest.mark.parametrize("loss", ALL, ids=repr)
 def test_losses_are_values(loss):
-    twin = type(loss)(loss.threshold) if isinstance(loss, Huber) else type(loss)()
+    twin = dataclasses.replace(loss)
     assert twin == loss
     assert hash(twin) == hash(loss)
     assert pickle.loads(pickle.dumps(loss)) == loss
@@ -127,6 +147,25 @@ def test_huber_threshold():
             Huber(1.0, bad)
     with pytest.raises(ValueError, match=r"no threshold yet.*scaled_to"):
         Huber().value(np.ones(2), np.zeros(2))
+
+
+@pytest.mark.parametrize("power", [1, 2, 0.5, 3, -1.0])
+def test_powers_of_tweedie(power):
+    with pytest.raises(ValueError, match=rf"power must lie between 1 and 2, not {power:g}: use loss='poisson' for"):
+        Tweedie(power)
+
+
+def test_parameters_that_are_missing_or_wrong():
+    for bad in ("1.5", None.__class__, True, np.nan):
+        with pytest.raises(ValueError, match="power must be a number"):
+            Tweedie(bad)
+    for bad in (0, -1.0, np.nan, np.inf, "1", True):
+        with pytest.raises(ValueError, match="overdispersion must be"):
+            NegativeBinomial(bad)
+    with pytest.raises(ValueError, match=r"no power yet: give it one, or call scaled_to"):
+        Tweedie().value(np.ones(2), np.zeros(2))
+    with pytest.raises(ValueError, match=r"no overdispersion yet: give it one, or call scaled_to"):
+        NegativeBinomial().value(np.ones(2), np.zeros(2))
 
 
 @pytest.mark.parametrize(

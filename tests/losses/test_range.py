@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from covey.losses import Binomial, Gamma, Huber, Multinomial, Poisson, Squared
+from covey.losses import Binomial, Gamma, Huber, Multinomial, NegativeBinomial, Poisson, Squared, Tweedie
 from loss_cases import CASES, N_ROWS
 
 METHODS = ("value", "residual", "curvature", "deviance")
@@ -107,6 +107,8 @@ RESPONSES = {
     Squared(): st.floats(-1e6, 1e6),
     Huber(1.5): st.floats(-1e6, 1e6),
     Poisson(): st.one_of(st.just(0.0), st.integers(0, 10**9).map(float), st.floats(0, 1e12)),
+    NegativeBinomial(0.5): st.one_of(st.just(0.0), st.integers(0, 10**9).map(float), st.floats(0, 1e12)),
+    Tweedie(1.4): st.one_of(st.just(0.0), st.floats(1e-200, 1e140)),
     Gamma(): st.floats(1e-200, 1e140),
     Binomial(): st.one_of(st.sampled_from([0.0, 1.0]), st.floats(0, 1)),
 }

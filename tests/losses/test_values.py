@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from covey.losses import Gamma, Huber, Loss
+from covey.losses import Gamma, Huber, Loss, NegativeBinomial, Tweedie
+from covey.losses.tweedie import log_density
 from loss_cases import CASES
 
 
@@ -58,6 +59,15 @@ def test_deviance_is_twice_the_value_above_the_saturated_model(name):
     np.testing.assert_allclose(loss.deviance(y, loss.link(y)), 0, atol=1e-12 * max(1.0, np.abs(y).max()))
 
 
+@pytest.mark.parametrize("name", ["negative-binomial", "tweedie", "tweedie-low"])
+def test_deviance_next_to_the_response_is_a_square(name):
+    """Its curvature times the squared distance, without the digits that a difference of large numbers would lose."""
+    loss, y, _, _ = case_of(name)
+    y = y[y > 0]
+    d = 1e-6
+    np.testing.assert_allclose(loss.deviance(y, np.log(y) + d), loss.curvature(y, np.log(y)) * d**2, rtol=1e-5)
+
+
 @pytest.mark.parametrize("name", ["poisson", "poisson-amounts", "gamma", "gamma-units"])
 def test_deviance_next_to_the_response_keeps_its_digits(name):
     """``2 (y log(y / mean) - y + mean)`` is about ``y (log(y / mean))^2``, and half of its digits would be lost."""
@@ -72,6 +82,8 @@ FAMILIES = {
     "squared": "Gaussian",
     "poisson": "Poisson",
     "poisson-amounts": "Poisson",
+    "negative-binomial": "NegativeBinomial",
+    "tweedie": "Tweedie",
     "gamma": "Gamma",
     "binomial": "Binomial",
     "binomial-proportions": "Binomial",
@@ -85,7 +97,12 @@ def statsmodels():
 
 def family_of(statsmodels, name):
     family = getattr(statsmodels.families, FAMILIES[name])
-    return family(link=statsmodels.families.links.Log()) if name == "gamma" else family()
+    given = {
+        "gamma": {"link": statsmodels.families.links.Log()},
+        "negative-binomial": {"alpha": 0.7},
+        "tweedie": {"var_power": 1.5, "link": statsmodels.families.links.Log()},
+    }
+    return family(**given.get(name, {}))
 
 
 @pytest.mark.parametrize("name", FAMILIES)
@@ -96,6 +113,8 @@ def test_deviance_and_likelihood_are_those_of_statsmodels(name, statsmodels):
     np.testing.assert_allclose(loss.inverse_link(eta), mean, rtol=1e-12)
     np.testing.assert_allclose(loss.link(mean), family.link(mean), rtol=1e-12)
     assert loss.deviance(y, eta) @ weight == pytest.approx(family.deviance(y, mean, freq_weights=weight), rel=1e-10)
+    if name == "tweedie":  # statsmodels approximates its likelihood
+        return
     # likelihoods agree up to what does not depend on the predictor
     start = np.zeros_like(eta)
     rise = family.loglike(y, family.link.inverse(start), freq_weights=weight) - family.loglike(
@@ -148,7 +167,7 @@ def test_huber_is_the_norm_of_statsmodels(statsmodels):
 def test_huber_takes_the_robust_scale_of_statsmodels(statsmodels):
     residuals = CASES["huber"].y
     scale = statsmodels.robust.mad(residuals, center=0)
-    scaled = Huber().scaled_to(residuals, np.ones(len(residuals)))
+    scaled = Huber().scaled_to(residuals, 0.0, np.ones(len(residuals)))
     assert scaled.threshold == pytest.approx(1.345 * scale, rel=1e-4)  # 1.4826 has five digits
 
 
@@ -157,3 +176,36 @@ def test_gamma_does_not_depend_on_units():
     shift = np.log(1e40)
     np.testing.assert_allclose(Gamma().deviance(1e40 * y, eta + shift), Gamma().deviance(y, eta), rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(Gamma().residual(1e40 * y, eta + shift), Gamma().residual(y, eta), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("power", "dispersion", "mean"), [(1.5, 1.0, 1.0), (1.1, 0.5, 2.0), (1.9, 0.3, 3.0), (1.5, 1e-3, 2.0)]
+)
+def test_the_density_of_amounts_has_its_mass_mean_and_variance(power, dispersion, mean):
+    """The probability of zero and the integral over all amounts are one together, for narrow bells and for wide."""
+    sd = np.sqrt(dispersion * mean**power)
+    y = np.linspace(0.0, mean + 60 * sd, 400_001)
+    density = np.exp(log_density(y, np.full(y.shape, mean), power, dispersion))
+    zero, density[0] = density[0], density[1]
+    moments = [np.trapezoid(density * y**k, y) for k in range(3)]
+    assert zero + moments[0] == pytest.approx(1, rel=1e-3)
+    assert moments[1] == pytest.approx(mean, rel=1e-4)
+    assert moments[2] - moments[1] ** 2 == pytest.approx(sd**2, rel=1e-3)
+    # its logarithm depends on the mean as the loss says
+    means = np.array([mean, 1.3 * mean])
+    rise = np.diff(log_density(np.full(2, mean), means, power, dispersion))[0]
+    value = Tweedie(power).value(np.full(2, mean), np.log(means))
+    assert rise == pytest.approx(-np.diff(value)[0] / dispersion, rel=1e-8)
+
+
+def test_overdispersion_is_that_of_greatest_likelihood():
+    stats = pytest.importorskip("scipy.stats")
+    y, eta, weight = CASES["negative-binomial"].y, CASES["negative-binomial"].predictor(), CASES["gamma"].weight()
+    found = NegativeBinomial().scaled_to(y, eta, weight).overdispersion
+
+    def likelihood(a):
+        return weight @ stats.nbinom(1 / a, 1 / (1 + a * np.exp(eta))).logpmf(y)
+
+    assert likelihood(found) > max(likelihood(found * 1.001), likelihood(found / 1.001))
+    even = NegativeBinomial().scaled_to(np.full(50, 3.0), np.log(np.full(50, 3.0)), np.ones(50))
+    assert even.overdispersion < 1e-5

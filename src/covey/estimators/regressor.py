@@ -44,10 +44,12 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
     within : {None, "columns"}
         ``"columns"`` selects columns within `groups`: beside groups, single columns are candidates, and columns of
         selected groups can be dropped. Groups are kept as they are unless the held-out rows prefer columns.
-    loss : {"squared", "huber", "poisson", "gamma", "binomial"} or Loss
+    loss : {"squared", "huber", "poisson", "negative-binomial", "gamma", "tweedie", "binomial"} or Loss
         The loss to minimise: squared error; Huber's loss, for responses with outliers; or the negative log-likelihood
-        of counts (log link), of positive values whose spread grows with their mean (log link), or of proportions (logit
-        link). Any `covey.losses.Loss` works too. Several responses (2-d `y`) share their groups and need squared loss.
+        of counts, of counts that vary more than Poisson counts, of positive values whose spread grows with their mean,
+        of such values with zeros (all with a log link), or of proportions (logit link). Any `covey.losses.Loss` works
+        too, with parameters of its own, as in ``Tweedie(power=1.5)``; parameters that are not given are estimated.
+        Several responses (2-d `y`) share their groups and need squared loss.
         Use `GroupSparseClassifier` for classes and `GroupSparseCox` for survival times.
     always : iterable
         Names of groups (or of columns that are a group by themselves) that are in every model; they are never selected,
@@ -86,7 +88,7 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
         Coefficients of the linear predictor; with a log link, log ratios.
     intercept_ : float or ndarray of shape (n_responses,)
     loss_ : Loss
-        The loss; for Huber's loss, with its estimated threshold.
+        The loss, with its estimated parameters: a threshold, an overdispersion, a power.
     groups_ : Groups
     always_groups_ : list
         Names of the groups that are in every model.

@@ -27,7 +27,9 @@ WHAT = {
         "and it is not a difference in probabilities"
     ),
     "poisson": "a log ratio of means per unit of the column, given the controls",
+    "negative-binomial": "a log ratio of means per unit of the column, given the controls",
     "gamma": "a log ratio of means per unit of the column, given the controls",
+    "tweedie": "a log ratio of means per unit of the column, given the controls",
 }
 
 

@@ -5,7 +5,9 @@ from covey.losses.classes import Binomial, Multinomial
 from covey.losses.cox import Cox, survival
 from covey.losses.huber import Huber
 from covey.losses.log_link import Gamma, Poisson
+from covey.losses.overdispersed import NegativeBinomial
 from covey.losses.squared import MultiSquared, Squared
+from covey.losses.tweedie import Tweedie
 
 __all__ = [
     "Binomial",
@@ -15,8 +17,10 @@ __all__ = [
     "Loss",
     "MultiSquared",
     "Multinomial",
+    "NegativeBinomial",
     "Poisson",
     "Squared",
+    "Tweedie",
     "get_loss",
     "survival",
 ]

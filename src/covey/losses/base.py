@@ -18,8 +18,9 @@ __all__ = ["Loss", "LossOnRows", "Response", "get_loss"]
 
 # The classes of `covey.losses` by name.
 LOSSES = {
-    "squared": "Squared", "huber": "Huber", "poisson": "Poisson", "gamma": "Gamma", "binomial": "Binomial",
-    "multinomial": "Multinomial", "multi-squared": "MultiSquared", "cox": "Cox",
+    "squared": "Squared", "huber": "Huber", "poisson": "Poisson", "negative-binomial": "NegativeBinomial",
+    "gamma": "Gamma", "tweedie": "Tweedie", "binomial": "Binomial", "multinomial": "Multinomial",
+    "multi-squared": "MultiSquared", "cox": "Cox",
 }  # fmt: skip
 ALIASES = {"gaussian": "squared", "logistic": "binomial"}
 
@@ -206,12 +207,16 @@ class Loss(ABC):
 
     @property
     def has_scale(self) -> bool:
-        """Whether the loss has a scale that is estimated from residuals."""
+        """Whether the loss has parameters that follow from a model, such as a scale or a dispersion."""
         return type(self).scaled_to is not Loss.scaled_to
 
-    def scaled_to(self, residuals: FloatArray, weight: FloatArray) -> Loss:
-        """The loss with its scale estimated from residuals ``y - eta``; the loss itself if it has no scale."""
+    def scaled_to(self, y: FloatArray, eta: FloatArray, weight: FloatArray) -> Loss:
+        """The loss with such parameters estimated at a linear predictor; the loss itself if it has none."""
         return self
+
+    def settled(self, before: Loss) -> bool:
+        """Whether these parameters are close to those by which the model was selected that they were estimated at."""
+        return True
 
     def limited_to(self, residuals: FloatArray, weight: FloatArray) -> Loss:
         """The loss with its `limit`, from the residuals of a constant; the loss itself if it has none."""
@@ -356,8 +361,8 @@ def get_loss(loss: object) -> Loss:
     Parameters
     ----------
     loss : str or Loss
-        "squared" (or "gaussian"), "huber", "poisson", "gamma", "binomial" (or "logistic"), "multinomial",
-        "multi-squared", "cox", or a loss.
+        "squared" (or "gaussian"), "huber", "poisson", "negative-binomial", "gamma", "tweedie", "binomial" (or
+        "logistic"), "multinomial", "multi-squared", "cox", or a loss.
 
     Returns
     -------
