@@ -10,9 +10,11 @@ from covey.losses import (
     Huber,
     Loss,
     Multinomial,
+    MultiQuantile,
     MultiSquared,
     NegativeBinomial,
     Poisson,
+    Quantile,
     Squared,
     Tweedie,
 )
@@ -66,6 +68,7 @@ def _draw(kind):
 CASES = {
     "squared": LossCase(Squared(), _draw("numbers")),
     "huber": LossCase(Huber(0.8), _draw("heavy")),
+    "quantile": LossCase(Quantile(0.3, 8.0), _draw("numbers")),
     "poisson": LossCase(Poisson(), _draw("counts")),
     "poisson-amounts": LossCase(Poisson(), _draw("amounts")),
     "negative-binomial": LossCase(NegativeBinomial(0.7), _draw("counts")),
@@ -79,5 +82,9 @@ CASES = {
     "binomial-proportions": LossCase(Binomial(), _draw("proportions")),
     "multinomial": LossCase(Multinomial(), _draw("classes")),
     "multinomial-proportions": LossCase(Multinomial(), _draw("mixed")),
+    "multi-quantile": LossCase(MultiQuantile((0.2, 0.5, 0.7), 8.0), np.repeat(_draw("numbers")[:, None], 3, axis=1)),
     "multi-squared": LossCase(MultiSquared(), _draw("several")),
 }
+
+# The pinball loss is smoothed and fits quantiles, not means.
+OF_MEANS = [name for name in CASES if "quantile" not in name]

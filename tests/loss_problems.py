@@ -15,6 +15,8 @@ __all__ = ["KINDS", "Quadratic", "grouped_problem"]
 # responses with the loss that fits them; None for the classifier
 KINDS = {
     "huber": "huber",
+    "quantile": "quantile",
+    "quantiles": "multi-quantile",
     "poisson": "poisson",
     "negative-binomial": "negative-binomial",
     "gamma": "gamma",

@@ -11,6 +11,7 @@ from covey.losses import (
     MultiSquared,
     NegativeBinomial,
     Poisson,
+    Quantile,
     Squared,
     Tweedie,
 )
@@ -82,6 +83,7 @@ FORMULAS = {
     "huber, near": (Huber(100.0), "(y - e)**2 / 2", ["-3", "0", "7/8"]),
     "huber, above": (Huber(0.5), "(y - e - 1/4) / 2", ["50", "100"]),
     "huber, below": (Huber(0.5), "(e - y - 1/4) / 2", ["-50", "-100"]),
+    "quantile": (Quantile(0.25, 10.0), "(y - e)/4 + log(1 + exp(e - y))", ["-3", "0", "7/8"]),
     "poisson": (Poisson(), "exp(e) - y*e", ["0", "1", "7", "25/2"]),
     "negative-binomial": (NegativeBinomial(0.5), "(y + 2)*log(1 + exp(e)/2) - y*e", ["0", "1", "7"]),
     "tweedie": (Tweedie(1.25), "4*y*exp(-e/4) + exp(3*e/4)*4/3", ["0", "1", "25/2"]),

@@ -13,9 +13,11 @@ from covey.losses import (
     Gamma,
     Huber,
     Multinomial,
+    MultiQuantile,
     MultiSquared,
     NegativeBinomial,
     Poisson,
+    Quantile,
     Squared,
     Tweedie,
     get_loss,
@@ -23,7 +25,8 @@ from covey.losses import (
 from loss_cases import CASES
 
 ALL = [
-    Squared(), Huber(), Huber(2.0), Poisson(), NegativeBinomial(), NegativeBinomial(2.0), Gamma(), Tweedie(),
+    Squared(), Huber(), Huber(2.0), Quantile(), Quantile(0.9, 2.0), MultiQuantile(), MultiQuantile((0.2, 0.4)),
+    Poisson(), NegativeBinomial(), NegativeBinomial(2.0), Gamma(), Tweedie(),
     Tweedie(1.3), Binomial(), Multinomial(), MultiSquared(),
 ]  # fmt: skip
 
@@ -71,6 +74,12 @@ REFUSED = {
     "two columns": (Squared(), np.ones((3, 2)), r"not shape \(3, 2\). For several responses use .*multi-squared"),
     "three axes": (Squared(), np.ones((3, 2, 2)), r"must have one dimension, not shape \(3, 2, 2\)"),
     "one axis": (MultiSquared(), np.ones(3), r"must have two dimensions \(rows, outputs\)"),
+    "quantiles of two responses": (MultiQuantile(), [[1, 2], [3, 4]], "has 2 columns, and the quantiles are those of"),
+    "quantiles of three": (
+        MultiQuantile(),
+        [[1, 2, 3], [3, 4, 5]],
+        "has 3 columns, and the quantiles are those of one",
+    ),
     "labels": (Multinomial(), [0, 1, 2], "one column per class.*np.eye"),
     "one class": (Multinomial(), np.ones((4, 1)), "at least two"),
     "no proportions": (Multinomial(), [[1, 0], [1, 1]], "must add up to one in every row; row 1 has"),
@@ -94,6 +103,8 @@ NAMES = {
     "squared": Squared(),
     "gaussian": Squared(),
     "huber": Huber(),
+    "quantile": Quantile(),
+    "multi-quantile": MultiQuantile(),
     "poisson": Poisson(),
     "negative-binomial": NegativeBinomial(),
     "gamma": Gamma(),
@@ -153,6 +164,31 @@ def test_huber_threshold():
 def test_powers_of_tweedie(power):
     with pytest.raises(ValueError, match=rf"power must lie between 1 and 2, not {power:g}: use loss='poisson' for"):
         Tweedie(power)
+
+
+@pytest.mark.parametrize("level", [0, 1, -0.5, 2, 90])
+def test_levels_of_quantiles(level):
+    with pytest.raises(ValueError, match=f"level must lie between 0 and 1, such as 0.9, not {level}"):
+        Quantile(level)
+    with pytest.raises(ValueError, match="levels must lie between 0 and 1"):
+        MultiQuantile([0.5, level])
+
+
+def test_levels_of_several_quantiles():
+    assert MultiQuantile([0.1, 0.9]) == MultiQuantile(np.array([0.1, 0.9]))
+    assert MultiQuantile([0.1, 0.9]).outputs == ("quantile 0.1", "quantile 0.9")
+    for bad in ([0.9, 0.1], [0.1, 0.1]):
+        with pytest.raises(ValueError, match="levels must be in ascending order without repetitions"):
+            MultiQuantile(bad)
+    for bad in (0.5, [0.5], "0.5", None):
+        with pytest.raises(ValueError, match=r"levels must be a list of at least two.*use Quantile\(level\) for one"):
+            MultiQuantile(bad)
+    with pytest.raises(ValueError, match="levels must be a number"):
+        MultiQuantile(["a", "b"])
+    with pytest.raises(ValueError, match="scale must be"):
+        Quantile(0.5, -1.0)
+    with pytest.raises(ValueError, match=r"Quantile\(\) has no scale yet"):
+        Quantile().value(np.ones(2), np.zeros(2))
 
 
 def test_parameters_that_are_missing_or_wrong():

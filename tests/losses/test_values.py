@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from covey.losses import Gamma, Huber, Loss, NegativeBinomial, Tweedie
+from covey.losses import Gamma, Huber, Loss, MultiQuantile, NegativeBinomial, Quantile, Tweedie
 from covey.losses.tweedie import log_density
-from loss_cases import CASES
+from loss_cases import CASES, OF_MEANS
 
 
 def case_of(name, seed=0):
@@ -49,7 +49,7 @@ def test_the_deviance_of_huber_does_not_grow_beyond_its_limit():
     np.testing.assert_array_equal(limited.value(y, np.zeros(5)), plain.value(y, np.zeros(5)))  # stays convex
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", OF_MEANS)
 def test_deviance_is_twice_the_value_above_the_saturated_model(name):
     loss, y, eta, _ = case_of(name)
     # the link is finite at the edges of the domain, where the saturated model is not
@@ -209,3 +209,68 @@ def test_overdispersion_is_that_of_greatest_likelihood():
     assert likelihood(found) > max(likelihood(found * 1.001), likelihood(found / 1.001))
     even = NegativeBinomial().scaled_to(np.full(50, 3.0), np.log(np.full(50, 3.0)), np.ones(50))
     assert even.overdispersion < 1e-5
+
+
+@pytest.mark.parametrize("name", ["quantile", "multi-quantile"])
+def test_the_smoothed_pinball_loss_is_close_to_the_pinball_loss(name):
+    loss, y, eta, _ = case_of(name)
+    levels = np.array(getattr(loss, "levels", [0.3]))
+    r = (y - eta).reshape(len(y), -1)
+    pinball = np.where(r > 0, levels * r, (levels - 1) * r).sum(axis=1)
+    np.testing.assert_allclose(loss.deviance(y, eta), 2 * pinball, rtol=1e-12)
+    above = loss.value(y, eta) - pinball
+    assert (above > 0).all()
+    assert (above <= 0.1 * loss.scale * np.log(2) * levels.size * (1 + 1e-9)).all()
+
+
+def test_several_quantiles_are_the_sum_of_single_ones():
+    loss, y, eta, weight = case_of("multi-quantile")
+    singles = [Quantile(level, loss.scale) for level in loss.levels]
+    for method in ("value", "deviance"):
+        expected = sum(getattr(one, method)(y[:, k], eta[:, k]) for k, one in enumerate(singles))
+        np.testing.assert_allclose(getattr(loss, method)(y, eta), expected, rtol=1e-12)
+    expected = np.column_stack([one.residual(y[:, k], eta[:, k]) for k, one in enumerate(singles)])
+    np.testing.assert_allclose(loss.residual(y, eta), expected, rtol=1e-12)
+    np.testing.assert_allclose(
+        loss.null(y, weight, eta), [one.null(y[:, k], weight, eta[:, k]) for k, one in enumerate(singles)]
+    )
+    bounds = np.column_stack([one.bounding_curvature(y[:, k], eta[:, k]) for k, one in enumerate(singles)])
+    np.testing.assert_allclose(loss.bounding_curvature(y, eta), bounds.max(axis=1), rtol=1e-12)
+
+
+def test_the_parabola_of_the_pinball_loss_lies_above_it():
+    loss, y, eta, _ = case_of("quantile")
+    for other in (eta - 3, eta - 0.01, eta + 0.5, eta + 20):
+        step = other - eta
+        parabola = loss.value(y, eta) - loss.residual(y, eta) * step + loss.bounding_curvature(y, eta) * step**2 / 2
+        assert (loss.value(y, other) <= parabola + 1e-12).all()
+
+
+@pytest.mark.parametrize("level", [0.1, 0.5, 0.8])
+def test_the_null_model_is_a_quantile_and_the_scale_is_robust(level):
+    y = np.random.default_rng(0).standard_normal(5000)
+    assert Quantile(level).null(y, np.ones(5000)) == pytest.approx(np.quantile(y, level), abs=0.05)
+    scaled = Quantile(level).scaled_to(y, np.quantile(y, level), np.ones(5000))
+    assert scaled.scale == pytest.approx(1, abs=0.05)
+    many = MultiQuantile().scaled_to(np.repeat(y[:, None], 3, axis=1), np.quantile(y, [0.1, 0.5, 0.9]), np.ones(5000))
+    assert many.scale == pytest.approx(scaled.scale, rel=1e-9)
+    # in other units, and with wild values
+    y[:50] = 1e9
+    assert Quantile(level).scaled_to(1e-80 * y, 0.0, np.ones(5000)).scale == pytest.approx(1e-80, rel=0.1)
+
+
+def test_the_difference_of_two_quantile_models_has_its_standard_error():
+    """Twice the root of the dispersion times the distance, over many draws of the noise."""
+    rng = np.random.default_rng(0)
+    for loss in (Quantile(0.8, 1.0), MultiQuantile((0.2, 0.5, 0.9), 1.0)):
+        levels = np.array(getattr(loss, "levels", [0.8]))
+        at = np.quantile(rng.standard_normal(100_000), levels)
+        y = np.repeat(rng.standard_normal((40_000, 1)), levels.size, axis=1)
+        eta = at + 0.02 * np.arange(1, levels.size + 1)
+        if not loss.vector:
+            y, at, eta = y[:, 0], at[0], eta[0]
+        spread = (
+            loss.deviance(y, np.broadcast_to(eta, y.shape)) - loss.deviance(y, np.broadcast_to(at, y.shape))
+        ).std()
+        said = 2 * np.sqrt(loss.dispersion(1.0) * loss.distance(at, eta))
+        assert said == pytest.approx(spread, rel=0.05)

@@ -287,7 +287,8 @@ class GroupSparseEstimator(GroupViews, BaseEstimator):
         offset: FloatArray | None,
     ) -> None:
         """Keep what predictions need beside the coefficients, which belong to the columns of the design."""
-        self.held_out_ = calibrated(self, folds, response, weight, offset)
+        # quantiles are bounds themselves, and have no intervals
+        self.held_out_ = None if self.loss_.outputs else calibrated(self, folds, response, weight, offset)
 
     def _scored(
         self, y: Any, eta: FloatArray, rows: FloatArray, held_out: NDArray[np.bool_], folds: FoldModels

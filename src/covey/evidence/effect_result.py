@@ -22,6 +22,7 @@ MOST_NAMES = 12
 WHAT = {
     "squared": "the difference in the mean of the response per unit of the column, given the controls",
     "huber": "the difference in the centre of the response per unit of the column, given the controls",
+    "quantile": "the difference in the quantile of the response per unit of the column, given the controls",
     "binomial": (
         "a log odds ratio per unit of the column, given the controls: with other controls it would be another number, "
         "and it is not a difference in probabilities"

@@ -23,7 +23,19 @@ from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.preprocessing import StandardScaler
 
 from covey.evidence.scoring import Task
-from covey.losses import Binomial, Gamma, Huber, Loss, MultiSquared, NegativeBinomial, Poisson, Squared, Tweedie
+from covey.losses import (
+    Binomial,
+    Gamma,
+    Huber,
+    Loss,
+    MultiQuantile,
+    MultiSquared,
+    NegativeBinomial,
+    Poisson,
+    Quantile,
+    Squared,
+    Tweedie,
+)
 from covey.threads import fitting_threads
 from covey.validation import FloatArray
 
@@ -105,6 +117,8 @@ def find_references(
         if isinstance(loss, NegativeBinomial):
             missing = "the ridge has Poisson loss, because scikit-learn has no negative binomial loss, and no lasso"
         return [ridge], missing
+    if isinstance(loss, Quantile | MultiQuantile):
+        return [], "scikit-learn's lasso for quantiles solves a linear programme per penalty and fold, and is left out"
     return [], f"scikit-learn has no lasso or ridge of the {loss.name} loss"
 
 

@@ -6,6 +6,7 @@ from covey.losses.cox import Cox, survival
 from covey.losses.huber import Huber
 from covey.losses.log_link import Gamma, Poisson
 from covey.losses.overdispersed import NegativeBinomial
+from covey.losses.quantile import MultiQuantile, Quantile
 from covey.losses.squared import MultiSquared, Squared
 from covey.losses.tweedie import Tweedie
 
@@ -15,10 +16,12 @@ __all__ = [
     "Gamma",
     "Huber",
     "Loss",
+    "MultiQuantile",
     "MultiSquared",
     "Multinomial",
     "NegativeBinomial",
     "Poisson",
+    "Quantile",
     "Squared",
     "Tweedie",
     "get_loss",

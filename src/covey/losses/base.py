@@ -18,9 +18,9 @@ __all__ = ["Loss", "LossOnRows", "Response", "get_loss"]
 
 # The classes of `covey.losses` by name.
 LOSSES = {
-    "squared": "Squared", "huber": "Huber", "poisson": "Poisson", "negative-binomial": "NegativeBinomial",
-    "gamma": "Gamma", "tweedie": "Tweedie", "binomial": "Binomial", "multinomial": "Multinomial",
-    "multi-squared": "MultiSquared", "cox": "Cox",
+    "squared": "Squared", "huber": "Huber", "quantile": "Quantile", "poisson": "Poisson",
+    "negative-binomial": "NegativeBinomial", "gamma": "Gamma", "tweedie": "Tweedie", "binomial": "Binomial",
+    "multinomial": "Multinomial", "multi-squared": "MultiSquared", "multi-quantile": "MultiQuantile", "cox": "Cox",
 }  # fmt: skip
 ALIASES = {"gaussian": "squared", "logistic": "binomial"}
 
@@ -149,6 +149,14 @@ class Loss(ABC):
         """Unit deviance of each row at a predicted mean."""
         return self.deviance(y, self.link(mean))
 
+    def distance(self, at: FloatArray, eta: FloatArray) -> FloatArray:
+        """How far a model is from another one in a row: the deviance from what the other one predicts.
+
+        If the two are close, twice the root of the dispersion times this is the standard error of the difference of
+        their deviances.
+        """
+        return self.deviance(self.inverse_link(at), eta)
+
     def misfit(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """How far a response is from what is predicted: the absolute residual, or the root of the deviance.
 
@@ -204,6 +212,11 @@ class Loss(ABC):
     def observations(self, n_outputs: int) -> int:
         """The number of observations that a row with this many outputs counts as in `criterion`."""
         return 1
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """The names of the outputs if the loss has them, as quantiles do."""
+        return ()
 
     @property
     def has_scale(self) -> bool:
@@ -361,8 +374,8 @@ def get_loss(loss: object) -> Loss:
     Parameters
     ----------
     loss : str or Loss
-        "squared" (or "gaussian"), "huber", "poisson", "negative-binomial", "gamma", "tweedie", "binomial" (or
-        "logistic"), "multinomial", "multi-squared", "cox", or a loss.
+        "squared" (or "gaussian"), "huber", "quantile", "poisson", "negative-binomial", "gamma", "tweedie",
+        "binomial" (or "logistic"), "multinomial", "multi-squared", "multi-quantile", "cox", or a loss.
 
     Returns
     -------

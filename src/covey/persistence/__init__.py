@@ -41,6 +41,8 @@ TRUSTED = (
     "covey.losses.log_link.Gamma",
     "covey.losses.log_link.Poisson",
     "covey.losses.overdispersed.NegativeBinomial",
+    "covey.losses.quantile.MultiQuantile",
+    "covey.losses.quantile.Quantile",
     "covey.losses.squared.MultiSquared",
     "covey.losses.squared.Squared",
     "covey.losses.tweedie.Tweedie",

@@ -40,7 +40,8 @@ def along_the_path(model: Any, X: Any, y: Any, weight: Any, offset: Any, frames:
     design, response = as_design(X), coded(model, y)
     q = np.ones(len(response)) if weight is None else np.asarray(weight, dtype=float)
     q = q / q.sum()
-    shift = 0.0 if offset is None else np.reshape(np.asarray(offset, dtype=float), response.shape)
+    shift = 0.0 if offset is None else np.asarray(offset, dtype=float).reshape(len(q), -1)
+    shift = shift if loss.vector or offset is None else shift[:, 0]
     right = response.argmax(axis=1) if loss.vector else response
     deviance, wrong = [], []
     for time in frames.times:

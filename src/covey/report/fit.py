@@ -237,7 +237,9 @@ class FitReport:
             versions=versions(),
             unpenalised=model.loss_.unpenalised,
             effect=model.loss_.effect,
-            strength_unit=UNITS.get(model.loss_.effect or "", "standard deviations of the responses" if names else ""),
+            strength_unit=UNITS.get(
+                model.loss_.effect or "", "standard deviations of the responses" if model.loss_.several else ""
+            ),
             classes=tuple(map(str, getattr(model, "classes_", ()))),
             always=tuple(str(group) for group in model.always_groups_),
             along=along_the_path(model, columns, y, sample_weight, offset, frames),
@@ -333,7 +335,7 @@ def _outputs(model: Any, y: Any, given: Sequence[str] | None) -> tuple[str, ...]
         return tuple(map(str, model.classes_)) if m > 1 else ()
     if np.ndim(model.coef_) == 1:
         return ()
-    names = given if given is not None else getattr(y, "columns", None)
+    names = model.loss_.outputs or (given if given is not None else getattr(y, "columns", None))
     found = tuple(map(str, range(m) if names is None else names))
     if len(found) != m:
         raise ValueError(f"outputs has {len(found)} names, but the model has {m} responses.")

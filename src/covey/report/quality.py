@@ -123,7 +123,8 @@ def null_error(model: Any, y: Any, weight: Any = None, offset: Any = None) -> fl
     q = _weight(model, response, weight)
     shift = np.zeros_like(response)
     if offset is not None:
-        shift += np.reshape(np.asarray(offset, dtype=float), response.shape)
+        given = np.asarray(offset, dtype=float).reshape(len(response), -1)
+        shift += given if response.ndim == 2 else given[:, 0]
     null = loss.null(response, q, shift) + shift
     return float(q @ loss.deviance(response, null)) / float(q.sum())
 
@@ -142,6 +143,8 @@ def coded(model: Any, y: Any) -> FloatArray:
         return survival_times(model, y)
     if not hasattr(model, "classes_"):
         values = in_memory(y)
+        if model.loss_.outputs:
+            return np.asarray(model.loss_.check(values))
         return values[:, 0] if values.ndim == 2 and not model.loss_.vector else values
     return np.asarray(read_labels(y, classes=model.classes_).y)
 
