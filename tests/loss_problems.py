@@ -12,7 +12,7 @@ from covey.losses import Loss
 
 __all__ = ["KINDS", "Quadratic", "grouped_problem"]
 
-# responses with the loss that fits them; None for the classifier
+# responses with the loss that fits them; None for the usual one of the classifier
 KINDS = {
     "huber": "huber",
     "quantile": "quantile",
@@ -25,6 +25,7 @@ KINDS = {
     "several": "squared",
     "two classes": None,
     "three classes": None,
+    "ordered classes": "ordinal",
 }
 
 
@@ -59,6 +60,8 @@ def grouped_problem(kind, noise="weak", n=60, n_groups=13, seed=0):
         return X, np.where(rng.random(n) < expit(2.5 * size * eta), "yes", "no"), groups
     if kind == "three classes":
         return X, np.array(["a", "b", "c"])[(2.5 * size * signal + rng.gumbel(size=(n, 3))).argmax(axis=1)], groups
+    if kind == "ordered classes":
+        return X, np.array([1, 3, 4, 9])[np.digitize(2.5 * size * eta + rng.logistic(size=n), [-1.5, 0.0, 2.0])], groups
     if kind == "proportions":
         return X, rng.binomial(10, expit(1.5 * size * eta)) / 10, groups
     if kind == "poisson":

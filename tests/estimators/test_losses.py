@@ -17,7 +17,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import covey
 from covey import Groups, GroupSparseClassifier, GroupSparseRegressor
-from covey.losses import Huber, MultiQuantile, Quantile, get_loss
+from covey.losses import Huber, MultiQuantile, Ordinal, Quantile, get_loss
 from covey.selection import HoldOut, Size
 from estimator_problems import noisy_problem
 from loss_problems import KINDS, Quadratic, grouped_problem
@@ -28,6 +28,8 @@ def estimator(kind, groups=None, **options):
     loss = KINDS[kind]
     if loss is None:
         return GroupSparseClassifier(groups, **options)
+    if loss == "ordinal":
+        return GroupSparseClassifier(groups, loss=loss, **options)
     return GroupSparseRegressor(groups, loss=loss, **options)
 
 
@@ -67,7 +69,9 @@ def mean_of(model, X):
 def coded(model, y):
     if isinstance(model, GroupSparseClassifier):
         codes = np.searchsorted(model.classes_, y)
-        return codes.astype(float) if model.classes_.size == 2 else np.eye(model.classes_.size)[codes]
+        if model.classes_.size == 2 or model.loss_.coupled:
+            return codes.astype(float)
+        return np.eye(model.classes_.size)[codes]
     return model.loss_.check(y)
 
 
@@ -139,7 +143,13 @@ QUICK = [kind for kind in KINDS if kind != "quantiles"]
 
 
 @pytest.mark.parametrize(
-    ("kind", "way"), [(kind, way) for kind in KINDS for way in WAYS if kind != "quantiles" or way in FEWER]
+    ("kind", "way"),
+    [
+        (kind, way)
+        for kind in KINDS
+        for way in WAYS
+        if (kind != "quantiles" or way in FEWER) and (kind, way) != ("ordered classes", "no intercept")
+    ],
 )
 def test_one_model(kind, way, tmp_path):
     noise = "weak" if way in ("folds", "ebic", "size", "hold-out", "overlapping") else "strong"
@@ -176,6 +186,13 @@ def refitted(kind, X, y, model, weight):
     if kind in ("two classes", "three classes"):
         peer = LogisticRegression(C=1e9, tol=1e-12, max_iter=10_000, solver="newton-cg").fit(X, y, weight)
         return peer.coef_ - (peer.coef_.mean(axis=0) if len(peer.coef_) > 1 else 0)
+    if kind == "ordered classes":
+        api = pytest.importorskip("statsmodels.miscmodels.ordinal_model")
+        rows = np.repeat(np.arange(len(y)), weight.astype(int))
+        fit = api.OrderedModel(y[rows], X[rows], distr="logit").fit(method="bfgs", gtol=1e-8, maxiter=2000, disp=0)
+        thresholds = fit.model.transform_threshold_params(fit.params)[1:-1]
+        np.testing.assert_allclose(model.loss_.thresholds - model.intercept_, thresholds, atol=1e-6)
+        return fit.params[None, : X.shape[1]]
     if kind == "several":
         return LinearRegression().fit(X, y, weight).coef_
     if kind == "proportions":
@@ -198,7 +215,8 @@ def refitted(kind, X, y, model, weight):
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("huber", "quantile", "quantiles")])
 def test_coefficients_are_those_of_scikit_learn_on_the_selected_groups(kind):
     X, y, groups = grouped_problem(kind, n=200)
-    weight = np.random.default_rng(0).uniform(0.5, 2, len(y))
+    rng = np.random.default_rng(0)  # the peer of ordered classes takes no weights, and has rows repeated
+    weight = rng.integers(1, 4, len(y)) if kind == "ordered classes" else rng.uniform(0.5, 2, len(y))
     model = estimator(kind, groups, selection=Size(3)).fit(X, y, sample_weight=weight)
     assert not model.shrunk_
     used = np.flatnonzero(np.atleast_2d(model.coef_).any(axis=0))
@@ -734,3 +752,75 @@ def test_a_squared_loss_extrapolates():
     model = GroupSparseRegressor().fit(X, X[:, 0])
     assert model.predictor_range_ is None
     np.testing.assert_allclose(model.predict(50 * X), 50 * X @ model.coef_ + model.intercept_)
+
+
+# ------------------------------------------------------------------ ordered classes
+
+
+def graded(n=300, seed=0):
+    """Grades that three of twelve columns decide, as an ordered categorical."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, 12))
+    score = 1.5 * X[:, 0] - X[:, 4] + X[:, 5] + rng.logistic(size=n)
+    codes = np.digitize(score, [-2.0, 0.0, 2.5])
+    return X, pd.Series(pd.Categorical.from_codes(codes, ["poor", "fair", "good", "best"], ordered=True))
+
+
+def test_one_coefficient_for_all_ordered_classes():
+    X, y = graded()
+    model = GroupSparseClassifier(loss="ordinal").fit(X, y)
+    assert model.classes_.tolist() == ["poor", "fair", "good", "best"]
+    assert set(model.selected_groups_) == {0, 4, 5}
+    assert model.coef_.shape == (1, 12)
+    np.testing.assert_allclose(model.coef_[0, [0, 4, 5]], [1.5, -1, 1], atol=0.35)
+    np.testing.assert_allclose(model.loss_.thresholds - model.intercept_, [-2, 0, 2.5], atol=0.6)
+    assert model.score(X, y) > 0.55
+    named = GroupSparseClassifier(loss=Ordinal(order=["poor", "fair", "good", "best"])).fit(X, y.astype(str))
+    np.testing.assert_allclose(named.predict_proba(X), model.predict_proba(X), atol=1e-12)
+    turned = GroupSparseClassifier(loss=Ordinal(order=["best", "good", "fair", "poor"])).fit(X, y.astype(str))
+    np.testing.assert_allclose(turned.coef_, -model.coef_, atol=1e-6)
+    np.testing.assert_allclose(turned.predict_proba(X)[:, ::-1], model.predict_proba(X), atol=1e-6)
+    assert "odds_ratio" in model.coefficients()
+
+
+def test_an_offset_moves_ordered_classes():
+    X, y = graded()
+    offset = X[:, 0]
+    plain = GroupSparseClassifier(loss="ordinal", selection=Size(3)).fit(X, y)
+    moved = GroupSparseClassifier(loss="ordinal", selection=Size(3)).fit(X, y, offset=offset)
+    assert moved.coef_[0, 0] == pytest.approx(plain.coef_[0, 0] - 1, abs=1e-6)
+    np.testing.assert_allclose(moved.predict_proba(X, offset), plain.predict_proba(X), atol=1e-6)
+
+
+def test_sets_of_ordered_classes_cover_their_share_of_rows():
+    found = []
+    for seed in range(3):
+        X, y = graded(700, seed)
+        model = GroupSparseClassifier(loss="ordinal").fit(X[:200], y[:200])
+        sets = model.predict(X[200:], interval=0.8)
+        found.append(sets[np.arange(500), y.cat.codes[200:]].mean())
+    assert 0.75 < np.mean(found) < 0.87
+
+
+def test_a_validation_set_of_ordered_classes():
+    X, y = graded()
+    model = GroupSparseClassifier(loss="ordinal", selection=HoldOut(validation=(X[200:], y[200:]))).fit(
+        X[:200], y[:200]
+    )
+    assert {0, 4, 5} <= set(model.selected_groups_)
+    assert model.fold_thresholds_.shape == (1, 3)
+    assert model.predict(X, interval=0.9).shape == (300, 4)
+
+
+def test_ordered_classes_that_cannot_be():
+    X, y = graded()
+    with pytest.raises(ValueError, match=r"loss must be 'multinomial' \(for two classes, too\), 'ordinal' or a covey"):
+        GroupSparseClassifier(loss="poisson").fit(X, y)
+    with pytest.raises(ValueError, match="has thresholds in the place of an intercept: leave fit_intercept out"):
+        GroupSparseClassifier(loss="ordinal", fit_intercept=False).fit(X, y)
+    with pytest.raises(ValueError, match="whose order is not known"):
+        GroupSparseClassifier(loss="ordinal").fit(X, y.astype(str))
+    with pytest.raises(ValueError, match="only one class"):
+        GroupSparseClassifier(loss="ordinal").fit(X, np.ones(300))
+    with pytest.raises(ValueError, match=r"loss='ordinal' is for classes: use covey\.GroupSparseClassifier"):
+        GroupSparseRegressor(loss="ordinal").fit(X, y.cat.codes)

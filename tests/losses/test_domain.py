@@ -16,6 +16,7 @@ from covey.losses import (
     MultiQuantile,
     MultiSquared,
     NegativeBinomial,
+    Ordinal,
     Poisson,
     Quantile,
     Squared,
@@ -28,6 +29,7 @@ ALL = [
     Squared(), Huber(), Huber(2.0), Quantile(), Quantile(0.9, 2.0), MultiQuantile(), MultiQuantile((0.2, 0.4)),
     Poisson(), NegativeBinomial(), NegativeBinomial(2.0), Gamma(), Tweedie(),
     Tweedie(1.3), Binomial(), Multinomial(), MultiSquared(),
+    Ordinal(), Ordinal(order=("a", "b")),
 ]  # fmt: skip
 
 
@@ -112,6 +114,7 @@ NAMES = {
     "binomial": Binomial(),
     "logistic": Binomial(),
     "multinomial": Multinomial(),
+    "ordinal": Ordinal(),
     "multi-squared": MultiSquared(),
 }
 

@@ -304,7 +304,7 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
 def _read_loss(given: Any) -> Loss:
     """The loss with this name, which must be for numbers."""
     loss = get_loss(given)
-    if loss.labelled and loss.vector:
+    if loss.labelled and (loss.vector or loss.coupled):
         raise ValueError(f"loss={loss.name!r} is for classes: use covey.GroupSparseClassifier.")
     if loss.coupled:
         raise ValueError(f"The rows of the {loss.name} loss depend on each other: use covey.GroupSparseCox.")

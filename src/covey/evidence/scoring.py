@@ -47,7 +47,9 @@ def read_response(y: Any, has_classes: bool, has_deviance: bool) -> Response:
         values = given.astype(float)
         return Response(given, values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values)
     labels = read_labels(given.ravel())
-    return Response(given.ravel(), labels.y, labels.labels)
+    # an ordered categorical keeps its order
+    ordered = getattr(getattr(y, "dtype", None), "ordered", False)
+    return Response(y if ordered else given.ravel(), labels.y, labels.labels)
 
 
 @dataclass(frozen=True)

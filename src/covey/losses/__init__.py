@@ -5,6 +5,7 @@ from covey.losses.classes import Binomial, Multinomial
 from covey.losses.cox import Cox, survival
 from covey.losses.huber import Huber
 from covey.losses.log_link import Gamma, Poisson
+from covey.losses.ordinal import Ordinal
 from covey.losses.overdispersed import NegativeBinomial
 from covey.losses.quantile import MultiQuantile, Quantile
 from covey.losses.squared import MultiSquared, Squared
@@ -20,6 +21,7 @@ __all__ = [
     "MultiSquared",
     "Multinomial",
     "NegativeBinomial",
+    "Ordinal",
     "Poisson",
     "Quantile",
     "Squared",

@@ -20,7 +20,8 @@ __all__ = ["Loss", "LossOnRows", "Response", "get_loss"]
 LOSSES = {
     "squared": "Squared", "huber": "Huber", "quantile": "Quantile", "poisson": "Poisson",
     "negative-binomial": "NegativeBinomial", "gamma": "Gamma", "tweedie": "Tweedie", "binomial": "Binomial",
-    "multinomial": "Multinomial", "multi-squared": "MultiSquared", "multi-quantile": "MultiQuantile", "cox": "Cox",
+    "multinomial": "Multinomial", "ordinal": "Ordinal", "multi-squared": "MultiSquared",
+    "multi-quantile": "MultiQuantile", "cox": "Cox",
 }  # fmt: skip
 ALIASES = {"gaussian": "squared", "logistic": "binomial"}
 
@@ -65,6 +66,8 @@ class Loss(ABC):
         The name of the unpenalised fit.
     coupled : bool
         Whether the loss of a row depends on the other rows.
+    survival : bool
+        Whether the response is survival times, some of them censored.
     has_intercept : bool
         Whether adding a constant to eta changes the loss.
     limit : float or None
@@ -84,6 +87,7 @@ class Loss(ABC):
     effect: ClassVar[str | None] = None
     unpenalised: ClassVar[str] = "maximum likelihood"
     coupled: ClassVar[bool] = False
+    survival: ClassVar[bool] = False
     has_intercept: ClassVar[bool] = True
     limit: float | None = None
     support: ClassVar[tuple[float, float]] = (-np.inf, np.inf)
@@ -375,7 +379,7 @@ def get_loss(loss: object) -> Loss:
     ----------
     loss : str or Loss
         "squared" (or "gaussian"), "huber", "quantile", "poisson", "negative-binomial", "gamma", "tweedie",
-        "binomial" (or "logistic"), "multinomial", "multi-squared", "multi-quantile", "cox", or a loss.
+        "binomial" (or "logistic"), "multinomial", "ordinal", "multi-squared", "multi-quantile", "cox", or a loss.
 
     Returns
     -------

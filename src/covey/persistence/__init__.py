@@ -40,6 +40,7 @@ TRUSTED = (
     "covey.losses.huber.Huber",
     "covey.losses.log_link.Gamma",
     "covey.losses.log_link.Poisson",
+    "covey.losses.ordinal.Ordinal",
     "covey.losses.overdispersed.NegativeBinomial",
     "covey.losses.quantile.MultiQuantile",
     "covey.losses.quantile.Quantile",

@@ -194,7 +194,7 @@ class FitReport:
         check_is_fitted(model, "path_")
         if (X is None) != (y is None):
             raise ValueError("X and y go together: give both, or neither.")
-        if y is not None and model.loss_.coupled:
+        if y is not None and model.loss_.survival:
             y, target = as_records(model, y), target or f"{model.time} to {model.event}"
         score, why_not = _nested(*given, y, sample_weight, offset, nested, positive)
         if (classes := getattr(model, "classes_", None)) is not None and len(classes) == 2:
@@ -363,7 +363,7 @@ def _numbers(model: Any, y: Any) -> Any:
     if y is None or (model.loss_.quadratic and not model.loss_.several):
         return y
     response = coded(model, y)
-    return response if response.ndim == 1 else response[:, STOP if model.loss_.coupled else 0]
+    return response if response.ndim == 1 else response[:, STOP if model.loss_.survival else 0]
 
 
 def _last_step(model: Any, X: Any, test: tuple[Any, ...] | None) -> tuple[Any, Any, tuple[Any, ...] | None]:
