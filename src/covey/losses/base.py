@@ -223,6 +223,11 @@ class Loss(ABC):
         return ()
 
     @property
+    def in_words(self) -> str:
+        """What its parameters say about the response; empty if they need no words."""
+        return ""
+
+    @property
     def has_scale(self) -> bool:
         """Whether the loss has parameters that follow from a model, such as a scale or a dispersion."""
         return type(self).scaled_to is not Loss.scaled_to

@@ -88,6 +88,11 @@ class NegativeBinomial(LogLink):
         return np.maximum(2 * np.where(near, close, far), 0)
 
     @property
+    def in_words(self) -> str:
+        """The variance of the response."""
+        return "" if self.overdispersion is None else f"the variance is mean + {self.overdispersion:.3g} mean^2"
+
+    @property
     def has_scale(self) -> bool:
         """Whether the overdispersion is to be estimated."""
         return self.overdispersion is None

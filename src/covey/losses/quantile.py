@@ -119,6 +119,11 @@ class Quantile(_Pinball):
         if self.scale is not None:
             positive(self.scale, "scale")
 
+    @property
+    def in_words(self) -> str:
+        """Which quantile is predicted."""
+        return f"predictions are quantiles: {self.level:.3g} of the rows lie below"
+
     def value(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """``level r + h log(1 + exp(-r / h))``."""
         return self._value(y, eta, np.asarray(self.level))
@@ -201,6 +206,11 @@ class MultiQuantile(_Pinball):
         object.__setattr__(self, "levels", levels)  # a tuple, so that the loss can be hashed
         if self.scale is not None:
             positive(self.scale, "scale")
+
+    @property
+    def in_words(self) -> str:
+        """Which quantiles are predicted."""
+        return f"predictions are quantiles: {', '.join(f'{level:.3g}' for level in self.levels)} of the rows lie below"
 
     @property
     def outputs(self) -> tuple[str, ...]:

@@ -97,6 +97,11 @@ class Tweedie(LogLink):
         return np.maximum(2 * np.where(near, close, self.value(y, eta) - unit / ((p - 1) * (2 - p))), 0)
 
     @property
+    def in_words(self) -> str:
+        """The variance of the response."""
+        return "" if self.power is None else f"the variance is proportional to mean^{self.power:.3g}"
+
+    @property
     def has_scale(self) -> bool:
         """Whether the power is to be estimated."""
         return self.power is None

@@ -157,4 +157,5 @@ def in_words(model: Any) -> str:
         return "no group, the same prediction for every row"
     if n_always := len(model.always_groups_):
         text += f", plus {n_always} that {'is' if n_always == 1 else 'are'} always in"
-    return f"{text}; coefficients are {'shrunk' if model.shrunk_ else 'not shrunk'}"
+    assumed = f"; {model.loss_.in_words}" if model.loss_.in_words else ""
+    return f"{text}; coefficients are {'shrunk' if model.shrunk_ else 'not shrunk'}{assumed}"
