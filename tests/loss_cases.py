@@ -4,7 +4,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from covey.losses import Binomial, Gamma, Huber, Loss, Multinomial, MultiSquared, Poisson, Squared
+from covey.losses import (
+    Binomial,
+    Gamma,
+    Huber,
+    Loss,
+    Multinomial,
+    MultiQuantile,
+    MultiSquared,
+    NegativeBinomial,
+    Poisson,
+    Quantile,
+    Squared,
+    Tweedie,
+)
 
 N_ROWS = 30
 N_OUTPUTS = 3
@@ -48,19 +61,30 @@ def _draw(kind):
         "classes": np.eye(N_OUTPUTS)[classes],
         "mixed": np.vstack([mixed[:-1], [1.0, 0.0, 0.0]]),
         "several": rng.standard_normal((N_ROWS, N_OUTPUTS)),
+        "claims": rng.poisson(1.2, N_ROWS) * rng.gamma(2.0, 3.0, N_ROWS),
     }[kind]
 
 
 CASES = {
     "squared": LossCase(Squared(), _draw("numbers")),
     "huber": LossCase(Huber(0.8), _draw("heavy")),
+    "quantile": LossCase(Quantile(0.3, 8.0), _draw("numbers")),
     "poisson": LossCase(Poisson(), _draw("counts")),
     "poisson-amounts": LossCase(Poisson(), _draw("amounts")),
+    "negative-binomial": LossCase(NegativeBinomial(0.7), _draw("counts")),
+    "negative-binomial-nearly-poisson": LossCase(NegativeBinomial(1e-6), _draw("counts")),
+    "tweedie": LossCase(Tweedie(1.5), _draw("claims")),
+    "tweedie-low": LossCase(Tweedie(1.05), _draw("claims")),
+    "tweedie-amounts": LossCase(Tweedie(1.7), _draw("amounts")),
     "gamma": LossCase(Gamma(), _draw("positive")),
     "gamma-units": LossCase(Gamma(), _draw("units")),
     "binomial": LossCase(Binomial(), _draw("labels")),
     "binomial-proportions": LossCase(Binomial(), _draw("proportions")),
     "multinomial": LossCase(Multinomial(), _draw("classes")),
     "multinomial-proportions": LossCase(Multinomial(), _draw("mixed")),
+    "multi-quantile": LossCase(MultiQuantile((0.2, 0.5, 0.7), 8.0), np.repeat(_draw("numbers")[:, None], 3, axis=1)),
     "multi-squared": LossCase(MultiSquared(), _draw("several")),
 }
+
+# The pinball loss is smoothed and fits quantiles, not means.
+OF_MEANS = [name for name in CASES if "quantile" not in name]

@@ -12,15 +12,20 @@ from covey.losses import Loss
 
 __all__ = ["KINDS", "Quadratic", "grouped_problem"]
 
-# responses with the loss that fits them; None for the classifier
+# responses with the loss that fits them; None for the usual one of the classifier
 KINDS = {
     "huber": "huber",
+    "quantile": "quantile",
+    "quantiles": "multi-quantile",
     "poisson": "poisson",
+    "negative-binomial": "negative-binomial",
     "gamma": "gamma",
+    "tweedie": "tweedie",
     "proportions": "binomial",
     "several": "squared",
     "two classes": None,
     "three classes": None,
+    "ordered classes": "ordinal",
 }
 
 
@@ -55,10 +60,17 @@ def grouped_problem(kind, noise="weak", n=60, n_groups=13, seed=0):
         return X, np.where(rng.random(n) < expit(2.5 * size * eta), "yes", "no"), groups
     if kind == "three classes":
         return X, np.array(["a", "b", "c"])[(2.5 * size * signal + rng.gumbel(size=(n, 3))).argmax(axis=1)], groups
+    if kind == "ordered classes":
+        return X, np.array([1, 3, 4, 9])[np.digitize(2.5 * size * eta + rng.logistic(size=n), [-1.5, 0.0, 2.0])], groups
     if kind == "proportions":
         return X, rng.binomial(10, expit(1.5 * size * eta)) / 10, groups
     if kind == "poisson":
         return X, rng.poisson(np.exp(1.0 + size * eta)).astype(float), groups
+    if kind == "negative-binomial":
+        return X, rng.negative_binomial(3, 3 / (3 + np.exp(1.0 + size * eta))).astype(float), groups
+    if kind == "tweedie":
+        counts = rng.poisson(np.exp(0.5 + 0.5 * size * eta))
+        return X, counts * np.exp(0.5 * size * eta) * rng.gamma(2.0, 0.5, n), groups
     if kind == "gamma":
         return X, np.exp(1.0 + size * eta) * rng.gamma(2.0, 0.5, n), groups
     if kind == "several":

@@ -4,9 +4,23 @@ import numpy as np
 import pandas as pd
 
 from covey import Groups, GroupSparseClassifier, GroupSparseRegressor
+from covey.losses import MultiQuantile, Ordinal, Tweedie
 
 N_GROUPS = 6
-RESPONSES = ["two", "truth", "three", "count", "positive", "heavy", "share", "first", "second"]
+RESPONSES = [
+    "two",
+    "truth",
+    "three",
+    "count",
+    "positive",
+    "heavy",
+    "share",
+    "first",
+    "second",
+    "events",
+    "cost",
+    "mark",
+]
 EXPOSURE = "years"
 
 
@@ -17,6 +31,7 @@ def make_table(n_rows=140, seed=0):
     frame = pd.DataFrame(rng.standard_normal((n_rows, 2 * N_GROUPS)), columns=columns)
     eta = (1.6 * frame["g1_0"] - 1.2 * frame["g1_1"] + 1.5 * frame["g4_0"]).to_numpy()
     years = rng.uniform(0.5, 3.0, n_rows)
+    other = np.random.default_rng(seed + 100)
     scores = np.column_stack([eta, 1.5 * frame["g4_1"], -eta]) + rng.gumbel(size=(n_rows, 3))
     return frame.assign(
         years=years,
@@ -29,6 +44,9 @@ def make_table(n_rows=140, seed=0):
         share=rng.binomial(20, 1 / (1 + np.exp(-eta))) / 20,
         first=eta + rng.standard_normal(n_rows),
         second=-eta + 0.5 * frame["g4_1"] + rng.standard_normal(n_rows),
+        events=other.negative_binomial(3, 3 / (3 + years * np.exp(0.5 * eta))),
+        cost=other.poisson(np.exp(0.4 * eta)) * np.exp(0.2 * eta) * other.gamma(2.0, 0.5, n_rows),
+        mark=np.array(["poor", "fair", "good"])[np.digitize(eta + other.logistic(size=n_rows), [-1.0, 1.0])],
     )
 
 
@@ -56,6 +74,26 @@ CASES = {
         GroupSparseRegressor(loss="gamma", selection="holdout"),
     ),
     "heavy": (["--family", "huber", "--selection", "3"], ["heavy"], GroupSparseRegressor(loss="huber", selection=3)),
+    "overdispersed counts": (
+        ["--family", "negative-binomial", "--offset", "log:years", "--selection", "bic"],
+        ["events"],
+        GroupSparseRegressor(loss="negative-binomial", selection="bic"),
+    ),
+    "amounts with zeros": (
+        ["--power", "1.4", "--selection", "3"],
+        ["cost"],
+        GroupSparseRegressor(loss=Tweedie(1.4), selection=3),
+    ),
+    "quantiles": (
+        ["--quantile", "0.2,0.7", "--selection", "size:2"],
+        ["first"],
+        GroupSparseRegressor(loss=MultiQuantile([0.2, 0.7]), selection="size"),
+    ),
+    "grades": (
+        ["--order", "poor,fair,good", "--selection", "3"],
+        ["mark"],
+        GroupSparseClassifier(loss=Ordinal(order=["poor", "fair", "good"]), selection=3),
+    ),
     "shares": (
         ["--family", "binomial", "--selection", "bic"],
         ["share"],

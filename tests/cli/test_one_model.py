@@ -141,7 +141,11 @@ def test_every_family_has_one_model(case, every_kind, tmp_path):
     np.testing.assert_allclose(table.loc[names, "strength"], model.group_strengths_, rtol=1e-9)
 
     # coefficients.csv: one column per response or class, and ratios beside them
-    outputs = [] if model.path_.n_outputs == 1 else [str(k) for k in getattr(model, "classes_", targets)]
+    outputs = (
+        []
+        if model.path_.n_outputs == 1
+        else [str(k) for k in getattr(model, "classes_", model.loss_.outputs or targets)]
+    )
     ends = [f"_{name}" for name in outputs] or [""]
     coefficients = pd.read_csv(out / "coefficients.csv").set_index("column")
     for end, coef, level in zip(ends, np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_), strict=True):
@@ -207,7 +211,7 @@ def _explained(model, X, y, offset):
     """The share of the deviance that a model removes, by hand for classes."""
     if not hasattr(model, "classes_"):
         return model.score(X, y, offset=offset)
-    codes = np.searchsorted(model.classes_, y)
+    codes = np.array([model.classes_.tolist().index(label) for label in y.tolist()])
     shares = np.bincount(codes) / len(codes)
     left = model.predict_log_proba(X)[np.arange(len(codes)), codes].sum()
     return 1 - left / np.log(shares[codes]).sum()

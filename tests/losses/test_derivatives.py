@@ -3,7 +3,18 @@
 import numpy as np
 import pytest
 
-from covey.losses import Binomial, Gamma, Huber, Multinomial, MultiSquared, Poisson, Squared
+from covey.losses import (
+    Binomial,
+    Gamma,
+    Huber,
+    Multinomial,
+    MultiSquared,
+    NegativeBinomial,
+    Poisson,
+    Quantile,
+    Squared,
+    Tweedie,
+)
 from loss_cases import CASES
 
 
@@ -14,7 +25,7 @@ def differences(function, eta, step=1e-5):
 
 def scaled(case, y):
     """Predictors near the responses, where differences of large values still have digits."""
-    return case.predictor() + (case.loss.link(y).clip(-400, 60) if case.loss.name in ("poisson", "gamma") else 0)
+    return case.predictor() + (case.loss.link(y).clip(-400, 60) if case.loss.log_link else 0)
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if not CASES[name].loss.vector])
@@ -22,7 +33,7 @@ def test_scalar_derivatives(name):
     case = CASES[name]
     loss, y = case.loss, case.y
     eta = scaled(case, y)
-    size = 1 + np.abs(y) if loss.name == "poisson" else 1.0
+    size = 1 + np.abs(y) if loss.log_link and loss.name != "gamma" else 1.0
     first = -differences(lambda e: loss.value(y, e), eta)
     np.testing.assert_allclose(loss.residual(y, eta) / size, first / size, rtol=1e-6, atol=1e-8)
     second = -differences(lambda e: loss.residual(y, e), eta)
@@ -72,7 +83,10 @@ FORMULAS = {
     "huber, near": (Huber(100.0), "(y - e)**2 / 2", ["-3", "0", "7/8"]),
     "huber, above": (Huber(0.5), "(y - e - 1/4) / 2", ["50", "100"]),
     "huber, below": (Huber(0.5), "(e - y - 1/4) / 2", ["-50", "-100"]),
+    "quantile": (Quantile(0.25, 10.0), "(y - e)/4 + log(1 + exp(e - y))", ["-3", "0", "7/8"]),
     "poisson": (Poisson(), "exp(e) - y*e", ["0", "1", "7", "25/2"]),
+    "negative-binomial": (NegativeBinomial(0.5), "(y + 2)*log(1 + exp(e)/2) - y*e", ["0", "1", "7"]),
+    "tweedie": (Tweedie(1.25), "4*y*exp(-e/4) + exp(3*e/4)*4/3", ["0", "1", "25/2"]),
     "gamma": (Gamma(), "y*exp(-e) + e", ["1/8", "1", "50"]),
     "binomial": (Binomial(), "log(1 + exp(e)) - y*e", ["0", "1/4", "1"]),
 }

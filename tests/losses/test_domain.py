@@ -1,16 +1,36 @@
 """What a response must be; losses by name; losses as values."""
 
 import copy
+import dataclasses
 import pickle
 import re
 
 import numpy as np
 import pytest
 
-from covey.losses import Binomial, Gamma, Huber, Multinomial, MultiSquared, Poisson, Squared, get_loss
+from covey.losses import (
+    Binomial,
+    Gamma,
+    Huber,
+    Multinomial,
+    MultiQuantile,
+    MultiSquared,
+    NegativeBinomial,
+    Ordinal,
+    Poisson,
+    Quantile,
+    Squared,
+    Tweedie,
+    get_loss,
+)
 from loss_cases import CASES
 
-ALL = [Squared(), Huber(), Huber(2.0), Poisson(), Gamma(), Binomial(), Multinomial(), MultiSquared()]
+ALL = [
+    Squared(), Huber(), Huber(2.0), Quantile(), Quantile(0.9, 2.0), MultiQuantile(), MultiQuantile((0.2, 0.4)),
+    Poisson(), NegativeBinomial(), NegativeBinomial(2.0), Gamma(), Tweedie(),
+    Tweedie(1.3), Binomial(), Multinomial(), MultiSquared(),
+    Ordinal(), Ordinal(order=("a", "b")),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -35,6 +55,9 @@ def test_check_makes_numbers_of_what_holds_them():
 REFUSED = {
     "negative count": (Poisson(), [0, 2, -1, -3], "must not be negative.*row 2 has -1 .2 such rows.*loss='squared'"),
     "huge count": (Poisson(), [0, 1e300], "must not exceed 9.*row 1 has 1e.300. Divide y"),
+    "negative overdispersed count": (NegativeBinomial(), [1, -2], "negative for the negative binomial loss; row 1"),
+    "negative amount": (Tweedie(), [0, 2, -1.5], "must not be negative for the Tweedie loss; row 2 has -1.5.*'huber'"),
+    "huge amount": (Tweedie(), [0, 1e300], r"must not exceed 1e\+150.*row 1 has 1e\+300"),
     "gamma zero": (Gamma(), [1, 0.0], "must be above zero for the gamma loss; row 1 has 0. Use loss='poisson'"),
     "gamma negative": (Gamma(), [-1.5, 1], "row 0 has -1.5"),
     "gamma denormal": (Gamma(), [1.0, 1e-310], "row 1 has 1e-310. Multiply y by a constant"),
@@ -53,6 +76,12 @@ REFUSED = {
     "two columns": (Squared(), np.ones((3, 2)), r"not shape \(3, 2\). For several responses use .*multi-squared"),
     "three axes": (Squared(), np.ones((3, 2, 2)), r"must have one dimension, not shape \(3, 2, 2\)"),
     "one axis": (MultiSquared(), np.ones(3), r"must have two dimensions \(rows, outputs\)"),
+    "quantiles of two responses": (MultiQuantile(), [[1, 2], [3, 4]], "has 2 columns, and the quantiles are those of"),
+    "quantiles of three": (
+        MultiQuantile(),
+        [[1, 2, 3], [3, 4, 5]],
+        "has 3 columns, and the quantiles are those of one",
+    ),
     "labels": (Multinomial(), [0, 1, 2], "one column per class.*np.eye"),
     "one class": (Multinomial(), np.ones((4, 1)), "at least two"),
     "no proportions": (Multinomial(), [[1, 0], [1, 1]], "must add up to one in every row; row 1 has"),
@@ -76,11 +105,16 @@ NAMES = {
     "squared": Squared(),
     "gaussian": Squared(),
     "huber": Huber(),
+    "quantile": Quantile(),
+    "multi-quantile": MultiQuantile(),
     "poisson": Poisson(),
+    "negative-binomial": NegativeBinomial(),
     "gamma": Gamma(),
+    "tweedie": Tweedie(),
     "binomial": Binomial(),
     "logistic": Binomial(),
     "multinomial": Multinomial(),
+    "ordinal": Ordinal(),
     "multi-squared": MultiSquared(),
 }
 
@@ -108,7 +142,7 @@ def test_unknown_names():
 
 @pytest.mark.parametrize("loss", ALL, ids=repr)
 def test_losses_are_values(loss):
-    twin = type(loss)(loss.threshold) if isinstance(loss, Huber) else type(loss)()
+    twin = dataclasses.replace(loss)
     assert twin == loss
     assert hash(twin) == hash(loss)
     assert pickle.loads(pickle.dumps(loss)) == loss
@@ -127,6 +161,50 @@ def test_huber_threshold():
             Huber(1.0, bad)
     with pytest.raises(ValueError, match=r"no threshold yet.*scaled_to"):
         Huber().value(np.ones(2), np.zeros(2))
+
+
+@pytest.mark.parametrize("power", [1, 2, 0.5, 3, -1.0])
+def test_powers_of_tweedie(power):
+    with pytest.raises(ValueError, match=rf"power must lie between 1 and 2, not {power:g}: use loss='poisson' for"):
+        Tweedie(power)
+
+
+@pytest.mark.parametrize("level", [0, 1, -0.5, 2, 90])
+def test_levels_of_quantiles(level):
+    with pytest.raises(ValueError, match=f"level must lie between 0 and 1, such as 0.9, not {level}"):
+        Quantile(level)
+    with pytest.raises(ValueError, match="levels must lie between 0 and 1"):
+        MultiQuantile([0.5, level])
+
+
+def test_levels_of_several_quantiles():
+    assert MultiQuantile([0.1, 0.9]) == MultiQuantile(np.array([0.1, 0.9]))
+    assert MultiQuantile([0.1, 0.9]).outputs == ("quantile 0.1", "quantile 0.9")
+    for bad in ([0.9, 0.1], [0.1, 0.1]):
+        with pytest.raises(ValueError, match="levels must be in ascending order without repetitions"):
+            MultiQuantile(bad)
+    for bad in (0.5, [0.5], "0.5", None):
+        with pytest.raises(ValueError, match=r"levels must be a list of at least two.*use Quantile\(level\) for one"):
+            MultiQuantile(bad)
+    with pytest.raises(ValueError, match="levels must be a number"):
+        MultiQuantile(["a", "b"])
+    with pytest.raises(ValueError, match="scale must be"):
+        Quantile(0.5, -1.0)
+    with pytest.raises(ValueError, match=r"Quantile\(\) has no scale yet"):
+        Quantile().value(np.ones(2), np.zeros(2))
+
+
+def test_parameters_that_are_missing_or_wrong():
+    for bad in ("1.5", None.__class__, True, np.nan):
+        with pytest.raises(ValueError, match="power must be a number"):
+            Tweedie(bad)
+    for bad in (0, -1.0, np.nan, np.inf, "1", True):
+        with pytest.raises(ValueError, match="overdispersion must be"):
+            NegativeBinomial(bad)
+    with pytest.raises(ValueError, match=r"no power yet: give it one, or call scaled_to"):
+        Tweedie().value(np.ones(2), np.zeros(2))
+    with pytest.raises(ValueError, match=r"no overdispersion yet: give it one, or call scaled_to"):
+        NegativeBinomial().value(np.ones(2), np.zeros(2))
 
 
 @pytest.mark.parametrize(

@@ -85,9 +85,9 @@ def test_huber_is_not_moved_by_one_wild_response():
 
 def test_huber_scale_is_the_median_of_the_rows_that_count():
     residuals, weight = np.array([-1.0, 2.0, 3.0, 100.0]), np.array([1.0, 1.0, 1.0, 0.0])
-    assert Huber().scaled_to(residuals, weight).threshold == pytest.approx(1.345 * 1.4826 * 2)
-    assert Huber(0.3).scaled_to(residuals, weight) == Huber(0.3)
-    assert Huber().scaled_to(residuals, 7 * weight) == Huber().scaled_to(residuals, weight)
+    assert Huber().scaled_to(residuals, 0.0, weight).threshold == pytest.approx(1.345 * 1.4826 * 2)
+    assert Huber(0.3).scaled_to(residuals, 0.0, weight) == Huber(0.3)
+    assert Huber().scaled_to(residuals, 0.0, 7 * weight) == Huber().scaled_to(residuals, 0.0, weight)
 
 
 def test_weighted_median():
@@ -113,20 +113,20 @@ def test_a_root_far_away_takes_few_steps(start):
 
 def test_huber_scale_where_most_residuals_are_zero():
     residuals = np.array([0.0, 0.0, 0.0, 0.0, 4.0, 4.0, 1e9])
-    assert Huber().scaled_to(residuals, np.ones(7)).threshold == pytest.approx(1.345 * 1.4826 * 4)
-    assert Huber().scaled_to(np.zeros(4), np.ones(4)).threshold == 1.345
+    assert Huber().scaled_to(residuals, 0.0, np.ones(7)).threshold == pytest.approx(1.345 * 1.4826 * 4)
+    assert Huber().scaled_to(np.zeros(4), 0.0, np.ones(4)).threshold == 1.345
     assert Huber().null(np.full(4, 2.5), np.ones(4)) == 2.5
 
 
 @pytest.mark.parametrize("wild", [1e3, 1e12, 1e150])
 def test_outliers_do_not_move_the_scale_and_the_limit_of_huber(wild):
     residuals, weight = np.linspace(-1, 1, 101), np.ones(101)
-    clean = Huber().limited_to(residuals, weight).scaled_to(residuals, weight)
+    clean = Huber().limited_to(residuals, weight).scaled_to(residuals, 0.0, weight)
     residuals[:20] = wild
-    loss = Huber().limited_to(residuals, weight).scaled_to(residuals, weight)
+    loss = Huber().limited_to(residuals, weight).scaled_to(residuals, 0.0, weight)
     assert clean.threshold <= loss.threshold < 1.5 * clean.threshold
     assert clean.limit <= loss.limit < 1.5 * clean.limit
-    assert Huber(0.3, 5.0).limited_to(residuals, weight).scaled_to(residuals, weight) == Huber(0.3, 5.0)
+    assert Huber(0.3, 5.0).limited_to(residuals, weight).scaled_to(residuals, 0.0, weight) == Huber(0.3, 5.0)
 
 
 def test_the_limit_of_huber_is_that_of_most_rows_where_many_are_equal():

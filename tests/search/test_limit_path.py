@@ -90,7 +90,7 @@ def test_several_responses_need_no_name():
 def test_huber_without_a_threshold_takes_its_scale_from_the_null_model():
     X, y, offset = problem("huber")
     null = Huber().null(y, np.ones(len(y)), offset)
-    scaled = Huber().scaled_to(y - offset - null, np.ones(len(y)))
+    scaled = Huber().scaled_to(y, offset + null, np.ones(len(y)))
     paths = [limit_path(X, y, 3, loss=loss, offset=offset, max_groups=2) for loss in ("huber", scaled)]
     np.testing.assert_array_equal(paths[0].coefs.toarray(), paths[1].coefs.toarray())
 

@@ -78,6 +78,9 @@ def fit(
       covey fit patients.csv --target y --pairs with:treatment --always treatment
       covey fit patients.csv --target diagnosis --always age,sex
       covey fit claims.csv --target n --family poisson --offset log:years
+      covey fit claims.csv --target cost --family tweedie
+      covey fit rents.csv --target rent --quantile 0.1,0.5,0.9
+      covey fit exams.csv --target grade --order poor,fair,good
       covey fit trial.csv --time months --event dead --strata site
       covey fit 'parts/*.parquet' --target y --rule predict --json
       covey fit genes.csv --target TRIM32 --groups _ --selection size:3
@@ -219,9 +222,14 @@ def _selected(result: Fit) -> pd.DataFrame:
 
 
 def _classes(result: Fit) -> str:
-    """Which class's odds the coefficients describe, if there are two classes."""
+    """Which class's odds the coefficients describe, if there is one row of them."""
     if not result.problem.response.has_classes or result.outputs:
         return ""
+    if len(result.shown.classes_) > 2:
+        order = " < ".join(plain(label) for label in result.shown.classes_)
+        return (
+            f"; {order}; {'coefficients' if result.encoding is None else 'effects'} describe the odds of a higher class"
+        )
     first, second = (plain(label) for label in result.shown.classes_)
     return f"; {'coefficients' if result.encoding is None else 'effects'} describe the odds of {second} against {first}"
 

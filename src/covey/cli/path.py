@@ -14,7 +14,7 @@ from covey.cli.options import Json, takes
 from covey.settings import TableSettings
 
 
-@takes(TableSettings, "family", "offset")
+@takes(TableSettings, "family", "quantile", "power", "order", "offset")
 def path(
     settings: TableSettings,
     target: Annotated[

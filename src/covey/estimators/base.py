@@ -287,17 +287,18 @@ class GroupSparseEstimator(GroupViews, BaseEstimator):
         offset: FloatArray | None,
     ) -> None:
         """Keep what predictions need beside the coefficients, which belong to the columns of the design."""
-        self.held_out_ = calibrated(self, folds, response, weight, offset)
+        # quantiles are bounds themselves, and have no intervals
+        self.held_out_ = None if self.loss_.outputs else calibrated(self, folds, response, weight, offset)
 
     def _scored(
         self, y: Any, eta: FloatArray, rows: FloatArray, held_out: NDArray[np.bool_], folds: FoldModels
     ) -> list[tuple[FloatArray, FloatArray]]:
         """Scores of the held-out rows of every fold, shape (k, n_responses), and their weights in rows."""
-        scores = [self._scores(y[at], eta[at, k]) for k, at in enumerate(held_out.T)]
+        scores = [self._scores(y[at], eta[at, k], k) for k, at in enumerate(held_out.T)]
         return [(one.reshape(len(one), -1), rows[at]) for one, at in zip(scores, held_out.T, strict=True)]
 
-    def _scores(self, y: Any, eta: FloatArray) -> FloatArray:
-        """How badly responses agree with linear predictors; shape (n_rows,) or (n_rows, n_responses)."""
+    def _scores(self, y: Any, eta: FloatArray, fold: int = 0) -> FloatArray:
+        """How badly responses agree with a fold's linear predictors; shape (n_rows,) or (n_rows, n_responses)."""
         return self.loss_.misfit(y, eta if self.loss_.vector else eta[:, 0])
 
     def __getstate__(self) -> dict[str, Any]:

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.validation import column_or_1d
 
+from covey.designs import Design
 from covey.estimators.base import GroupSparseEstimator
 from covey.estimators.formula import column_response
 from covey.estimators.intervals import class_scores, class_sets, fold_predictors
 from covey.estimators.reading import read_problem
-from covey.losses.classes import read_labels
+from covey.losses import Ordinal
+from covey.losses.base import Response
+from covey.losses.classes import ClassLoss, read_labels
+from covey.search.fold_models import FoldModels
 from covey.search.splits import MissingClassError
 from covey.validation import FloatArray, on_host
 
@@ -60,6 +66,10 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
     within : {None, "columns"}
         ``"columns"`` selects columns within `groups`: beside groups, single columns are candidates, and columns of
         selected groups can be dropped. Groups are kept as they are unless the held-out rows prefer columns.
+    loss : {"multinomial", "ordinal"} or Ordinal
+        ``"ordinal"`` is for classes with an order, such as grades: one coefficient per column, which moves the odds of
+        a higher class (cumulative logits, proportional odds). The order is that of an ordered pandas categorical or of
+        numbers; ``covey.losses.Ordinal(order=["low", "middle", "high"])`` gives it for any labels.
     always : iterable
         Names of groups (or of columns that are a group by themselves) that are in every model; they are never selected,
         shrunk or dropped. Linearly dependent columns among them count by their rank.
@@ -96,13 +106,16 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        The labels, sorted.
+        The labels, sorted; with ``loss="ordinal"`` from the lowest to the highest.
     coef_ : ndarray of shape (1, n_features), or (n_classes, n_features) with more than two classes
         Coefficients of the linear predictor: log odds ratios. With two classes they are for ``classes_[1]``; with more,
-        for each class relative to the geometric mean of all, so that they add up to zero over the classes.
+        for each class relative to the geometric mean of all, so that they add up to zero over the classes. With
+        ``loss="ordinal"`` there is one row, for the odds of a higher class.
     intercept_ : ndarray of shape (1,) or (n_classes,)
     loss_ : Loss
-        `covey.losses.Binomial` or `covey.losses.Multinomial`.
+        `covey.losses.Binomial`, `covey.losses.Multinomial`, or `covey.losses.Ordinal` with its ``thresholds``.
+    fold_thresholds_ : ndarray of shape (n_folds, n_classes - 1) or None
+        Only with ``loss="ordinal"``: the thresholds of the models of `held_out_`.
     groups_ : Groups
     always_groups_ : list
         Names of the groups that are in every model.
@@ -167,6 +180,8 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
     """
 
     classes_: Any
+    loss_: ClassLoss
+    fold_thresholds_: FloatArray | None
 
     _formula_response = staticmethod(column_response)
 
@@ -176,6 +191,7 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
         *,
         terms: Any = None,
         within: str | None = None,
+        loss: Any = "multinomial",
         always: Iterable[Any] = (),
         selection: Any = 5,
         rule: str = "select",
@@ -191,6 +207,7 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
         self.groups = groups
         self.terms = terms
         self.within = within
+        self.loss = loss
         self.always = always
         self.selection = selection
         self.rule = rule
@@ -212,7 +229,8 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
         ----------
         X : array-like of shape (n_rows, n_features), or any kind of design
         y : array-like of shape (n_rows,)
-            Labels of any kind.
+            Labels of any kind; with ``loss="ordinal"``, an ordered pandas categorical or numbers, unless the loss has
+            an order.
         sample_weight : array-like of shape (n_rows,), optional
             A weight of two is the same as repeating the row.
         offset : array-like of shape (n_rows,), or (n_rows, n_classes) with more than two classes, optional
@@ -224,7 +242,8 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
         -------
         self
         """
-        design, response, weight = read_problem(self, X, y, sample_weight, read_labels)
+        loss = self._ordinal()
+        design, response, weight = read_problem(self, X, y, sample_weight, read_labels if loss is None else loss.read)
         self.classes_ = response.labels
         if self.class_weight is not None:
             codes = response.loss.classes(response.y)
@@ -236,11 +255,56 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
             raise ValueError(f"Class {label!r} {error.rest}") from None
         return self
 
+    def _ordinal(self) -> Ordinal | None:
+        """The loss of ordered classes, if that was asked for."""
+        if isinstance(self.loss, str) and self.loss in ("multinomial", "ordinal"):
+            loss = Ordinal() if self.loss == "ordinal" else None
+        elif isinstance(self.loss, Ordinal):
+            loss = self.loss
+        else:
+            raise ValueError(
+                "loss must be 'multinomial' (for two classes, too), 'ordinal' or a covey.losses.Ordinal, not "
+                f"{self.loss!r}."
+            )
+        if loss is not None and not self.fit_intercept:
+            raise ValueError("loss='ordinal' has thresholds in the place of an intercept: leave fit_intercept out.")
+        return loss
+
     def _coded(self, y: Any, name: str = "y") -> FloatArray:
-        return np.asarray(read_labels(y, name, self.classes_).y)
+        loss = self._ordinal()
+        return np.asarray((read_labels if loss is None else loss.read)(y, name, self.classes_).y)
+
+    def _calibrate(
+        self,
+        design: Design,
+        folds: FoldModels | None,
+        response: Response,
+        weight: FloatArray,
+        offset: FloatArray | None,
+    ) -> None:
+        self.fold_thresholds_ = None
+        if isinstance(self.loss_, Ordinal):
+            eta = np.asarray(on_host(self._predictor(design)), dtype=float)[:, 0]
+            eta = eta if offset is None else eta + offset
+            self.loss_ = self.loss_.with_thresholds(response.y, eta, weight)
+        super()._calibrate(design, folds, response, weight, offset)
+
+    def _scored(
+        self, y: Any, eta: FloatArray, rows: FloatArray, held_out: NDArray[np.bool_], folds: FoldModels
+    ) -> list[tuple[FloatArray, FloatArray]]:
+        if isinstance(self.loss_, Ordinal):
+            fitted = [self.loss_]
+            if folds.validation is None:
+                weight = rows * np.maximum(held_out.sum(axis=1), 1)
+                fitted = [
+                    self.loss_.with_thresholds(y, eta[:, k, 0], weight * trained)
+                    for k, trained in enumerate(folds.trained.T)
+                ]
+            self.fold_thresholds_ = np.array([loss.thresholds for loss in fitted])
+        return super()._scored(y, eta, rows, held_out, folds)
 
     def decision_function(self, X: Any, offset: Any = None) -> FloatArray:
-        """The linear predictor: the log odds of ``classes_[1]``, or one column per class.
+        """The linear predictor: the log odds of ``classes_[1]`` or of a higher class, or one column per class.
 
         Parameters
         ----------
@@ -252,7 +316,7 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
         ndarray of shape (n_rows,) or (n_rows, n_classes)
         """
         eta = np.asarray(self._linear(X, offset))
-        return eta[:, 0] if self.classes_.size == 2 else eta
+        return eta[:, 0] if eta.shape[1] == 1 else eta
 
     def predict_proba(self, X: Any, offset: Any = None) -> FloatArray:
         """The probability of every class.
@@ -267,7 +331,7 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
         ndarray of shape (n_rows, n_classes)
             Columns in the order of `classes_`.
         """
-        return self._probabilities(np.asarray(self._linear(X, offset)))
+        return self.loss_.probabilities(np.asarray(self._linear(X, offset)))
 
     def predict_log_proba(self, X: Any, offset: Any = None) -> FloatArray:
         """The logarithm of the probability of every class, without underflow.
@@ -281,10 +345,7 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
         -------
         ndarray of shape (n_rows, n_classes)
         """
-        eta = self.decision_function(X, offset)
-        if self.classes_.size == 2:
-            return -np.stack([np.logaddexp(0, eta), np.logaddexp(0, -eta)], axis=1)
-        return np.asarray(eta - np.logaddexp.reduce(eta, axis=1, keepdims=True))
+        return self.loss_.log_probabilities(np.asarray(self._linear(X, offset)))
 
     def predict(self, X: Any, offset: Any = None, *, interval: float | None = None) -> Any:
         """The most likely class, or a set of classes that contains the class.
@@ -317,19 +378,21 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
         """
         if interval is not None:
             held_out, eta = fold_predictors(self, X, offset)
-            return class_sets(held_out, self._probabilities(eta), interval)
-        eta = self.decision_function(X, offset)
-        return self.classes_[(eta > 0).astype(int) if self.classes_.size == 2 else eta.argmax(axis=1)]
+            p = np.stack([self._fold_loss(k).probabilities(eta[:, k]) for k in range(eta.shape[1])], axis=1)
+            return class_sets(held_out, p, interval)
+        eta = np.asarray(self._linear(X, offset))
+        return self.classes_[self.loss_.log_probabilities(eta).argmax(axis=1)]
 
-    def _probabilities(self, eta: FloatArray) -> FloatArray:
-        """The probability of every class, on the last axis, from linear predictors."""
-        p = self.loss_.inverse_link(eta)
-        return np.concatenate([1 - p, p], axis=-1) if self.classes_.size == 2 else p
+    def _fold_loss(self, fold: int) -> ClassLoss:
+        """The loss of a fold's model, which has its own thresholds."""
+        if self.fold_thresholds_ is None or not isinstance(self.loss_, Ordinal):
+            return self.loss_
+        return replace(self.loss_, thresholds=tuple(self.fold_thresholds_[fold].tolist()))
 
-    def _scores(self, y: Any, eta: FloatArray) -> FloatArray:
+    def _scores(self, y: Any, eta: FloatArray, fold: int = 0) -> FloatArray:
         """The probability that the class is a more likely one."""
         codes = np.asarray(self.loss_.classes(y))
-        return class_scores(self._probabilities(eta))[np.arange(len(codes)), codes]
+        return class_scores(self._fold_loss(fold).probabilities(eta))[np.arange(len(codes)), codes]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> float:
         """The accuracy: the share of rows whose class is predicted correctly.

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
 
 from covey.estimators.base import GroupSparseEstimator
 from covey.estimators.intervals import fold_predictors, interval_bounds
@@ -44,10 +45,13 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
     within : {None, "columns"}
         ``"columns"`` selects columns within `groups`: beside groups, single columns are candidates, and columns of
         selected groups can be dropped. Groups are kept as they are unless the held-out rows prefer columns.
-    loss : {"squared", "huber", "poisson", "gamma", "binomial"} or Loss
-        The loss to minimise: squared error; Huber's loss, for responses with outliers; or the negative log-likelihood
-        of counts (log link), of positive values whose spread grows with their mean (log link), or of proportions (logit
-        link). Any `covey.losses.Loss` works too. Several responses (2-d `y`) share their groups and need squared loss.
+    loss : {"squared", "huber", "quantile", "poisson", "negative-binomial", "gamma", "tweedie", "binomial"} or Loss
+        The loss to minimise: squared error; Huber's loss, for responses with outliers; the pinball loss, for the median
+        or another quantile; or the negative log-likelihood of counts, of counts that vary more than Poisson counts, of
+        positive values whose spread grows with their mean, of such values with zeros (all with a log link), or of
+        proportions (logit link). Any `covey.losses.Loss` works too, such as ``Quantile(0.9)``, several quantiles as in
+        ``MultiQuantile([0.1, 0.9])``, or ``Tweedie(power=1.5)``; parameters that are not given are estimated. Several
+        responses (2-d `y`) share their groups and need squared loss.
         Use `GroupSparseClassifier` for classes and `GroupSparseCox` for survival times.
     always : iterable
         Names of groups (or of columns that are a group by themselves) that are in every model; they are never selected,
@@ -86,7 +90,7 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
         Coefficients of the linear predictor; with a log link, log ratios.
     intercept_ : float or ndarray of shape (n_responses,)
     loss_ : Loss
-        The loss; for Huber's loss, with its estimated threshold.
+        The loss, with its estimated parameters: a threshold, a scale, an overdispersion, a power.
     groups_ : Groups
     always_groups_ : list
         Names of the groups that are in every model.
@@ -252,12 +256,19 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
         True
         """
         if interval is not None:
+            check_is_fitted(self)
+            if self.loss_.outputs:
+                raise ValueError(
+                    f"The model predicts {', '.join(self.loss_.outputs)}, which are bounds themselves: leave interval= "
+                    "out, or fit loss='squared', 'huber' or 'quantile' for intervals around one prediction."
+                )
             held_out, eta = fold_predictors(self, X, offset)
             lower, upper = interval_bounds(self.loss_, held_out, eta, interval)
             return (lower[:, 0], upper[:, 0]) if np.ndim(self.coef_) == 1 else (lower, upper)
         eta = self._linear(X, offset)
         eta = eta[:, 0] if np.ndim(self.coef_) == 1 else eta
-        return eta if self.loss_.identity_link else self.loss_.inverse_link(on_host(eta))
+        plain = type(self.loss_).inverse_link is Loss.inverse_link
+        return eta if plain else self.loss_.inverse_link(on_host(eta))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> float:
         """The share of the best constant's deviance that the predictions explain: R^2 for squared loss.
@@ -293,7 +304,7 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
 def _read_loss(given: Any) -> Loss:
     """The loss with this name, which must be for numbers."""
     loss = get_loss(given)
-    if loss.labelled and loss.vector:
+    if loss.labelled and (loss.vector or loss.coupled):
         raise ValueError(f"loss={loss.name!r} is for classes: use covey.GroupSparseClassifier.")
     if loss.coupled:
         raise ValueError(f"The rows of the {loss.name} loss depend on each other: use covey.GroupSparseCox.")

@@ -1,7 +1,7 @@
-"""The scale of a loss that has one, such as the threshold of Huber's loss, and the rows that are outliers.
+"""Parameters of a loss that follow from a model: Huber's threshold, a dispersion, a power; and rows that are outliers.
 
-Both follow from the residuals of a selected model, and the model depends on both, so they are found in turn. All scales
-are medians and quartiles, which a few rows cannot move.
+The parameters depend on a selected model, and the model on them, so both are found in turn. Scales of residuals are
+medians and quartiles, which a few rows cannot move.
 """
 
 from __future__ import annotations
@@ -26,28 +26,30 @@ LEAST_NOISE = 1e-6
 # An outlier is a response beyond the limit of the loss that leaves at least this share of its distance unexplained.
 UNEXPLAINED = 0.5
 
-# Searches end when the median residual is at least this share of the one before, and the outliers are those of the two
-# searches before. Without outliers the second search is usually the last; with outliers, the third or fourth.
-SETTLED, MOST_SEARCHES = 0.8, 6
+# Searches end when the loss has settled and the outliers are those of the two searches before. Without outliers the
+# second search is usually the last; with outliers, the third or fourth.
+MOST_SEARCHES = 6
 
 
 def select_scaled(
     problem: Problem, search: Callable[[Problem], Selected], quick: Callable[[Problem], Selected]
 ) -> tuple[Loss, Selected]:
-    """The loss with its scale, and the model that a search selects with it; a quick search is enough to find the scale.
+    """The loss with its parameters, and the model that a search selects with it; a quick search is enough to find them.
 
-    The first search takes the scale of the response and all rows. Each further one takes the scale of the last model's
-    residuals, and leaves out the rows that are outliers by that model.
+    The first search takes the parameters that fit a constant, and all rows. Each further one takes those that fit the
+    last model, and leaves out the rows that are outliers by that model.
     """
-    loss, weight = problem.loss, np.asarray(problem.weight, dtype=float)
-    y = problem.y if problem.offset is None else problem.y - problem.offset
-    centred = y - weighted_median(y, weight)
+    loss, weight, y = problem.loss, np.asarray(problem.weight, dtype=float), problem.y
+    offset = np.zeros_like(y) if problem.offset is None else problem.offset
+    constant = offset + _constant(loss, y, weight, offset)
+    centred = y - constant
     unscaled = loss.limited_to(centred, weight)
-    far = np.zeros(y.shape, dtype=bool) if unscaled.limit is None else np.abs(centred) > unscaled.limit
-    outlying, used, size = np.zeros_like(far), weight, weighted_median(np.abs(centred), weight)
+    far = np.zeros(len(y), dtype=bool) if unscaled.limit is None else np.abs(centred) > unscaled.limit
+    outlying, used = np.zeros_like(far), weight
     # a mean, because more than half of the responses may be equal; bounded, because outliers must not move it
     bounded = np.minimum(np.abs(centred), np.inf if unscaled.limit is None else unscaled.limit)
-    least, scaled = LEAST_NOISE * float(np.average(bounded, weights=weight)), unscaled.scaled_to(centred, weight)
+    least = LEAST_NOISE * float(np.average(bounded, axis=0, weights=weight).max())
+    scaled = unscaled.scaled_to(y, constant, weight)
     searches = 0  # with the same outliers
     for number in range(1, MOST_SEARCHES + 1):
         current = replace(problem, loss=scaled, weight=used)
@@ -60,20 +62,34 @@ def select_scaled(
             far, outlying, used = np.zeros_like(far), np.zeros_like(far), weight
             current = replace(problem, loss=scaled)
             found = quick(current)
-        residuals = y - _predicted(problem.with_pairs(found.met), found)
-        outlying, before = far & (np.abs(residuals) > UNEXPLAINED * np.abs(centred)), outlying
+        eta = offset + _predicted(problem.with_pairs(found.met), found, y.shape)
+        residuals = y - eta
+        before = outlying
+        if far.any():
+            outlying = far & (np.abs(residuals) > UNEXPLAINED * np.abs(centred))
         searches = searches + 1 if (outlying == before).all() else 0
         used = np.where(outlying, 0.0, weight)
-        last, size = size, weighted_median(np.abs(residuals), used)
-        settled = scaled == unscaled or (searches > 1 and size >= SETTLED * last)
+        if loss.identity_link and _median(np.abs(residuals), used).max() <= least:
+            eta = y - LEAST_NOISE * centred
+        last, scaled = scaled, unscaled.scaled_to(y, eta, used)
+        settled = last == unscaled or (searches > 1 and scaled.settled(last))
         if number == MOST_SEARCHES or (searches and settled):
             break
-        scaled = unscaled.scaled_to(residuals if size > least else LEAST_NOISE * centred, used)
     return current.loss, found if quick is search else search(current)
 
 
-def _predicted(problem: Problem, found: Selected) -> FloatArray:
-    """The predictions of a model, without the offset."""
+def _constant(loss: Loss, y: FloatArray, weight: FloatArray, offset: FloatArray) -> float | FloatArray:
+    """A constant that, added to the offset, fits the response: the median if the link is the identity."""
+    return _median(y - offset, weight) if loss.identity_link else loss.null(y, weight, offset)
+
+
+def _median(values: FloatArray, weight: FloatArray) -> FloatArray:
+    """The weighted median of each column; shape (1,) for a vector."""
+    return np.array([weighted_median(column, weight) for column in values.reshape(len(values), -1).T])
+
+
+def _predicted(problem: Problem, found: Selected, shape: tuple[int, ...]) -> FloatArray:
+    """The linear predictor of a model, without the offset."""
     used = np.flatnonzero(found.coef.any(axis=0))
     predicted = problem.design.predict(used, found.coef[:, used], found.intercept)
-    return np.asarray(on_host(predicted), dtype=float)[:, 0]
+    return np.asarray(on_host(predicted), dtype=float).reshape(shape)

@@ -68,7 +68,7 @@ class TermViews:
 
     def _outputs(self) -> tuple[str, ...]:
         n = len(np.atleast_2d(self.coef_))
-        return tuple(map(str, getattr(self, "classes_", range(n)))) if n > 1 else ()
+        return tuple(map(str, getattr(self, "classes_", self.loss_.outputs or range(n)))) if n > 1 else ()
 
     @property
     def terms_(self) -> pd.DataFrame:

@@ -22,12 +22,15 @@ MOST_NAMES = 12
 WHAT = {
     "squared": "the difference in the mean of the response per unit of the column, given the controls",
     "huber": "the difference in the centre of the response per unit of the column, given the controls",
+    "quantile": "the difference in the quantile of the response per unit of the column, given the controls",
     "binomial": (
         "a log odds ratio per unit of the column, given the controls: with other controls it would be another number, "
         "and it is not a difference in probabilities"
     ),
     "poisson": "a log ratio of means per unit of the column, given the controls",
+    "negative-binomial": "a log ratio of means per unit of the column, given the controls",
     "gamma": "a log ratio of means per unit of the column, given the controls",
+    "tweedie": "a log ratio of means per unit of the column, given the controls",
 }
 
 

@@ -112,6 +112,8 @@ def encode_classes(y: Any, loss: Loss) -> Any:
     """
     if not loss.labelled or np.ndim(y) != 1:
         return y
+    if loss.coupled:
+        return loss.read(y).y
     values = np.asarray(on_host(y))
     if not loss.vector and values.dtype.kind in "fiub" and np.all((values >= 0) & (values <= 1)):
         # proportions between 0 and 1 are valid for this loss too

@@ -16,12 +16,26 @@ from sklearn.linear_model import (
     MultiTaskLassoCV,
     PoissonRegressor,
     RidgeCV,
+    TweedieRegressor,
 )
+from sklearn.metrics import make_scorer, mean_tweedie_deviance
 from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.preprocessing import StandardScaler
 
 from covey.evidence.scoring import Task
-from covey.losses import Binomial, Gamma, Huber, Loss, MultiSquared, Poisson, Squared
+from covey.losses import (
+    Binomial,
+    Gamma,
+    Huber,
+    Loss,
+    MultiQuantile,
+    MultiSquared,
+    NegativeBinomial,
+    Poisson,
+    Quantile,
+    Squared,
+    Tweedie,
+)
 from covey.threads import fitting_threads
 from covey.validation import FloatArray
 
@@ -50,9 +64,9 @@ class Reference:
         scaler = StandardScaler(with_mean=not sp.issparse(X)).fit(X, sample_weight=task.weight)
         y, weight, log_link = task.y, task.weight, task.loss.log_link
         if log_link:
-            # an offset means rates; for Poisson they are weighted by exposure
+            # an offset means rates, weighted by a power of the exposure: 1 for counts, 0 for gamma
             exposure = np.exp(task.offset)
-            y, weight = y / exposure, weight * exposure if isinstance(task.loss, Poisson) else weight
+            y, weight = y / exposure, weight * exposure ** (2 - _power(task.loss))
         elif task.classes is None:
             y = (y - task.offset) / task.scale
         else:
@@ -92,13 +106,27 @@ def find_references(
         if weighted:
             return [ridge], "MultiTaskLassoCV takes no weights, so there is no lasso"
         return [Reference("lasso", "MultiTaskLassoCV", MultiTaskLassoCV(cv=folds)), ridge], ""
-    if isinstance(loss, Poisson | Gamma):
-        kind = PoissonRegressor if isinstance(loss, Poisson) else GammaRegressor
-        scoring = f"neg_mean_{loss.name}_deviance"
-        tuned = GridSearchCV(kind(max_iter=1000), {"alpha": MEAN_RIDGES}, scoring=scoring, cv=folds)
-        ridge = Reference("ridge", f"{kind.__name__}, its alpha by five folds", tuned)
-        return [ridge], "scikit-learn has no lasso of this loss"
+    if isinstance(loss, Poisson | NegativeBinomial | Gamma | Tweedie):
+        kinds = {1.0: PoissonRegressor(max_iter=1000), 2.0: GammaRegressor(max_iter=1000)}
+        power = _power(loss)
+        kind = kinds.get(power, TweedieRegressor(power=power, link="log", max_iter=1000))
+        scoring = make_scorer(mean_tweedie_deviance, greater_is_better=False, power=power)
+        tuned = GridSearchCV(kind, {"alpha": MEAN_RIDGES}, scoring=scoring, cv=folds)
+        ridge = Reference("ridge", f"{type(kind).__name__}, its alpha by five folds", tuned)
+        missing = "scikit-learn has no lasso of this loss"
+        if isinstance(loss, NegativeBinomial):
+            missing = "the ridge has Poisson loss, because scikit-learn has no negative binomial loss, and no lasso"
+        return [ridge], missing
+    if isinstance(loss, Quantile | MultiQuantile):
+        return [], "scikit-learn's lasso for quantiles solves a linear programme per penalty and fold, and is left out"
     return [], f"scikit-learn has no lasso or ridge of the {loss.name} loss"
+
+
+def _power(loss: Loss) -> float:
+    """The power of the mean to which the variance of a response with a log link is proportional."""
+    if isinstance(loss, Tweedie) and loss.power is not None:
+        return loss.power
+    return 2.0 if isinstance(loss, Gamma) else 1.0
 
 
 def _logistic(l1_ratio: float, solver: str, folds: Any) -> LogisticRegressionCV:

@@ -47,7 +47,9 @@ def read_response(y: Any, has_classes: bool, has_deviance: bool) -> Response:
         values = given.astype(float)
         return Response(given, values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values)
     labels = read_labels(given.ravel())
-    return Response(given.ravel(), labels.y, labels.labels)
+    # an ordered categorical keeps its order
+    ordered = getattr(getattr(y, "dtype", None), "ordered", False)
+    return Response(y if ordered else given.ravel(), labels.y, labels.labels)
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,8 @@ class Task:
         if response.classes is not None:
             # a fold whose training rows lack a class is scored like every other
             loss = Binomial() if response.classes.size == 2 else Multinomial()
+        elif loss.outputs:
+            values = loss.check(values)
         shift: FloatArray = np.zeros(values.shape)
         if offset is not None:
             outputs = values.shape[1] if values.ndim == 2 else 1
@@ -91,6 +95,8 @@ class Task:
             if self.loss.log_link:
                 return "one rate for all rows, that of the training rows, times the exposure (exp of the offset)"
             return "the offset, plus the best constant of the training rows"
+        if self.loss.outputs:
+            return "the quantiles of the training rows"
         return "the mean of the training rows" if self.classes is None else "the shares of the classes"
 
     def null_mean(self) -> FloatArray:

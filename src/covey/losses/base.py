@@ -18,8 +18,10 @@ __all__ = ["Loss", "LossOnRows", "Response", "get_loss"]
 
 # The classes of `covey.losses` by name.
 LOSSES = {
-    "squared": "Squared", "huber": "Huber", "poisson": "Poisson", "gamma": "Gamma", "binomial": "Binomial",
-    "multinomial": "Multinomial", "multi-squared": "MultiSquared", "cox": "Cox",
+    "squared": "Squared", "huber": "Huber", "quantile": "Quantile", "poisson": "Poisson",
+    "negative-binomial": "NegativeBinomial", "gamma": "Gamma", "tweedie": "Tweedie", "binomial": "Binomial",
+    "multinomial": "Multinomial", "ordinal": "Ordinal", "multi-squared": "MultiSquared",
+    "multi-quantile": "MultiQuantile", "cox": "Cox",
 }  # fmt: skip
 ALIASES = {"gaussian": "squared", "logistic": "binomial"}
 
@@ -64,6 +66,8 @@ class Loss(ABC):
         The name of the unpenalised fit.
     coupled : bool
         Whether the loss of a row depends on the other rows.
+    survival : bool
+        Whether the response is survival times, some of them censored.
     has_intercept : bool
         Whether adding a constant to eta changes the loss.
     limit : float or None
@@ -83,6 +87,7 @@ class Loss(ABC):
     effect: ClassVar[str | None] = None
     unpenalised: ClassVar[str] = "maximum likelihood"
     coupled: ClassVar[bool] = False
+    survival: ClassVar[bool] = False
     has_intercept: ClassVar[bool] = True
     limit: float | None = None
     support: ClassVar[tuple[float, float]] = (-np.inf, np.inf)
@@ -148,6 +153,14 @@ class Loss(ABC):
         """Unit deviance of each row at a predicted mean."""
         return self.deviance(y, self.link(mean))
 
+    def distance(self, at: FloatArray, eta: FloatArray) -> FloatArray:
+        """How far a model is from another one in a row: the deviance from what the other one predicts.
+
+        If the two are close, twice the root of the dispersion times this is the standard error of the difference of
+        their deviances.
+        """
+        return self.deviance(self.inverse_link(at), eta)
+
     def misfit(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """How far a response is from what is predicted: the absolute residual, or the root of the deviance.
 
@@ -205,13 +218,27 @@ class Loss(ABC):
         return 1
 
     @property
+    def outputs(self) -> tuple[str, ...]:
+        """The names of the outputs if the loss has them, as quantiles do."""
+        return ()
+
+    @property
+    def in_words(self) -> str:
+        """What its parameters say about the response; empty if they need no words."""
+        return ""
+
+    @property
     def has_scale(self) -> bool:
-        """Whether the loss has a scale that is estimated from residuals."""
+        """Whether the loss has parameters that follow from a model, such as a scale or a dispersion."""
         return type(self).scaled_to is not Loss.scaled_to
 
-    def scaled_to(self, residuals: FloatArray, weight: FloatArray) -> Loss:
-        """The loss with its scale estimated from residuals ``y - eta``; the loss itself if it has no scale."""
+    def scaled_to(self, y: FloatArray, eta: FloatArray, weight: FloatArray) -> Loss:
+        """The loss with such parameters estimated at a linear predictor; the loss itself if it has none."""
         return self
+
+    def settled(self, before: Loss) -> bool:
+        """Whether these parameters are close to those by which the model was selected that they were estimated at."""
+        return True
 
     def limited_to(self, residuals: FloatArray, weight: FloatArray) -> Loss:
         """The loss with its `limit`, from the residuals of a constant; the loss itself if it has none."""
@@ -356,8 +383,8 @@ def get_loss(loss: object) -> Loss:
     Parameters
     ----------
     loss : str or Loss
-        "squared" (or "gaussian"), "huber", "poisson", "gamma", "binomial" (or "logistic"), "multinomial",
-        "multi-squared", "cox", or a loss.
+        "squared" (or "gaussian"), "huber", "quantile", "poisson", "negative-binomial", "gamma", "tweedie",
+        "binomial" (or "logistic"), "multinomial", "ordinal", "multi-squared", "multi-quantile", "cox", or a loss.
 
     Returns
     -------

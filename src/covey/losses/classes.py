@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -15,7 +16,7 @@ from covey.losses.arrays import codes_among, common_dtype, floating, refuse_rows
 from covey.losses.base import Loss, Response
 from covey.validation import Array, FloatArray, finite_response, on_host
 
-__all__ = ["Binomial", "Multinomial", "read_labels"]
+__all__ = ["Binomial", "ClassLoss", "Multinomial", "read_labels"]
 
 # How far the proportions of a row may be from adding up to one: above the round-off error of thousands of float32.
 SUM_TOLERANCE = 1e-4
@@ -28,7 +29,7 @@ TINY = float(np.finfo(np.float64).tiny)
 LEAST = float(np.finfo(np.float64).eps)
 
 
-class _ClassLoss(Loss):
+class ClassLoss(Loss):
     """Base class of losses whose response may be classes."""
 
     labelled: ClassVar[bool] = True
@@ -41,6 +42,14 @@ class _ClassLoss(Loss):
         if not np.isin(y, (0.0, 1.0)).all():
             return None
         return np.asarray(y if not self.vector else np.argmax(y, axis=1)).astype(np.intp)
+
+    @abstractmethod
+    def probabilities(self, eta: FloatArray) -> FloatArray:
+        """The probability of every class on the last axis, where `eta` has one predictor or one per class."""
+
+    @abstractmethod
+    def log_probabilities(self, eta: FloatArray) -> FloatArray:
+        """Their logarithms, without underflow."""
 
     def deviance_at_mean(self, y: FloatArray, mean: FloatArray) -> FloatArray:
         """Unit deviance of each row at predicted probabilities, with an upper bound."""
@@ -64,7 +73,7 @@ class _ClassLoss(Loss):
 
 
 @dataclass(frozen=True)
-class Binomial(_ClassLoss):
+class Binomial(ClassLoss):
     """Logistic regression: two classes, 0 and 1, or proportions in between; ``log(1 + exp(eta)) - y eta``.
 
     Examples
@@ -111,6 +120,15 @@ class Binomial(_ClassLoss):
         eta = floating(eta)
         return 1 / (1 + np.exp(-np.maximum(eta, np.ceil(np.log(np.finfo(eta.dtype).tiny)))))
 
+    def probabilities(self, eta: FloatArray) -> FloatArray:
+        """Of class 0 and class 1."""
+        p = self.inverse_link(eta)
+        return np.concatenate([1 - p, p], axis=-1)
+
+    def log_probabilities(self, eta: FloatArray) -> FloatArray:
+        """``-log(1 + exp(eta))`` and ``-log(1 + exp(-eta))``."""
+        return -np.concatenate([np.logaddexp(0, eta), np.logaddexp(0, -eta)], axis=-1)
+
     def deviance(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """``2 (y log(y / p) + (1 - y) log((1 - y) / (1 - p)))``."""
         y, eta = common_dtype(y, eta)
@@ -126,7 +144,7 @@ class Binomial(_ClassLoss):
 
 
 @dataclass(frozen=True)
-class Multinomial(_ClassLoss):
+class Multinomial(ClassLoss):
     """Several classes: ``log(sum_a exp(eta_a)) - sum_a y_a eta_a``, with `y` one-hot or proportions of each class.
 
     The last axis of `y` and `eta` holds the classes. Adding a constant to all entries of `eta` does not change the
@@ -187,6 +205,14 @@ class Multinomial(_ClassLoss):
         """``softmax(eta)``."""
         (eta,) = _classes_first(floating(eta))
         return _classes_last(_softmax(eta))
+
+    def probabilities(self, eta: FloatArray) -> FloatArray:
+        """``softmax(eta)``."""
+        return self.inverse_link(eta)
+
+    def log_probabilities(self, eta: FloatArray) -> FloatArray:
+        """``eta_a - log(sum_b exp(eta_b))``."""
+        return np.asarray(eta - np.logaddexp.reduce(eta, axis=-1, keepdims=True))
 
     def deviance(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """``2 sum_a y_a log(y_a / p_a)``."""

@@ -63,6 +63,7 @@ class Cox(Loss):
     effect: ClassVar[str | None] = "hazard ratio"
     unpenalised: ClassVar[str] = "maximum partial likelihood"
     coupled: ClassVar[bool] = True
+    survival: ClassVar[bool] = True
     has_intercept: ClassVar[bool] = False
 
     def __post_init__(self) -> None:

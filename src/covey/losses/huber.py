@@ -12,7 +12,7 @@ from covey.losses.base import Loss
 from covey.losses.constant import scalar_constant
 from covey.validation import FloatArray, positive
 
-__all__ = ["Huber"]
+__all__ = ["Huber", "robust_scale"]
 
 # Huber's choice: 95% of the efficiency of least squares for Gaussian noise of unit scale.
 EFFICIENT = 1.345
@@ -20,6 +20,8 @@ EFFICIENT = 1.345
 MEDIAN_TO_SCALE, QUARTILE_TO_SCALE = 1.4826, 0.8693
 # Deviances are those of residuals of at most this many times the spread of the response, where good data have none.
 MOST_SPREADS = 7.0
+# A scale that is at least this share of the one before has settled.
+SETTLED = 0.8
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,7 @@ class Huber(Loss):
     --------
     >>> Huber(1.0).value(np.array([0.5, 10.0]), np.zeros(2))
     array([0.125, 9.5  ])
-    >>> loss = Huber().scaled_to(np.array([-1.0, 1.0, 1.0, 50.0]), np.ones(4))
+    >>> loss = Huber().scaled_to(np.array([-1.0, 1.0, 1.0, 50.0]), np.zeros(4), np.ones(4))
     >>> print(round(loss.threshold, 6))
     1.994097
     """
@@ -100,10 +102,10 @@ class Huber(Loss):
             return self
         size, weight = np.abs(np.asarray(residuals, dtype=np.float64)), np.asarray(weight, dtype=np.float64)
         # the quartile too, because most rows may be equal, and far from the others
-        spread = max(_scale(size, weight), QUARTILE_TO_SCALE * weighted_quantile(size, weight, 0.75))
+        spread = max(robust_scale(size, weight), QUARTILE_TO_SCALE * weighted_quantile(size, weight, 0.75))
         return replace(self, limit=MOST_SPREADS * spread)
 
-    def scaled_to(self, residuals: FloatArray, weight: FloatArray) -> Huber:
+    def scaled_to(self, y: FloatArray, eta: FloatArray, weight: FloatArray) -> Huber:
         """The loss, with a threshold of 1.345 times the weighted median absolute residual over 0.6745 if it has none.
 
         If at least half of the residuals are zero, the median of the others replaces it; if all are, any threshold will
@@ -111,13 +113,17 @@ class Huber(Loss):
         """
         if self.threshold is not None:
             return self
-        size, weight = np.abs(np.asarray(residuals, dtype=np.float64)), np.asarray(weight, dtype=np.float64)
-        return replace(self, threshold=EFFICIENT * _scale(size, weight))
+        size, weight = np.abs(np.subtract(y, eta, dtype=np.float64)), np.asarray(weight, dtype=np.float64)
+        return replace(self, threshold=EFFICIENT * robust_scale(size, weight))
+
+    def settled(self, before: Loss) -> bool:
+        """Whether the threshold is hardly smaller than before."""
+        return not isinstance(before, Huber) or (self.threshold or 0) >= SETTLED * (before.threshold or 0)
 
     def _null_scalar(self, y: FloatArray, weight: FloatArray, offset: FloatArray) -> float:
         distance = y - offset
         middle = weighted_median(distance, weight)
-        loss = self.scaled_to(distance - middle, weight)
+        loss = self.scaled_to(distance, np.asarray(middle), weight)
 
         def slopes(c: float) -> tuple[float, float, float]:
             residual = loss.residual(distance, np.asarray(c))
@@ -137,7 +143,7 @@ class Huber(Loss):
         return r, np.asarray(self.threshold, dtype=r.dtype)
 
 
-def _scale(size: FloatArray, weight: FloatArray) -> float:
+def robust_scale(size: FloatArray, weight: FloatArray) -> float:
     """The scale of noise with these absolute values, from their median; of those above zero if that is zero."""
     median, above = weighted_median(size, weight), (size > 0) & (weight > 0)
     if median == 0 and above.any():

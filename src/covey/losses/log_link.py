@@ -12,7 +12,7 @@ from covey.losses.arrays import common_dtype, floating, refuse_rows, spread, wit
 from covey.losses.base import Loss
 from covey.validation import FloatArray, finite_response
 
-__all__ = ["Gamma", "Poisson"]
+__all__ = ["Gamma", "LogLink", "Poisson", "exponential"]
 
 # Above 2^53, float64 cannot represent every count.
 LARGEST_COUNT = 2.0**53
@@ -35,7 +35,7 @@ def exponential(t: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     return inside * (1 + beyond * (1 + beyond / 2)), slope, inside
 
 
-class _LogLink(Loss):
+class LogLink(Loss):
     """Base class of losses with a log link."""
 
     log_link: ClassVar[bool] = True
@@ -53,7 +53,7 @@ class _LogLink(Loss):
 
 
 @dataclass(frozen=True)
-class Poisson(_LogLink):
+class Poisson(LogLink):
     """Counts: a Poisson response with a log link, ``exp(eta) - y eta``.
 
     Any non-negative number is accepted, so rates and amounts work too (a quasi-likelihood for responses whose variance
@@ -69,10 +69,10 @@ class Poisson(_LogLink):
     known_dispersion: ClassVar[bool] = True
     effect: ClassVar[str | None] = "rate ratio"
 
-    def check(self, y: ArrayLike, name: str = "y") -> FloatArray:
-        """Finite, non-negative numbers."""
+    def check(self, y: ArrayLike, name: str = "y", of: str = "Poisson") -> FloatArray:
+        """Finite, non-negative numbers; messages are about the loss `of` this name."""
         y = finite_response(y, name)
-        rule = f"{name} must not be negative for the Poisson loss"
+        rule = f"{name} must not be negative for the {of} loss"
         refuse_rows(y < 0, y, rule, "Use loss='squared' or loss='huber' for a response of any sign.")
         return within_range(y, name, LARGEST_COUNT)
 
@@ -112,7 +112,7 @@ class Poisson(_LogLink):
 
 
 @dataclass(frozen=True)
-class Gamma(_LogLink):
+class Gamma(LogLink):
     """Positive responses whose spread grows with their mean: a gamma response with a log link, ``y exp(-eta) + eta``.
 
     Examples

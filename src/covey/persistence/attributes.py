@@ -166,6 +166,7 @@ FITTED: dict[str, dict[str, Check]] = {
     "covey.estimators.classifier.GroupSparseClassifier": MODEL
     | {
         "classes_": _each(_is(object), "classes"),
+        "fold_thresholds_": _or_none(_array("folds thresholds")),
         "coef_": _array("outputs columns"),
         "intercept_": _array("outputs"),
     },

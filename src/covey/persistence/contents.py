@@ -126,6 +126,7 @@ def _check_estimator(model: Any, wanted: dict[str, Check]) -> None:
         lengths |= {
             "folds": len(held_out.intercepts), "ends": len(held_out.intercepts) + 1, "scores": len(held_out.scores),
             "responses": path.n_outputs if model.loss_.several else 1,
+            "thresholds": np.size(getattr(model, "classes_", ())) - 1,
         }  # fmt: skip
     for part, checks in ((path, PATH), (model, wanted), (held_out, HELD_OUT)):
         for name, check in checks.items():
@@ -163,9 +164,13 @@ def _check_agreement(model: Any) -> None:
     if not same or not np.array_equal(np.atleast_1d(intercept), np.atleast_1d(model.intercept_)):
         raise ValueError("path_ does not end in coef_ and intercept_")
     if hasattr(model, "classes_"):
-        labels = model.classes_.tolist()
-        if len(set(labels)) < len(labels) or path.n_outputs != (1 if len(labels) == 2 else len(labels)):
+        labels, ordered = model.classes_.tolist(), model.loss_.coupled
+        if len(set(labels)) < len(labels) or path.n_outputs != (1 if len(labels) == 2 or ordered else len(labels)):
             raise ValueError("classes_ do not belong to coef_")
+        if ordered and len(model.loss_.thresholds or ()) != len(labels) - 1:
+            raise ValueError("the thresholds of loss_ do not belong to classes_")
+        if (model.fold_thresholds_ is None) == (ordered and model.held_out_ is not None):
+            raise ValueError("held_out_ and fold_thresholds_ do not belong together")
     if "chosen" not in model.candidates_ or model.candidates_["chosen"].dtype.kind != "b":
         raise ValueError("candidates_ without the chosen one")
 

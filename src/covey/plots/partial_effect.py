@@ -21,6 +21,8 @@ UNITS = {
     "squared": "prediction",
     "multi-squared": "prediction",
     "huber": "prediction",
+    "quantile": "prediction",
+    "multi-quantile": "prediction",
     "binomial": "log odds",
     "cox": "log risk",
 }

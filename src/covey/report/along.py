@@ -35,13 +35,13 @@ def along_the_path(model: Any, X: Any, y: Any, weight: Any, offset: Any, frames:
     gives a deviance to compare with.
     """
     loss, path = model.loss_, model.path_
-    if X is None or is_squared(model) or loss.coupled:
+    if X is None or is_squared(model) or loss.survival:
         return None
     design, response = as_design(X), coded(model, y)
     q = np.ones(len(response)) if weight is None else np.asarray(weight, dtype=float)
     q = q / q.sum()
-    shift = 0.0 if offset is None else np.reshape(np.asarray(offset, dtype=float), response.shape)
-    right = response.argmax(axis=1) if loss.vector else response
+    shift = 0.0 if offset is None else np.asarray(offset, dtype=float).reshape(len(q), -1)
+    shift = shift if loss.vector or offset is None else shift[:, 0]
     deviance, wrong = [], []
     for time in frames.times:
         coef, intercept = path.model(path.index(time))
@@ -49,7 +49,10 @@ def along_the_path(model: Any, X: Any, y: Any, weight: Any, offset: Any, frames:
         used = np.flatnonzero(coef.any(axis=0))
         eta = np.asarray(design.predict(used, coef[:, used], np.atleast_1d(intercept)))
         eta = (eta if loss.vector else eta[:, 0]) + shift
-        deviance.append(float(q @ loss.deviance(response, eta)))
-        wrong.append(float(q @ ((eta.argmax(axis=1) if loss.vector else eta > 0) != right)))
+        deviance.append(float(loss.on(response, q).deviance(eta)))
+        if hasattr(model, "classes_"):
+            fitted = loss.with_thresholds(response, eta, q) if loss.coupled else loss
+            likeliest = fitted.probabilities(eta.reshape(len(q), -1)).argmax(axis=1)
+            wrong.append(float(q @ (likeliest != loss.classes(response))))
     share = np.array(deviance) / (null_error(model, y, weight, offset) or 1.0)
     return Along(share, np.array(wrong) if hasattr(model, "classes_") else None)

@@ -194,7 +194,7 @@ class FitReport:
         check_is_fitted(model, "path_")
         if (X is None) != (y is None):
             raise ValueError("X and y go together: give both, or neither.")
-        if y is not None and model.loss_.coupled:
+        if y is not None and model.loss_.survival:
             y, target = as_records(model, y), target or f"{model.time} to {model.event}"
         score, why_not = _nested(*given, y, sample_weight, offset, nested, positive)
         if (classes := getattr(model, "classes_", None)) is not None and len(classes) == 2:
@@ -237,7 +237,9 @@ class FitReport:
             versions=versions(),
             unpenalised=model.loss_.unpenalised,
             effect=model.loss_.effect,
-            strength_unit=UNITS.get(model.loss_.effect or "", "standard deviations of the responses" if names else ""),
+            strength_unit=UNITS.get(
+                model.loss_.effect or "", "standard deviations of the responses" if model.loss_.several else ""
+            ),
             classes=tuple(map(str, getattr(model, "classes_", ()))),
             always=tuple(str(group) for group in model.always_groups_),
             along=along_the_path(model, columns, y, sample_weight, offset, frames),
@@ -333,7 +335,7 @@ def _outputs(model: Any, y: Any, given: Sequence[str] | None) -> tuple[str, ...]
         return tuple(map(str, model.classes_)) if m > 1 else ()
     if np.ndim(model.coef_) == 1:
         return ()
-    names = given if given is not None else getattr(y, "columns", None)
+    names = model.loss_.outputs or (given if given is not None else getattr(y, "columns", None))
     found = tuple(map(str, range(m) if names is None else names))
     if len(found) != m:
         raise ValueError(f"outputs has {len(found)} names, but the model has {m} responses.")
@@ -361,7 +363,7 @@ def _numbers(model: Any, y: Any) -> Any:
     if y is None or (model.loss_.quadratic and not model.loss_.several):
         return y
     response = coded(model, y)
-    return response if response.ndim == 1 else response[:, STOP if model.loss_.coupled else 0]
+    return response if response.ndim == 1 else response[:, STOP if model.loss_.survival else 0]
 
 
 def _last_step(model: Any, X: Any, test: tuple[Any, ...] | None) -> tuple[Any, Any, tuple[Any, ...] | None]:

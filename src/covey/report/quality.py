@@ -10,7 +10,6 @@ from covey.estimators.classifier import class_weight_of_rows
 from covey.evidence import NestedScore
 from covey.evidence.nested_result import MEASURES
 from covey.losses import MultiSquared, Squared
-from covey.losses.classes import read_labels
 from covey.report.survival import survival_times
 from covey.search.chosen import Judged
 from covey.validation import FloatArray
@@ -90,7 +89,7 @@ def quality(
 
 def measure(model: Any) -> str:
     """The name of `explained`: R² for squared loss, concordance for survival times, D² for all other losses."""
-    if model.loss_.coupled:
+    if model.loss_.survival:
         return str(model.score_name)
     return "R²" if is_squared(model) else "D²"
 
@@ -115,7 +114,7 @@ def explained(model: Any, X: Any, y: Any, weight: Any = None, offset: Any = None
 
 def null_error(model: Any, y: Any, weight: Any = None, offset: Any = None) -> float:
     """The error of the best constant, in the units of the candidates' errors; NaN for survival times."""
-    if model.loss_.coupled:
+    if model.loss_.survival:
         return float("nan")
     response, loss = coded(model, y), model.loss_
     if isinstance(loss, MultiSquared):
@@ -123,7 +122,10 @@ def null_error(model: Any, y: Any, weight: Any = None, offset: Any = None) -> fl
     q = _weight(model, response, weight)
     shift = np.zeros_like(response)
     if offset is not None:
-        shift += np.reshape(np.asarray(offset, dtype=float), response.shape)
+        given = np.asarray(offset, dtype=float).reshape(len(response), -1)
+        shift += given if response.ndim == 2 else given[:, 0]
+    if loss.coupled:  # thresholds are the constant
+        return float(loss.on(response, q).deviance(shift)) / float(q.sum())
     null = loss.null(response, q, shift) + shift
     return float(q @ loss.deviance(response, null)) / float(q.sum())
 
@@ -138,12 +140,14 @@ def _weight(model: Any, response: FloatArray, weight: Any) -> FloatArray:
 
 def coded(model: Any, y: Any) -> FloatArray:
     """The response as the model's loss encodes it: numbers, 0 and 1, one column per class, or survival times."""
-    if model.loss_.coupled:
+    if model.loss_.survival:
         return survival_times(model, y)
     if not hasattr(model, "classes_"):
         values = in_memory(y)
+        if model.loss_.outputs:
+            return np.asarray(model.loss_.check(values))
         return values[:, 0] if values.ndim == 2 and not model.loss_.vector else values
-    return np.asarray(read_labels(y, classes=model.classes_).y)
+    return np.asarray(model._coded(y))
 
 
 def in_memory(values: Any) -> FloatArray:

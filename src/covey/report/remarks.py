@@ -156,7 +156,7 @@ def nothing(fit: Fit) -> Found:
     """No group in the model."""
     if fit.model.always_groups_:
         better = "predicts measurably better than the groups that are always in."
-    elif fit.model.loss_.coupled:
+    elif fit.model.loss_.survival:
         better = "orders the events measurably better than chance: every row is given the same risk."
     else:
         same = "probabilities" if hasattr(fit.model, "classes_") else "value"
@@ -243,7 +243,7 @@ def shrinkage(fit: Fit) -> Found:
         return "shrunk", {"unpenalised": model.loss_.unpenalised}
     if hasattr(model, "classes_"):
         return "separated_classes", {}
-    return "infinite_hazards" if model.loss_.coupled else "infinite_coefficients", {}
+    return "infinite_hazards" if model.loss_.survival else "infinite_coefficients", {}
 
 
 def overlap(fit: Fit) -> Found:

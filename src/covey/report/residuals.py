@@ -34,7 +34,7 @@ class Residuals:
 
 def residuals(model: Any, X: Any, y: Any, offset: Any, nested: NestedScore | None) -> Residuals | None:
     """Predictions of a numeric response; None for classes, survival times and several responses."""
-    if X is None or hasattr(model, "classes_") or model.loss_.coupled or model.loss_.vector:
+    if X is None or hasattr(model, "classes_") or model.loss_.survival or model.loss_.vector:
         return None
     shift = {} if offset is None else {"offset": offset}
     held_out = None if nested is None or nested.predictions is None else np.ravel(nested.predictions)

@@ -109,7 +109,7 @@ def survival_part(
 
     Columns that are `expanded` from others, such as those of a spline, have no hazard ratio: their curves are shown.
     """
-    if not model.loss_.coupled or X is None:
+    if not model.loss_.survival or X is None:
         return None
     times = survival_times(model, y)
     q = np.ones(len(times)) if weight is None else np.asarray(weight, dtype=float)

@@ -95,7 +95,7 @@ def judged(model: Any, null: float | None = None) -> Judged | None:
         value=float(weights @ table[name].to_numpy(dtype=float)),
         n_candidates=len(model.candidates_),
         # survival models are compared by differences of partial likelihoods, and shares of those mean nothing
-        null=null if held_out and not model.loss_.coupled else None,
+        null=null if held_out and not model.loss_.survival else None,
     )
 
 
@@ -104,7 +104,7 @@ def _label(name: str, model: Any) -> str:
         return LABELS[name]
     if model.loss_.quadratic and model.loss_.vector:
         return "squared error on held-out rows, summed over responses of unit variance"
-    return f"{'deviance per event' if model.loss_.coupled else 'mean deviance'} on held-out rows"
+    return f"{'deviance per event' if model.loss_.survival else 'mean deviance'} on held-out rows"
 
 
 def how_chosen(model: Any) -> str:
@@ -157,4 +157,5 @@ def in_words(model: Any) -> str:
         return "no group, the same prediction for every row"
     if n_always := len(model.always_groups_):
         text += f", plus {n_always} that {'is' if n_always == 1 else 'are'} always in"
-    return f"{text}; coefficients are {'shrunk' if model.shrunk_ else 'not shrunk'}"
+    assumed = f"; {model.loss_.in_words}" if model.loss_.in_words else ""
+    return f"{text}; coefficients are {'shrunk' if model.shrunk_ else 'not shrunk'}{assumed}"

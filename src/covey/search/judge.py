@@ -72,7 +72,7 @@ class Scores:
         """
         eta, at = self._to_loss(table), self._to_loss(point.reshape(len(point), -1, 1))
         if not self.loss.coupled:
-            return np.asarray(self.response.weight @ self.loss.deviance(self.loss.inverse_link(at), eta))
+            return np.asarray(self.response.weight @ self.loss.distance(at, eta))
         rows = self.response.on_rows
         rise = rows.total(eta) - rows.total(at) + ((eta - at) * rows.score(at)).sum(axis=0)
         return np.maximum(2 * self._share * rise, 0.0)

@@ -77,8 +77,8 @@ def limit_path(
         A weight of k is the same as repeating the row k times.
     loss : str or Loss
         A name or an object from `covey.losses`; "squared" also takes several responses. For "binomial" the classes are
-        0 and 1; for "multinomial" `y` has one column per class. A `Huber` loss without a threshold takes its scale from
-        the null model.
+        0 and 1; for "multinomial" `y` has one column per class. Parameters of a loss that are not given, such as the
+        threshold of `Huber`, are those of the null model.
     offset : array-like, shape (n,) or (n, n_outputs), or None
         Added to the linear predictor of every model with coefficient one.
 
@@ -140,9 +140,9 @@ def read_rows(design: Design, y: Any, sample_weight: Any, loss: Loss, offset: An
     weight = as_response(np.ones(n) if sample_weight is None else sample_weight, n, name="sample_weight")
     as_sample_weight(weight, n)
     shift, fitted = response.read_offset(offset), response.loss
-    if not (fitted.vector or fitted.coupled):
-        centred = response.y if shift is None else response.y - shift
-        fitted = fitted.scaled_to(centred - fitted.null(response.y, weight, shift), weight)
+    if fitted.has_scale:
+        null = fitted.null(response.y, weight, shift)
+        fitted = fitted.scaled_to(response.y, null if shift is None else null + shift, weight)
     return fitted, response.y, weight, shift
 
 

@@ -202,7 +202,7 @@ def minimise(
             continue
         if response.bounded and (found is None or found[0] < 1):  # the better of two directions
             bound = response.gram(eta, A, bounding=True)
-            other = _direction(response, A, eta, gradient, penalty, squares, size, bound)
+            other = factorised(_added(bound, penalty), squares, JITTER)(gradient)
             image = _product(A, other)
             safe = _search(response, eta, coef, value, gradient, other, image, penalty)
             if safe is not None and (found is None or safe[1] < found[1]):

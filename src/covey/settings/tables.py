@@ -75,11 +75,33 @@ class TableSettings(Settings):
     decimal: Literal[".", ","] | None = in_table(None, DECIMAL, shown=".")
     thousands: Literal[",", ".", "space", "'"] | None = in_table(None, MARK)
     weights: str | None = in_table(None, "The column with row weights; a weight of two counts the row twice.", "COL")
-    family: Literal["auto", "gaussian", "huber", "poisson", "gamma", "binomial", "multinomial", "cox"] = in_table(
+    family: Literal[
+        "auto", "gaussian", "huber", "quantile", "poisson", "negative-binomial", "gamma", "tweedie", "binomial",
+        "multinomial", "ordinal", "cox",
+    ] = in_table(
         "auto",
-        "The kind of target: numbers (gaussian; huber if there are outliers), counts (poisson), positive numbers "
-        "(gamma), two classes (binomial) or more (multinomial). auto treats text and two values as classes and all "
-        "other numbers as gaussian, and prints its choice; --time and --event imply cox.",
+        "The kind of target: numbers (gaussian; huber if there are outliers; quantile for the median or others), "
+        "counts (poisson; negative-binomial if they vary more), positive numbers (gamma; tweedie if some are zero), "
+        "two classes (binomial) or more (multinomial; ordinal if they have an order). auto treats text and two values as "
+        "classes and all other numbers as gaussian, and prints its choice; --time and --event imply cox.",
+    )  # fmt: skip
+    quantile: tuple[str, ...] = in_table(
+        (),
+        "Which quantiles to predict, such as 0.9. Repeat it, or give a list (0.1,0.5,0.9), for several; implies family "
+        "quantile.",
+        "LEVEL",
+        shown="0.5 with family quantile",
+    )
+    power: float | None = in_table(
+        None,
+        "The power of the mean that the variance of family tweedie is proportional to, between 1 and 2.",
+        shown="estimated",
+    )
+    order: tuple[str, ...] = in_table(
+        (),
+        "The classes from the lowest to the highest, such as poor,fair,good; implies family ordinal. Numbers have "
+        "their order.",
+        "CLASSES",
     )
     offset: str | None = in_table(
         None,

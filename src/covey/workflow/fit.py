@@ -19,6 +19,7 @@ from covey.estimators.orientation import for_odds_of
 from covey.evidence import NestedScore, StabilitySelection
 from covey.evidence.class_scores import class_position
 from covey.evidence.stability import default_first
+from covey.losses import get_loss
 from covey.search.agreement import selects_groups
 from covey.selection import Size
 from covey.settings import FitSettings
@@ -181,7 +182,7 @@ def make_estimator(settings: FitSettings, problem: Problem) -> Any:
     if response.has_classes or response.n_events is not None:
         kind = GroupSparseClassifier if response.has_classes else GroupSparseCox
     values = settings.parameters() | {
-        "loss": response.loss.name,
+        "loss": _loss(response),
         "terms": problem.terms,
         "groups": problem.given_groups,
         "always": problem.find_terms(settings.always),
@@ -190,6 +191,13 @@ def make_estimator(settings: FitSettings, problem: Problem) -> Any:
     }
     accepted = signature(kind).parameters
     return kind(**{name: value for name, value in values.items() if name in accepted})
+
+
+def _loss(response: Response) -> Any:
+    """The estimator's `loss`: a name, or an object if options gave it parameters."""
+    if response.has_classes:
+        return response.loss if response.family == "ordinal" else "multinomial"
+    return response.loss.name if response.loss == get_loss(response.loss.name) else response.loss
 
 
 def _class_weight(settings: FitSettings, response: Response) -> Any:

@@ -56,7 +56,7 @@ class Outcome:
     @property
     def n_targets(self) -> int:
         """The number of columns with true values."""
-        return 1 if np.ndim(self.estimator.coef_) == 1 else len(self.estimator.coef_)
+        return len(self.estimator.coef_) if self.estimator.loss_.several else 1
 
     def check(self, target: Sequence[str], times: Sequence[float]) -> None:
         """Refuse options that do not suit the model."""
@@ -80,7 +80,7 @@ class Outcome:
         values = {name: np.asarray(one, dtype=float) for name, one in named.items()}
         if all(one.ndim == 1 for one in values.values()):
             return pd.DataFrame(values)
-        targets = self.facts.get("targets") or range(self.n_targets)
+        targets = self.estimator.loss_.outputs or self.facts.get("targets") or range(self.n_targets)
         return pd.DataFrame({f"{name}_{t}": values[name][:, k] for k, t in enumerate(targets) for name in values})
 
     def score(self, target: Sequence[str], predictions: pd.DataFrame) -> dict[str, float]:
@@ -92,7 +92,8 @@ class Outcome:
             if known.sum() < 2:
                 raise TableError("--target has fewer than two known values: there is nothing to score.")
             shift = self.offset["offset"][known] if self.offset else np.zeros(known.sum())
-            found = self._score_one(truth[known], predictions.iloc[:, k].to_numpy(dtype=float)[known], shift)
+            columns = k if self.n_targets > 1 or predictions.shape[1] == 1 else slice(None)
+            found = self._score_one(truth[known], predictions.iloc[:, columns].to_numpy(dtype=float)[known], shift)
             scores |= {kind if len(target) == 1 else f"{kind}_{name}": value for kind, value in found.items()}
         return scores
 
@@ -102,6 +103,7 @@ class Outcome:
             rmse = np.sqrt(np.mean((truth - mean) ** 2))
             return {"r2": float(r2_score(truth, mean)), "rmse": float(rmse)}
         y = loss.check(truth, "--target")
+        shift = np.broadcast_to(shift.reshape(len(y), *[1] * (y.ndim - 1)), y.shape)
         null = loss.null(y, np.ones(len(y)), shift) + shift
         left, total = loss.deviance(y, loss.link(mean)).mean(), loss.deviance(y, null).mean()
         return {"deviance_explained": float(1 - left / (total or 1.0)), "deviance": float(left)}

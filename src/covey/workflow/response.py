@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from covey.losses import Cox, Loss, get_loss
+from covey.losses import Cox, Loss, MultiQuantile, Ordinal, Quantile, Tweedie, get_loss
 from covey.settings import TableSettings
 from covey.tables import TableError, marks_of
 from covey.tables.columns import labels, number_column, to_numbers
 from covey.tables.complaint import Column, listed, near, shown
 from covey.workflow.survival import read_survival_times, survival_facts, survival_title
 
-CLASSES = ("binomial", "multinomial")
+CLASSES = ("binomial", "multinomial", "ordinal")
+
+# Options of a single family, which they imply.
+OF_FAMILY = {"quantile": "quantile", "power": "tweedie", "order": "ordinal"}
 
 # Text with more distinct values than this is probably a name or a comment, not a class.
 MOST_CLASSES = 30
@@ -27,7 +30,9 @@ FEW_VALUES = 10
 # What a family requires of numbers, and the rows that violate it.
 DOMAINS = {
     "poisson": ("not be negative", lambda y: y < 0),
+    "negative-binomial": ("not be negative", lambda y: y < 0),
     "gamma": ("be above zero", lambda y: y <= 0),
+    "tweedie": ("not be negative", lambda y: y < 0),
     "binomial": ("have two classes, or shares between 0 and 1", lambda y: (y < 0) | (y > 1)),
 }
 
@@ -63,6 +68,7 @@ def read_response(
 
     Messages call the table `where`; `squared` names the command that needs squared loss, if any.
     """
+    settings = replace(settings, family=_family(settings))
     if settings.time is not None:
         y, loss = read_survival_times(frame, settings, where), Cox(settings.ties or "efron")
         facts = survival_facts(settings, y)
@@ -80,7 +86,59 @@ def read_response(
         raise TableError(f"{squared} supports a single response: give one --target.")
     read = _read_one if len(targets) == 1 else _read_several
     y, family, reason, hint = read(frame[list(targets)], settings.family, squared)
-    return Response(targets, y, family, reason, hint, ", ".join(targets), get_loss(family))
+    column = frame[targets[0]]
+    return Response(targets, y, family, reason, hint, ", ".join(targets), _loss(family, settings, column, y))
+
+
+def _family(settings: TableSettings) -> str:
+    """The family, which an option may imply."""
+    family: str = settings.family
+    for name, wanted in OF_FAMILY.items():
+        if getattr(settings, name):
+            if family not in ("auto", wanted):
+                raise TableError(f"--{name} is for --family {wanted}, but the family is {family}: leave it out.")
+            family = wanted
+    return family
+
+
+def _loss(family: str, settings: TableSettings, column: Column, y: Any) -> Loss:
+    """The loss of a family, with the parameters that options give."""
+    try:
+        if family == "tweedie":
+            return Tweedie(settings.power)
+        if family == "quantile" and settings.quantile:
+            levels = sorted({float(word) for text in settings.quantile for word in text.split(",")})
+            return Quantile(levels[0]) if len(levels) == 1 else MultiQuantile(levels)
+    except ValueError as reason:
+        flag = "--power" if family == "tweedie" else "--quantile"
+        raise TableError(f"{flag} {_listed_values(settings, flag)}: {reason}") from None
+    return Ordinal(_order(settings, column, y)) if family == "ordinal" else get_loss(family)
+
+
+def _listed_values(settings: TableSettings, flag: str) -> str:
+    return str(settings.power) if flag == "--power" else ",".join(settings.quantile)
+
+
+def _order(settings: TableSettings, column: Column, y: Any) -> list[Any] | None:
+    """The labels from the lowest to the highest, as --order or the table's own categories say; None for numbers."""
+    present = {str(label): label for label in np.unique(y).tolist()}
+    named = [word.strip() for text in settings.order for word in text.split(",")]
+    dtype = column.dtype
+    if not named and isinstance(dtype, pd.CategoricalDtype) and dtype.ordered:
+        named = [str(label) for label in dtype.categories if str(label) in present]
+    if not named:
+        if np.asarray(y).dtype.kind in "iub":
+            return None
+        raise TableError(
+            f"--family ordinal: the target {str(column.name)!r} holds text, whose order is not known: give --order "
+            f"with {listed(list(present))} from the lowest to the highest."
+        )
+    unknown = [label for label in present if label not in named]
+    if unknown:
+        raise TableError(f"--order lacks {listed(unknown)}, which the target {str(column.name)!r} holds.")
+    if len(set(named)) < len(named):
+        raise TableError("--order names a class twice.")
+    return [present[label] for label in named if label in present]
 
 
 def _read_several(frame: pd.DataFrame, family: str, squared: str) -> tuple[Any, str, str, str]:
@@ -149,7 +207,9 @@ def _is_number(column: Column) -> bool:
 def _values(column: Column, family: str) -> Any:
     """The column's values in the form that the family needs."""
     name = str(column.name)
-    if family == "multinomial" or (family == "binomial" and (column.nunique() <= 2 or not _is_number(column))):
+    if family in ("multinomial", "ordinal") or (
+        family == "binomial" and (column.nunique() <= 2 or not _is_number(column))
+    ):
         return _read_classes(column, name)
     y = _varying(number_column(column, "--target"), name)
     must, is_bad = DOMAINS.get(family, ("", lambda y: np.zeros(len(y), dtype=bool)))

@@ -18,7 +18,8 @@ def output_names(estimator: Any, problem: Problem) -> list[str]:
     """Names of the rows of the coefficients: several responses, or more than two classes; otherwise empty."""
     if estimator.path_.n_outputs == 1:
         return []
-    return [str(label) for label in getattr(estimator, "classes_", problem.response.targets)]
+    named = estimator.loss_.outputs or problem.response.targets
+    return [str(label) for label in getattr(estimator, "classes_", named)]
 
 
 def groups_table(estimator: Any) -> pd.DataFrame:

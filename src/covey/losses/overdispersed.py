@@ -1,0 +1,139 @@
+"""Negative binomial counts: they vary more than Poisson counts of the same mean."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import minimize_scalar
+from scipy.special import gammaln
+
+from covey.losses.arrays import common_dtype
+from covey.losses.base import Loss
+from covey.losses.log_link import LogLink, Poisson
+from covey.validation import FloatArray, positive
+
+__all__ = ["NegativeBinomial"]
+
+# The range of estimates: below the least, counts cannot be told from Poisson counts.
+LEAST, MOST = 1e-6, 1e6
+
+# An estimate that moves by at most this share has settled. At the likeliest coefficients the likelihood is flat in them
+# for every overdispersion, up to sampling error, so that coefficients then move by far less.
+SETTLED = 1e-3
+
+
+@dataclass(frozen=True)
+class NegativeBinomial(LogLink):
+    """Overdispersed counts with a log link and the variance ``mean + a mean^2``: ``(y + 1/a) log(1 + a mean) - y eta``.
+
+    Any non-negative number is accepted, so rates and amounts work too.
+
+    Parameters
+    ----------
+    overdispersion : float, optional
+        The number ``a`` above zero. None means the maximum-likelihood estimate at the model, which `scaled_to` sets;
+        before that, only the null model is available.
+
+    Examples
+    --------
+    >>> NegativeBinomial(1.0).residual(np.array([0.0, 4.0]), np.zeros(2))
+    array([-0.5,  1.5])
+    """
+
+    overdispersion: float | None = None
+    name: ClassVar[str] = "negative-binomial"
+    known_dispersion: ClassVar[bool] = True
+    effect: ClassVar[str | None] = "rate ratio"
+
+    def __post_init__(self) -> None:
+        if self.overdispersion is not None:
+            positive(self.overdispersion, "overdispersion")
+
+    def check(self, y: ArrayLike, name: str = "y") -> FloatArray:
+        """Finite, non-negative numbers."""
+        return Poisson().check(y, name, "negative binomial")
+
+    def value(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """``(y + 1/a) log(1 + a exp(eta)) - y eta``."""
+        y, eta, a = self._given(y, eta)
+        return (y + 1 / a) * np.logaddexp(0, eta + np.log(a)) - y * eta
+
+    def residual(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """``(y - mean) / (1 + a mean)``."""
+        y, eta, a = self._given(y, eta)
+        small = np.exp(-np.abs(eta + np.log(a)))
+        # with t = a mean: y / (1 + t) - (t / a) / (1 + t)
+        above = eta + np.log(a) > 0
+        rest, share = np.where(above, small, 1) / (1 + small), np.where(above, 1, small) / (1 + small)
+        return y * rest - share / a
+
+    def curvature(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """``mean (1 + a y) / (1 + a mean)^2``."""
+        y, eta, a = self._given(y, eta)
+        small = np.exp(-np.abs(eta + np.log(a)))
+        return (y + 1 / a) * small / np.square(1 + small)
+
+    def deviance(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """``2 (y log(y / mean) - (y + 1/a) log((1 + a y) / (1 + a mean)))``."""
+        y, eta, a = self._given(y, eta)
+        ratio = eta - np.log(np.where(y > 0, y, 1))
+        # near the response, the difference of two large numbers would lose its digits
+        near = (np.abs(ratio) < 1) & (y > 0)
+        small = np.where(near, ratio, 0)
+        close = (y + 1 / a) * np.log1p(a * y / (1 + a * y) * np.expm1(small)) - y * small
+        far = (y + 1 / a) * (np.logaddexp(0, eta + np.log(a)) - np.log1p(a * y)) - y * ratio
+        return np.maximum(2 * np.where(near, close, far), 0)
+
+    @property
+    def in_words(self) -> str:
+        """The variance of the response."""
+        return "" if self.overdispersion is None else f"the variance is mean + {self.overdispersion:.3g} mean^2"
+
+    @property
+    def has_scale(self) -> bool:
+        """Whether the overdispersion is to be estimated."""
+        return self.overdispersion is None
+
+    def scaled_to(self, y: FloatArray, eta: FloatArray, weight: FloatArray) -> NegativeBinomial:
+        """The loss, with the overdispersion of greatest likelihood at a linear predictor if it has none."""
+        if self.overdispersion is not None:
+            return self
+        y, weight = np.asarray(y, dtype=float), np.asarray(weight, dtype=float)
+        eta = np.broadcast_to(np.asarray(eta, dtype=float), y.shape)
+        used = weight > 0
+        y, eta, share = y[used], eta[used], weight[used] / weight.sum()
+
+        def minus(log_a: float) -> float:
+            a = np.exp(log_a)
+            of_rows = gammaln(y + 1 / a) - gammaln(1 / a) - (y + 1 / a) * np.logaddexp(0, eta + log_a) + y * log_a
+            return -float(share @ of_rows)
+
+        # the likelihood may have two maxima: first a coarse search
+        grid = np.linspace(np.log(LEAST), np.log(MOST), 49)
+        best = int(np.argmin([minus(point) for point in grid.tolist()]))
+        low, high = grid[max(best - 1, 0)], grid[min(best + 1, grid.size - 1)]
+        found = minimize_scalar(minus, bounds=(low, high), method="bounded", options={"xatol": 1e-9})
+        return replace(self, overdispersion=float(np.exp(found.x)))
+
+    def settled(self, before: Loss) -> bool:
+        """Whether the overdispersion has hardly moved."""
+        if not isinstance(before, NegativeBinomial):
+            return True
+        return abs(np.log((self.overdispersion or 1) / (before.overdispersion or 1))) <= SETTLED
+
+    def _given(self, y: FloatArray, eta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        if self.overdispersion is None:
+            raise ValueError(
+                "NegativeBinomial() has no overdispersion yet: give it one, or call scaled_to(y, eta, weight)."
+            )
+        y, eta = common_dtype(y, eta)
+        return y, eta, np.asarray(self.overdispersion, dtype=eta.dtype)
+
+    def _null_scalar(self, y: FloatArray, weight: FloatArray, offset: FloatArray) -> float:
+        rate = Poisson()._null_scalar(y, weight, offset)
+        if self.overdispersion is None or not np.ptp(offset):
+            return rate
+        return super()._null_scalar(y, weight, offset)

@@ -1,0 +1,314 @@
+"""Quantiles of the response: the pinball loss, smoothed around zero, for one level and for several at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import pairwise
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import ndtri
+
+from covey.losses.arrays import common_dtype, weighted_median, weighted_quantile
+from covey.losses.base import Loss
+from covey.losses.constant import scalar_constant
+from covey.losses.huber import robust_scale
+from covey.validation import FloatArray, finite_response, positive, real
+
+__all__ = ["MultiQuantile", "Quantile"]
+
+# The width of the smoothing, in scales of the residuals. It moves the quantile of Gaussian noise at level 0.9 by 2% of
+# the scale, less than its standard error in a few hundred rows, and leaves enough rows near zero for Newton's method.
+WIDTH = 0.1
+
+# Residuals of more than so many widths are beyond the smoothing: the exponential of minus this is zero.
+FAR = 1e3
+
+# The least second derivative, in units of one over the residual: where it underflows, Newton's steps stay finite.
+LEAST_CURVATURE = 1e-14
+
+# A scale that is at least this share of the one before has settled: the model depends little on the smoothing.
+SETTLED = 0.8
+
+
+class _Pinball(Loss):
+    """The pinball loss of ``r = y - eta``, ``max(level r, (level - 1) r)``, smoothed over a width h.
+
+    The value is ``level r + h log(1 + exp(-r / h))``: at most ``h log 2`` above the pinball loss, convex, and smooth.
+    Models are fitted by it and compared by the deviance, which is twice the pinball loss itself.
+    """
+
+    scale: float | None
+    unpenalised: ClassVar[str] = "least pinball loss"
+    identity_link: ClassVar[bool] = True
+
+    @property
+    def has_scale(self) -> bool:
+        """Whether the scale is to be estimated."""
+        return self.scale is None
+
+    def settled(self, before: Loss) -> bool:
+        """Whether the scale is hardly smaller than before."""
+        return not isinstance(before, _Pinball) or (self.scale or 0) >= SETTLED * (before.scale or 0)
+
+    def criterion(self, mean_deviance: float | FloatArray, n: float) -> float | FloatArray:
+        """Minus twice the log-likelihood of asymmetric Laplace noise, whose scale is profiled out."""
+        return 2 * super().criterion(mean_deviance, n)
+
+    def _near(self, y: FloatArray, eta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """The residual r, the width h of the smoothing, and ``exp(-|r| / h)``."""
+        if self.scale is None:
+            name = type(self).__name__
+            raise ValueError(f"{name}() has no scale yet: give it one, or call scaled_to(y, eta, weight).")
+        y, eta = common_dtype(y, eta)
+        r = y - eta
+        h = np.asarray(WIDTH * self.scale, dtype=r.dtype)
+        return r, h, np.exp(-np.minimum(np.abs(r), FAR * h) / h)
+
+    def _value(self, y: FloatArray, eta: FloatArray, level: FloatArray) -> FloatArray:
+        r, h, small = self._near(y, eta)
+        return level.astype(r.dtype) * r + (np.maximum(-r, 0) + h * np.log1p(small))
+
+    def _residual(self, y: FloatArray, eta: FloatArray, level: FloatArray) -> FloatArray:
+        r, _, small = self._near(y, eta)
+        return level.astype(r.dtype) - np.where(r > 0, small, 1) / (1 + small)
+
+    def _curvature(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        r, h, small = self._near(y, eta)
+        return np.maximum(small / np.square(1 + small) / h, LEAST_CURVATURE / np.maximum(np.abs(r), h))
+
+    def _bound(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        r, h, _ = self._near(y, eta)
+        half = np.maximum(np.abs(r) / 2, 1e-4 * h)
+        return np.tanh(np.minimum(half, FAR * h) / h) / half / 4
+
+    def _pinball(self, y: FloatArray, eta: FloatArray, level: FloatArray) -> FloatArray:
+        y, eta = common_dtype(y, eta)
+        r = y - eta
+        level = level.astype(r.dtype)
+        return 2 * np.maximum(level * r, (level - 1) * r)
+
+
+@dataclass(frozen=True)
+class Quantile(_Pinball):
+    """One quantile of the response given the columns: the smoothed pinball loss of ``y - eta``.
+
+    Parameters
+    ----------
+    level : float
+        The share of responses that lie below the quantile, between 0 and 1: 0.5 for the median.
+    scale : float, optional
+        A robust scale of the residuals; the pinball loss is smoothed over 0.1 of it. None means 1.4826 times their
+        median absolute deviation, which `scaled_to` sets; before that, only the null model is available.
+
+    Examples
+    --------
+    >>> Quantile(0.9).deviance(np.array([10.0, -10.0]), np.zeros(2))
+    array([18.,  2.])
+    """
+
+    level: float = 0.5
+    scale: float | None = None
+    name: ClassVar[str] = "quantile"
+
+    def __post_init__(self) -> None:
+        _check_level(self.level, "level")
+        if self.scale is not None:
+            positive(self.scale, "scale")
+
+    @property
+    def in_words(self) -> str:
+        """Which quantile is predicted."""
+        return f"predictions are quantiles: {self.level:.3g} of the rows lie below"
+
+    def value(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """``level r + h log(1 + exp(-r / h))``."""
+        return self._value(y, eta, np.asarray(self.level))
+
+    def residual(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """``level - 1 / (1 + exp(r / h))``."""
+        return self._residual(y, eta, np.asarray(self.level))
+
+    def curvature(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """A bell of width h around zero."""
+        return self._curvature(y, eta)
+
+    def bounding_curvature(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """``tanh(r / 2h) / 2r``: close to the weights ``1 / 2|r|`` of iteratively reweighted least squares."""
+        return self._bound(y, eta)
+
+    def deviance(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """Twice the pinball loss, without smoothing."""
+        return self._pinball(y, eta, np.asarray(self.level))
+
+    def dispersion(self, mean_deviance: float) -> float:
+        """The mean pinball loss of Gaussian noise of this scale."""
+        return float(mean_deviance) / 2 if self.scale is None else self.scale * _gaussian_pinball(self.level)
+
+    def distance(self, at: FloatArray, eta: FloatArray) -> FloatArray:
+        """The variance of the difference of two models' pinball losses, over the dispersion."""
+        return self.level * (1 - self.level) / self.dispersion(1.0) * np.square(np.subtract(at, eta))
+
+    def scaled_to(self, y: FloatArray, eta: FloatArray, weight: FloatArray) -> Quantile:
+        """The loss, with the scale of these residuals if it has none."""
+        return self if self.scale is not None else replace(self, scale=_spread(np.subtract(y, eta), weight))
+
+    def _null_scalar(self, y: FloatArray, weight: FloatArray, offset: FloatArray) -> float:
+        distance = y - offset
+        start = weighted_quantile(distance, weight, self.level)
+        loss = self.scaled_to(distance, np.asarray(start), weight)
+
+        def slopes(c: float) -> tuple[float, float, float]:
+            residual, curvature = loss.residual(distance, np.asarray(c)), loss.curvature(distance, np.asarray(c))
+            return float(weight @ residual), float(weight @ curvature), float(weight @ np.abs(residual))
+
+        return scalar_constant(slopes, start, width=WIDTH * float(loss.scale or 0))
+
+
+@dataclass(frozen=True)
+class MultiQuantile(_Pinball):
+    """Several quantiles of one response, with the same groups: the sum of their smoothed pinball losses.
+
+    The last axis of `y` and `eta` has one entry per level; the response is the same in all of them. Predicted quantiles
+    never cross: `inverse_link` sorts those of each row, which can only bring them closer to the true ones
+    (Chernozhukov, Fernández-Val and Galichon, "Quantile and probability curves without crossing", 2010).
+
+    Parameters
+    ----------
+    levels : sequence of float
+        Between 0 and 1, in ascending order.
+    scale : float, optional
+        As in `Quantile`; the same for all levels.
+
+    Examples
+    --------
+    >>> MultiQuantile([0.1, 0.9]).inverse_link(np.array([[2.0, 1.0]]))
+    array([[1., 2.]])
+    """
+
+    levels: Sequence[float] = (0.1, 0.5, 0.9)
+    scale: float | None = None
+    name: ClassVar[str] = "multi-quantile"
+    vector: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if isinstance(self.levels, str) or np.ndim(self.levels) != 1 or len(self.levels) < 2:
+            raise ValueError(
+                f"levels must be a list of at least two numbers between 0 and 1, such as [0.1, 0.5, 0.9], not "
+                f"{self.levels!r}: use Quantile(level) for one."
+            )
+        levels = tuple(_check_level(one, "levels") for one in np.asarray(self.levels, dtype=object))
+        if any(b <= a for a, b in pairwise(levels)):
+            raise ValueError(f"levels must be in ascending order without repetitions, not {list(levels)}.")
+        object.__setattr__(self, "levels", levels)  # a tuple, so that the loss can be hashed
+        if self.scale is not None:
+            positive(self.scale, "scale")
+
+    @property
+    def in_words(self) -> str:
+        """Which quantiles are predicted."""
+        return f"predictions are quantiles: {', '.join(f'{level:.3g}' for level in self.levels)} of the rows lie below"
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """The names of the quantiles."""
+        return tuple(f"quantile {level:g}" for level in self.levels)
+
+    def check(self, y: ArrayLike, name: str = "y") -> FloatArray:
+        """One number per row, repeated for every level."""
+        m, given = len(self.levels), np.asarray(y)
+        if given.ndim == 2 and given.shape[1] == m:
+            values = super().check(y, name)
+            if (values == values[:, :1]).all():
+                return values
+        if given.ndim == 2 and given.shape[1] > 1:
+            raise ValueError(
+                f"{name} has {given.shape[1]} columns, and the quantiles are those of one response: fit responses one "
+                "by one."
+            )
+        return np.repeat(Quantile().check(finite_response(y, name), name)[:, None], m, axis=1)
+
+    def value(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """The sum of the smoothed pinball losses."""
+        return self._value(y, eta, self._levels).sum(axis=-1)
+
+    def residual(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """``level - 1 / (1 + exp(r / h))`` for every level."""
+        return self._residual(y, eta, self._levels)
+
+    def curvature(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """The mean over the levels."""
+        return self._curvature(y, eta).mean(axis=-1)
+
+    def curvature_product(self, y: FloatArray, eta: FloatArray, direction: FloatArray) -> FloatArray:
+        """Level by level: they do not interact."""
+        curvature = self._curvature(y, eta)
+        return curvature * np.asarray(direction, dtype=curvature.dtype)
+
+    def bounding_curvature(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """The largest bound of all levels."""
+        return self._bound(y, eta).max(axis=-1)
+
+    def inverse_link(self, eta: FloatArray) -> FloatArray:
+        """The predictors of each row in ascending order."""
+        return np.sort(eta, axis=-1)
+
+    def deviance(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """Twice the sum of the pinball losses, without smoothing."""
+        return self._pinball(y, eta, self._levels).sum(axis=-1)
+
+    def dispersion(self, mean_deviance: float) -> float:
+        """The summed mean pinball losses of Gaussian noise of this scale."""
+        if self.scale is None:
+            return float(mean_deviance) / 2
+        return self.scale * sum(map(_gaussian_pinball, self.levels))
+
+    def distance(self, at: FloatArray, eta: FloatArray) -> FloatArray:
+        """The variance of the difference of two models' pinball losses, over the dispersion."""
+        level, apart = self._levels, np.subtract(at, eta)
+        covariance = np.minimum.outer(level, level) - np.outer(level, level)
+        return ((apart @ covariance) * apart).sum(axis=-1) / self.dispersion(1.0)
+
+    def observations(self, n_outputs: int) -> int:
+        """Every level is one observation."""
+        return n_outputs
+
+    def balance(self, y: FloatArray, weight: FloatArray) -> FloatArray:
+        """The response."""
+        return np.asarray(y)[:, 0]
+
+    def scaled_to(self, y: FloatArray, eta: FloatArray, weight: FloatArray) -> MultiQuantile:
+        """The loss, with the mean scale of the levels' residuals if it has none."""
+        if self.scale is not None:
+            return self
+        residuals = np.subtract(y, eta)
+        return replace(self, scale=float(np.mean([_spread(column, weight) for column in residuals.T])))
+
+    @property
+    def _levels(self) -> FloatArray:
+        return np.array(self.levels)
+
+    def _null_vector(self, y: FloatArray, weight: FloatArray, offset: FloatArray) -> FloatArray:
+        columns = zip(self.levels, y.T, offset.T, strict=True)
+        return np.array([Quantile(level, self.scale)._null_scalar(a, weight, shift) for level, a, shift in columns])
+
+
+@lru_cache
+def _gaussian_pinball(level: float) -> float:
+    """The mean pinball loss of standard Gaussian noise around its quantile: the density there."""
+    return float(np.exp(-np.square(ndtri(level)) / 2) / np.sqrt(2 * np.pi))
+
+
+def _check_level(level: object, name: str) -> float:
+    if not 0 < real(level, name) < 1:
+        raise ValueError(f"{name} must lie between 0 and 1, such as 0.9, not {level!r}: it is the share of rows below.")
+    return float(level)  # type: ignore[arg-type]
+
+
+def _spread(residuals: FloatArray, weight: FloatArray) -> float:
+    """The robust scale of residuals around their median."""
+    residuals, weight = np.asarray(residuals, dtype=np.float64), np.asarray(weight, dtype=np.float64)
+    return robust_scale(np.abs(residuals - weighted_median(residuals, weight)), weight)

@@ -1,0 +1,189 @@
+"""Tweedie responses: amounts that are often exactly zero, such as the claims of a year, with a log link."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import minimize
+from scipy.special import gammaln, logsumexp
+
+from covey.losses.arrays import common_dtype, refuse_rows, spread, within_range
+from covey.losses.base import Loss
+from covey.losses.log_link import LogLink, exponential
+from covey.validation import FloatArray, finite_response, real
+
+__all__ = ["Tweedie", "log_density"]
+
+# An estimated power stays this far inside of (1, 2): close to 1 the density has peaks at multiples of a number, and
+# close to 2 a response of zero is all but impossible.
+INSIDE = 0.05
+
+# More rows than this do not change the second decimal of the power; the rest is left out evenly, in order of size.
+MOST_ROWS = 20_000
+
+# An estimate that moves by at most this has settled: the model depends little on the power.
+SETTLED = 0.01
+
+# Terms of the density's series on either side of the largest, five per standard deviation of their bell, which makes
+# the sum as exact as its terms.
+TERMS_BEFORE, TERMS_AFTER, TERMS_PER_SD = 40, 48, 5
+
+
+@dataclass(frozen=True)
+class Tweedie(LogLink):
+    """Amounts with zeros: variance ``dispersion * mean^power``, ``y exp((1-p) eta) / (p-1) + exp((2-p) eta) / (2-p)``.
+
+    With a power p between 1 and 2, the response is a sum of gamma amounts whose number is a Poisson count: zero if
+    there is none. A power of 1 would be `Poisson`, and a power of 2 `Gamma`.
+
+    Parameters
+    ----------
+    power : float, optional
+        Between 1 and 2. None means the maximum-likelihood estimate at the model, which `scaled_to` sets; before that,
+        only the null model is available.
+
+    Examples
+    --------
+    >>> Tweedie(1.5).deviance(np.array([0.0, 1.0]), np.zeros(2))
+    array([4., 0.])
+    """
+
+    power: float | None = None
+    name: ClassVar[str] = "tweedie"
+    effect: ClassVar[str | None] = "ratio of means"
+
+    def __post_init__(self) -> None:
+        if self.power is not None and not 1 < real(self.power, "power") < 2:
+            raise ValueError(
+                f"power must lie between 1 and 2, not {self.power:g}: use loss='poisson' for a power of 1, "
+                "loss='gamma' for 2, and power=None to estimate it."
+            )
+
+    def check(self, y: ArrayLike, name: str = "y") -> FloatArray:
+        """Finite, non-negative numbers."""
+        y = finite_response(y, name)
+        rule = f"{name} must not be negative for the Tweedie loss"
+        refuse_rows(y < 0, y, rule, "Use loss='squared' or loss='huber' for a response of any sign.")
+        return within_range(y, name)
+
+    def value(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """``y exp((1-p) eta) / (p-1) + exp((2-p) eta) / (2-p)``."""
+        paid, expected, p = self._parts(y, eta)
+        return paid[0] / (p - 1) + expected[0] / (2 - p)
+
+    def residual(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """``(y - mean) / mean^(p-1)``."""
+        paid, expected, _ = self._parts(y, eta)
+        return paid[1] - expected[1]
+
+    def curvature(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """``(p-1) y mean^(1-p) + (2-p) mean^(2-p)``."""
+        paid, expected, p = self._parts(y, eta)
+        return (p - 1) * paid[2] + (2 - p) * expected[2]
+
+    def deviance(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """Twice the excess of the value over its least, ``y^(2-p) / ((p-1) (2-p))``."""
+        y, eta = common_dtype(y, eta)
+        p = self._power
+        ratio = eta - np.log(np.where(y > 0, y, 1))
+        # near the response, the difference of two large numbers would lose its digits
+        near = (np.abs(ratio) < 1) & (y > 0)
+        small = np.where(near, ratio, 0)
+        unit = np.power(y, 2 - p)
+        close = unit * (np.expm1((1 - p) * small) / (p - 1) + np.expm1((2 - p) * small) / (2 - p))
+        return np.maximum(2 * np.where(near, close, self.value(y, eta) - unit / ((p - 1) * (2 - p))), 0)
+
+    @property
+    def in_words(self) -> str:
+        """The variance of the response."""
+        return "" if self.power is None else f"the variance is proportional to mean^{self.power:.3g}"
+
+    @property
+    def has_scale(self) -> bool:
+        """Whether the power is to be estimated."""
+        return self.power is None
+
+    def scaled_to(self, y: FloatArray, eta: FloatArray, weight: FloatArray) -> Tweedie:
+        """The loss, with the power of greatest likelihood at a linear predictor if it has none."""
+        if self.power is not None:
+            return self
+        y, eta = np.broadcast_arrays(np.asarray(y, dtype=float), np.asarray(eta, dtype=float))
+        rows = np.flatnonzero(weight)
+        rows = rows[np.lexsort((eta[rows], y[rows]))][:: -(-rows.size // MOST_ROWS)]
+        return replace(self, power=_likeliest_power(y[rows], eta[rows], np.asarray(weight, dtype=float)[rows]))
+
+    def settled(self, before: Loss) -> bool:
+        """Whether the power has hardly moved."""
+        return not isinstance(before, Tweedie) or abs(self._power - before._power) <= SETTLED
+
+    @property
+    def _power(self) -> float:
+        if self.power is None:
+            raise ValueError("Tweedie() has no power yet: give it one, or call scaled_to(y, eta, weight).")
+        return float(self.power)
+
+    def _parts(self, y: FloatArray, eta: FloatArray) -> tuple[tuple[FloatArray, ...], tuple[FloatArray, ...], float]:
+        """``y mean^(1-p)`` and ``mean^(2-p)``, each with the derivatives of its exponential, and p."""
+        y, eta = common_dtype(y, eta)
+        p, some = self._power, y > 0
+        paid = exponential(np.log(np.where(some, y, 1)) - (p - 1) * eta)
+        expected = exponential((2 - p) * eta)
+        return tuple(some * one for one in paid), tuple(spread(one, y) for one in expected), p
+
+    def _null_scalar(self, y: FloatArray, weight: FloatArray, offset: FloatArray) -> float:
+        if not y.any():
+            raise ValueError("Every response is zero, which no finite mean fits: give rows with positive responses.")
+        # before the power is known, the rate of Poisson counts
+        p, top = 1.0 if self.power is None else self.power, float(offset.max())
+        shift = offset - top
+        paid, expected = (1 - p) * shift, (2 - p) * shift
+        most = paid.max()
+        received = np.log(weight @ (y * np.exp(paid - most))) + most
+        return float(received - np.log(weight @ np.exp(expected)) - top)
+
+
+def _likeliest_power(y: FloatArray, eta: FloatArray, weight: FloatArray) -> float:
+    """The power of greatest likelihood, together with the dispersion."""
+    share = weight / weight.sum()
+    unit = float(share @ y)  # the density in units of the mean response, so that the search starts near zero
+    scaled, mean = y / unit, np.exp(np.clip(eta - np.log(unit), -50, 50))
+
+    def minus(point: FloatArray) -> float:
+        power, log_dispersion = point
+        return -float(share @ log_density(scaled, mean, float(power), float(np.exp(log_dispersion))))
+
+    start = Tweedie(1.5).deviance(scaled, np.log(mean))
+    found = minimize(
+        minus, [1.5, np.log(max(float(share @ start), 1e-8))], method="L-BFGS-B",
+        bounds=[(1 + INSIDE, 2 - INSIDE), (np.log(1e-8), np.log(1e8))],
+    )  # fmt: skip
+    return float(found.x[0])
+
+
+def log_density(y: FloatArray, mean: FloatArray, power: float, dispersion: float) -> FloatArray:
+    """The log density of amounts, or the log probability of zero (Dunn and Smyth, "Series evaluation", 2005).
+
+    The density of a positive amount is a sum over the number of its parts. Its terms form a bell, and they are added up
+    around the largest; where the bell is wide, at equal distances instead of every one.
+
+    Examples
+    --------
+    >>> print(np.exp(log_density(np.zeros(1), np.ones(1), 1.5, 1.0)).round(6))
+    [0.135335]
+    """
+    p, k = power, (2 - power) / (power - 1)
+    exponent = (y * mean ** (1 - p) / (1 - p) - mean ** (2 - p) / (2 - p)) / dispersion
+    some = y > 0
+    x = y[some]
+    largest = np.maximum(x ** (2 - p) / (dispersion * (2 - p)), 1.0)
+    step = np.maximum(1.0, np.sqrt(largest / (1 + k)) / TERMS_PER_SD)
+    first = np.maximum(1.0, np.floor(largest - TERMS_BEFORE * step))
+    j = first[:, None] + step[:, None] * np.arange(TERMS_BEFORE + TERMS_AFTER)
+    log_z = k * np.log(x) - k * np.log(p - 1) - (1 + k) * np.log(dispersion) - np.log(2 - p)
+    terms = j * log_z[:, None] - gammaln(j + 1) - gammaln(k * j)
+    out = np.array(exponent)
+    out[some] += logsumexp(terms, axis=1) + np.log(step) - np.log(x)
+    return out
