@@ -60,6 +60,13 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
     within : {None, "columns"}
         ``"columns"`` selects columns within `groups`: beside groups, single columns are candidates, and columns of
         selected groups can be dropped. Groups are kept as they are unless the held-out rows prefer columns.
+    constraints : dict, optional
+        What is known beforehand, by the name of a variable, group or column, or a pattern such as ``"media*"``: a sign
+        (``">=0"``, ``"<=0"``), bounds (``(0, 2)``), ``"increasing"``, ``"decreasing"``, ``"convex"`` or ``"concave"``,
+        or a list of some of these. Every model keeps them. They are about the odds of ``classes_[1]``, and there must
+        be two classes. With `terms`, signs and bounds are those of the slope of a number, everywhere; with `groups`,
+        those of every coefficient of a group, and an increasing group has coefficients that do not fall from one column
+        to the next. Models on all groups are no candidates then, and variables with constraints are in no pairs.
     always : iterable
         Names of groups (or of columns that are a group by themselves) that are in every model; they are never selected,
         shrunk or dropped. Linearly dependent columns among them count by their rank.
@@ -145,6 +152,10 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
     expansion_ : Expansion
         Only with `terms`: how a table becomes the columns of the model. Its `terms` are the groups, and the remarks of
         its `encoding` say which variables were left out, and how missing values count.
+    constraints_ : DataFrame
+        Only with `constraints`: the ``name`` and the ``constraint``, whether a term or group of it is ``selected``,
+        whether it ``binds`` (it holds the model back, or keeps out what would be in), and the ``pressure`` of the rows
+        against it, in standard errors.
     n_features_in_ : int
         The number of columns of X; with `terms`, these are its variables.
     feature_names_in_ : ndarray of str
@@ -176,6 +187,7 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
         *,
         terms: Any = None,
         within: str | None = None,
+        constraints: Any = None,
         always: Iterable[Any] = (),
         selection: Any = 5,
         rule: str = "select",
@@ -191,6 +203,7 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
         self.groups = groups
         self.terms = terms
         self.within = within
+        self.constraints = constraints
         self.always = always
         self.selection = selection
         self.rule = rule
