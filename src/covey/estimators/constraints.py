@@ -35,7 +35,7 @@ def read_constraints(
         raise ValueError("recipes= are fitted without constraints: leave out recipes= or constraints=.")
     if expansion is None:
         return group_constraints(given, groups, columns, always)
-    return term_constraints(requirements_of(given, expansion.encoding), expansion, always)
+    return term_constraints(requirements_of(given, expansion.encoding), expansion.encoding, always)
 
 
 def group_constraints(

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from covey.layout import spans
+from covey.preprocess.factoring import block_diagonal
 from covey.preprocess.working import noise_weights
 from covey.search.cone import Rows
 from covey.search.problem import Posed
@@ -53,32 +55,33 @@ def binding_table(
     eta = (eta.reshape(len(eta), 1) - posed.level) / posed.scale
     score = rows.score(eta)
     correlations = np.asarray(on_host(design.correlate(np.ascontiguousarray(score.T))), dtype=float)[0]
-    correlations = correlations - score.sum() * _means(posed)
-    noise = rows.scale(eta) * float(rows.curvature(eta).sum()) / n_rows
+    layout = working.layout
+    by_group = correlations[layout.members] - score.sum() * working.mean
+    gradient = np.asarray(block_diagonal(working.factors, layout.sizes, working.ranks).T @ by_group)
+    unit = np.sqrt(rows.scale(eta) * float(rows.curvature(eta).sum()) / n_rows) or 1.0
+    # groups that are left out are at zero, where their cones are known
+    products = gradient[:, None].copy()
+    cone.project(products, np.arange(working.ranks.size), working.starts)
+    cut_off = working.group_norms(gradient - products[:, 0]) / unit
     lines = []
-    starts, members = working.layout.starts, working.layout.members
     for number, one in enumerate(cone.constraints):
-        columns = np.concatenate([members[starts[l] : starts[l + 1]] for l in one.groups])
-        gradient = np.concatenate(
-            [correlations[members[starts[l] : starts[l + 1]]] @ cone.factor(l) for l in one.groups]
-        )
-        G, spare = cone.working_rows(number), one.A @ coef[0, columns] - one.low
-        sizes = np.linalg.norm(G, axis=1)
-        limit = (spare <= AT_LIMIT * sizes) & (sizes > 0)
-        pressure = 0.0
-        if limit.any():
-            away = Rows(G[limit] / sizes[limit, None], np.zeros(np.count_nonzero(limit))).nearest(gradient[:, None])
-            pressure = float(np.linalg.norm(away[:, 0] - gradient)) / np.sqrt(noise or 1.0)
         selected, least = bool(inside.intersection(one.groups)), FELT
+        if selected or len(one.groups) > 1:
+            at = spans(working.starts, np.array(one.groups))
+            b = coef[0, layout.members[spans(layout.starts, np.array(one.groups))]]
+            pressure = _pressure(cone.working_rows(number), one.A @ b - one.low, gradient[at]) / unit
+        else:
+            pressure = float(cut_off[one.groups[0]])
         if not selected and pressure > 1:
-            rank: FloatArray = np.array([gradient.size], dtype=float)
+            rank: FloatArray = np.array([working.ranks[list(one.groups)].sum()], dtype=float)
             least = float(noise_weights(rank, 1 / TABLES, len(cone.constraints))[0])
         lines.append((one.name, one.text, selected, pressure > least, pressure))
     return pd.DataFrame(lines, columns=["name", "constraint", "selected", "binds", "pressure"])
 
 
-def _means(posed: Posed) -> FloatArray:
-    """The means of the design's columns in working coordinates."""
-    means = np.zeros(posed.design.shape[1])
-    means[posed.working.layout.members] = posed.working.mean
-    return means
+def _pressure(G: FloatArray, spare: FloatArray, gradient: FloatArray) -> float:
+    """The norm of what inequalities that have nothing to spare cut off from a gradient."""
+    sizes = np.linalg.norm(G, axis=1)
+    limit = (spare <= AT_LIMIT * sizes) & (sizes > 0)
+    held = Rows(G[limit] / sizes[limit, None], np.zeros(np.count_nonzero(limit)))
+    return float(np.linalg.norm(held.nearest(gradient[:, None])[:, 0] - gradient))

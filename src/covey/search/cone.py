@@ -16,15 +16,11 @@ from numpy.typing import NDArray
 
 from covey.layout import spans
 from covey.preprocess import WorkingProblem
-from covey.search.kernels import broken, held, project
 from covey.validation import FloatArray
 
 __all__ = ["Cone", "Constraint", "Rows"]
 
 Solver = Callable[[FloatArray], FloatArray]
-
-# Inequalities that are broken by less than this, relative to the size of their terms, are kept up to round-off error.
-KEPT = 1e-13
 
 # Coefficients this close to a bound, in the units of their column, are at the bound up to round-off error.
 ROUNDING = 1e-11
@@ -58,6 +54,13 @@ class Rows:
     G: FloatArray
     h: FloatArray
 
+    @cached_property
+    def _spans(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        from covey.search.kernels import spans
+
+        found: tuple[NDArray[np.intp], NDArray[np.intp]] = spans(self.G)
+        return found
+
     def on(self, columns: NDArray[np.intp]) -> Rows:
         """The inequalities on some of the columns, where the others are zero."""
         G = self.G[:, columns]
@@ -83,15 +86,16 @@ class Rows:
         step, left : ndarray, shape (n_columns, 1)
             `left` is the gradient plus what the inequalities hold it back by: the second derivative times the step.
         """
-        free = w + solve(gradient)
-        there, left = free[:, 0], gradient
-        order, V = np.empty(0, dtype=np.intp), np.empty((len(w), 0))
-        used = np.zeros(self.h.size, dtype=bool)
-        while (new := broken(self.G, self.h, there, used, KEPT)).size:
+        from covey.search.kernels import broken, held  # compiled with the first constraint
+
+        free = (w + solve(gradient))[:, 0]
+        there, left, used = free, gradient, np.zeros(self.h.size, dtype=bool)
+        order, V = np.empty(0, dtype=np.intp), np.empty((0, len(w)))
+        while (new := broken(self.G, self.h, *self._spans, there, used)).size:
             used[new] = True
             order = np.concatenate([order, new])
-            V = np.hstack([V, solve(np.ascontiguousarray(self.G[new].T))])
-            there, forces = held(self.G[order], self.h[order], V, free[:, 0], 0.1 * KEPT)
+            V = np.concatenate([V, solve(np.ascontiguousarray(self.G[new].T)).T])
+            there, forces = held(self.G[order], self.h[order], V, free)
             left = gradient + self.G[order].T @ forces[:, None]
         return there[:, None] - w, left
 
@@ -271,6 +275,8 @@ class _Placed:
         products[self.up] = np.maximum(products[self.up], 0.0)
         products[self.down] = np.minimum(products[self.down], 0.0)
         if self.cones:
+            from covey.search.kernels import project
+
             project(products, self.first, self.sizes, *self._flat)
 
 

@@ -6,11 +6,14 @@ import numpy as np
 
 from covey.compiling import njit
 
-__all__ = ["broken", "held", "multipliers", "nested_minimisers", "project"]
+__all__ = ["broken", "held", "multipliers", "nested_minimisers", "project", "spans"]
 
 # A row that depends on the active ones up to this share of its square gets this share as its pivot, so that one of
 # them leaves in its place.
 DEPENDENT = 1e-11
+
+# Inequalities that are broken by less than this, relative to the size of their terms, are kept up to round-off error.
+KEPT = 1e-13
 
 
 @njit(cache=True)
@@ -103,60 +106,67 @@ def _solved(L, d, order, n, s):
 
 
 @njit(cache=True)
-def broken(G, h, w, used, kept):
-    """The inequalities ``G w >= h``, not used yet, that are broken by more than a share of the size of their terms."""
+def spans(G):
+    """Where the entries of each row that are not zero begin and end."""
+    first, last = np.zeros(len(G), np.int64), np.zeros(len(G), np.int64)
+    for j in range(len(G)):
+        for i in range(G.shape[1]):
+            if G[j, i] != 0:
+                first[j] = i if last[j] == 0 else first[j]
+                last[j] = i + 1
+    return first, last
+
+
+@njit(cache=True)
+def broken(G, h, first, last, w, used):
+    """The inequalities ``G w >= h``, not used yet, that are broken by more than round-off error."""
     out, n = np.empty(h.size, np.int64), 0
     for j in range(h.size):
         if not used[j]:
             slack, size = -h[j], abs(h[j])
-            for i in range(w.size):
+            for i in range(first[j], last[j]):
                 term = G[j, i] * w[i]
                 slack += term
                 size += abs(term)
-            if slack < -kept * size:
+            if slack < -KEPT * size:
                 out[n] = j
                 n += 1
     return out[:n].copy()
 
 
 @njit(cache=True)
-def held(G, h, V, w, kept):
+def held(G, h, V, w):
     """Move a minimiser without constraints to the one under ``G w >= h``; also the multipliers.
 
-    The columns of V are the rows of G after the inverse of the second derivative.
+    The rows of V are those of G after the inverse of the second derivative.
     """
     n, k = G.shape
-    M, slack, tolerance = np.empty((n, n)), np.empty(n), np.empty(n)
+    M, slack, tolerance = np.zeros((n, n)), np.empty(n), np.empty(n)
     for a in range(n):
         slack[a], tolerance[a] = -h[a], abs(h[a])
-        M[a] = 0.0
         for i in range(k):
             if G[a, i] != 0:
                 term = G[a, i] * w[i]
                 slack[a] += term
                 tolerance[a] += abs(term)
                 for b in range(n):
-                    M[a, b] += G[a, i] * V[i, b]
-        tolerance[a] *= kept
+                    M[a, b] += G[a, i] * V[b, i]
+        tolerance[a] *= 0.1 * KEPT
     forces = multipliers(M, slack, tolerance)
     out = w.copy()
-    for i in range(k):
-        for a in range(n):
-            out[i] += V[i, a] * forces[a]
-    # round-off error in large numbers has removed the minimiser from the rows that hold it
     order, m = np.empty(n, np.int64), 0
     L, off, s = np.zeros((n, n)), np.zeros(n), np.zeros(n)
     for a in range(n):
         if forces[a] > 0:
+            out += V[a] * forces[a]
             order[m] = a
             m = _grown(L, M, order, m)
-            off[a] = -h[a]
-            for i in range(k):
-                off[a] += G[a, i] * out[i]
+    # round-off error in large numbers has removed the minimiser from the rows that hold it
+    for i in range(m):
+        off[order[i]] = G[order[i]] @ out - h[order[i]]
     _solved(L, off, order, m, s)
-    for i in range(k):
-        for a in range(m):
-            out[i] += V[i, order[a]] * s[a]
+    for i in range(m):
+        out += V[order[i]] * s[i]
     return out, forces
 
 
@@ -204,78 +214,21 @@ def project(products, first, size, G, G_starts, M, M_starts):
 
 
 @njit(cache=True)
-def _within(inverse, w, alive, entries, values, counts, h):
+def _within(inverse, w, G, h, first, last):
     """The minimiser under constraints, given that without them, and the inverse of the second derivative."""
-    k, m = w.size, h.size
-    out = w.copy()
-    used, n = np.empty(m, np.int64), 0
-    chosen = np.zeros(m, np.bool_)
-    V, M = np.empty((m, k)), np.empty((m, m))
-    slack, tolerance = np.empty(m), np.empty(m)
-    for _ in range(m + 1):
-        before = n
-        for j in range(m):
-            value, size = -h[j], abs(h[j])
-            for e in range(counts[j]):
-                i = entries[j, e]
-                if alive[i]:
-                    value += values[j, e] * out[i]
-                    size += abs(values[j, e] * out[i])
-            if value < -1e-13 * size and not chosen[j]:
-                chosen[j], used[n] = True, j
-                for i in range(k):
-                    V[n, i] = 0.0
-                for e in range(counts[j]):
-                    i = entries[j, e]
-                    if alive[i]:
-                        for r in range(k):
-                            V[n, r] += values[j, e] * inverse[i, r]
-                n += 1
-        if n == before:
-            break
-        for a in range(n):
-            j = used[a]
-            slack[a], size = -h[j], abs(h[j])
-            for b in range(n):
-                M[a, b] = 0.0
-            for e in range(counts[j]):
-                i = entries[j, e]
-                if alive[i]:
-                    slack[a] += values[j, e] * w[i]
-                    size += abs(values[j, e] * w[i])
-                    for b in range(n):
-                        M[a, b] += values[j, e] * V[b, i]
-            tolerance[a] = 1e-14 * size
-        forces = multipliers(M[:n, :n], slack[:n], tolerance[:n])
-        for r in range(k):
-            out[r] = w[r]
-            if alive[r]:
-                for a in range(n):
-                    if forces[a] > 0:
-                        out[r] += V[a, r] * forces[a]
-        _refine(out, forces, V, M, used, n, alive, entries, values, counts, h)
-    return out
-
-
-@njit(cache=True)
-def _refine(out, forces, V, M, used, n, alive, entries, values, counts, h):
-    """Move a minimiser on the rows that hold it, from which round-off error in large numbers has removed it."""
-    order, held = np.empty(n, np.int64), 0
-    L, off, s = np.zeros((n, n)), np.zeros(n), np.zeros(n)
-    for a in range(n):
-        if forces[a] > 0:
-            order[held] = a
-            held = _grown(L, M, order, held)
-            off[a] = -h[used[a]]
-            for e in range(counts[used[a]]):
-                i = entries[used[a], e]
-                if alive[i]:
-                    off[a] += values[used[a], e] * out[i]
-    _solved(L, off, order, held, s)
-    for i in range(held):
-        for r in range(out.size):
-            if alive[r]:
-                out[r] += V[order[i], r] * s[i]
+    there, used, n = w.copy(), np.zeros(h.size, np.bool_), 0
+    order, V = np.empty(h.size, np.int64), np.zeros((h.size, w.size))
+    while True:
+        new = broken(G, h, first, last, there, used)
+        if new.size == 0:
+            return there
+        for j in new:
+            used[j], order[n] = True, j
+            for i in range(first[j], last[j]):
+                if G[j, i] != 0:
+                    V[n] += G[j, i] * inverse[i]
+            n += 1
+        there, _ = held(G[order[:n]], h[order[:n]], V[:n], w)
 
 
 @njit(cache=True)
@@ -304,18 +257,13 @@ def nested_minimisers(
     tie, nothing : float
         Costs this close, relative to each other or absolutely, are equal, and the last group is dropped.
     """
-    k, m, L = w.size, h.size, starts.size - 1
-    counts, entries, values = np.zeros(m, np.int64), np.empty((m, k), np.int64), np.empty((m, k))
-    for j in range(m):
-        for i in range(k):
-            if G[j, i] != 0:
-                entries[j, counts[j]], values[j, counts[j]] = i, G[j, i]
-                counts[j] += 1
-    alive, asleep = np.ones(k, np.bool_), np.zeros(L, np.bool_)
+    k, L = w.size, starts.size - 1
+    first, last = spans(G)
+    asleep = np.zeros(L, np.bool_)
     W, dropped = np.zeros((L - n_always + 1, k)), np.empty(L - n_always, np.int64)
     for step in range(L - n_always + 1):
         if wanted[step]:
-            W[step] = _within(inverse, w, alive, entries, values, counts, h)
+            W[step] = _within(inverse, w, G, h, first, last)
         if step == L - n_always:
             break
         group = -1
@@ -336,20 +284,15 @@ def nested_minimisers(
             children[parents[e]] -= 1
         # one column after another: each has a pivot of its own
         for i in range(starts[group], starts[group + 1]):
-            alive[i] = False
-            pivot = inverse[i, i]
-            if pivot > 0:
-                side = inverse[i] / pivot
-                shift = w[i]
+            if inverse[i, i] > 0:
+                side = inverse[i] / inverse[i, i]
+                w -= side * w[i]
                 for r in range(k):
-                    if alive[r]:
-                        w[r] -= side[r] * shift
-                        factor = inverse[r, i]
-                        for s in range(k):
-                            inverse[r, s] -= factor * side[s]
+                    if inverse[r, i] != 0 and r != i:
+                        inverse[r] -= inverse[r, i] * side
             w[i] = 0.0
-            for r in range(k):
-                inverse[r, i] = inverse[i, r] = 0.0
+            inverse[i] = 0.0
+            inverse[:, i] = 0.0
     return dropped, W
 
 

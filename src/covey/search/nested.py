@@ -19,7 +19,6 @@ from covey.search.elimination import (
     Eliminated,
     QuadraticForm,
 )
-from covey.search.kernels import nested_minimisers
 from covey.search.quadratic import Quadratic
 from covey.validation import FloatArray
 
@@ -41,6 +40,8 @@ def eliminate_within(form: QuadraticForm, rows: Rows, n_always: int = 0) -> Elim
     n_always : int
         How many of the first groups are never dropped.
     """
+    from covey.search.kernels import nested_minimisers  # compiled with the first constraint
+
     K, c, starts, parents = form
     rows = rows.on(np.arange(len(c)))
     sizes = np.diff(starts)
@@ -85,6 +86,8 @@ def ridges_within(
     -------
     ndarray, shape (n_tried * n_penalties, 1, k)
     """
+    from covey.search.kernels import nested_minimisers  # compiled with the first constraint
+
     K, c, starts = quadratic.K, quadratic.c, quadratic.starts
     rows, n = rows.on(np.arange(len(c))), starts.size - 1
     wanted, given, none = np.zeros(len(dropped) + 1, dtype=bool), np.array(dropped, dtype=np.intp), np.zeros(n, np.intp)

@@ -12,16 +12,16 @@ from typing import Any
 import numpy as np
 
 from covey.search.cone import Constraint
+from covey.tables.complaint import listed
 from covey.terms.dates import Date
 from covey.terms.encoding import Encoding
-from covey.terms.expansion import Expansion
 from covey.terms.levels import Category
 from covey.terms.numbers import Number
 from covey.terms.requirements import Requirement, check_bounds, match
 from covey.terms.splines import bends, slopes
 from covey.validation import FloatArray
 
-__all__ = ["requirements_of", "term_constraints"]
+__all__ = ["requirements_of", "term_constraints", "without_pairs"]
 
 
 def requirements_of(constraints: Any, encoding: Encoding) -> dict[str, Requirement]:
@@ -40,11 +40,32 @@ def requirements_of(constraints: Any, encoding: Encoding) -> dict[str, Requireme
     return {str(name): one for name, one in found.items() if name not in encoding.dropped}
 
 
+def without_pairs(encoding: Encoding, names: Sequence[str], wanted: Any) -> Encoding:
+    """An encoding without the pairs of variables that have constraints; those that a user wants by name are refused.
+
+    In a pair, the effect of a variable is another one for every value of the other, and a constraint would have to
+    hold for all of them.
+    """
+    constrained = set(names)
+    asked = [tuple(wanted["with"])] if isinstance(wanted, Mapping) else wanted if isinstance(wanted, tuple) else []
+    for pair in asked:
+        if found := [name for name in pair if name in constrained]:
+            raise ValueError(
+                f"pairs: {found[0]!r} has a constraint, which may not hold in a pair: leave out its pairs, or its "
+                "constraint."
+            )
+    left_out = {l for l, term in enumerate(encoding.terms) if constrained & set(term.variables)}
+    pairs = encoding.pairs.without(left_out)
+    if len(pairs) == len(encoding.pairs):
+        return encoding
+    return encoding.with_pairs(pairs, f"Variables with constraints are in no pairs: {listed(names)}.")
+
+
 def term_constraints(
-    requirements: Mapping[str, Requirement], expansion: Expansion, always: Sequence[int]
+    requirements: Mapping[str, Requirement], encoding: Encoding, always: Sequence[int]
 ) -> list[Constraint]:
     """The inequalities that the terms of a table keep."""
-    encoding, found = expansion.encoding, []
+    found = []
     for name, requirement in requirements.items():
         fitted = encoding.variable(name)
         assert isinstance(fitted, Number | Date)
@@ -72,7 +93,8 @@ def _rows(number: Number, requirement: Requirement) -> tuple[FloatArray, FloatAr
         slope = np.vstack([line, np.hstack([np.repeat(line[:, :first], len(inside), axis=0), inside])])
         curved = (bends(number.knots) @ number.values)[1:-1]
         bend = np.hstack([np.zeros((len(curved), first)), curved])
-    A, b = [np.empty((0, width))], [np.empty(0)]
+    A: list[FloatArray] = [np.empty((0, width))]
+    b: list[FloatArray] = [np.empty(0)]
     low, high = requirement.slopes
     for sign, bound in ((1.0, low), (-1.0, -high)):
         if np.isfinite(bound):
