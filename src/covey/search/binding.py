@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import pandas as pd
 
@@ -25,9 +23,7 @@ TABLES = 20.0
 AT_LIMIT, FELT = 1e-8, 1e-3
 
 
-def binding_table(
-    posed: Posed, coef: FloatArray, intercept: FloatArray, order: Sequence[int], n_rows: float
-) -> pd.DataFrame:
+def binding_table(posed: Posed, coef: FloatArray, intercept: FloatArray, n_rows: float) -> pd.DataFrame:
     """One line per constraint: whether it binds, and how hard the rows press against it.
 
     Parameters
@@ -35,8 +31,6 @@ def binding_table(
     posed : Posed
     coef, intercept : ndarray, shape (1, n_columns) and (1,)
         The selected model, group by group.
-    order : sequence of int
-        Its groups.
     n_rows : float
         The number of rows; a row of weight two counts as two rows.
 
@@ -48,7 +42,7 @@ def binding_table(
     """
     cone, working = posed.cone, posed.working
     assert cone is not None
-    design, inside = posed.design, set(order)
+    design = posed.design
     used = np.flatnonzero(coef.any(axis=0))
     eta = np.asarray(on_host(design.predict(used, coef[:, used], intercept)), dtype=float)
     rows = posed.response.rows(np.arange(design.shape[0]))
@@ -63,19 +57,19 @@ def binding_table(
     products = gradient[:, None].copy()
     cone.project(products, np.arange(working.ranks.size), working.starts)
     cut_off = working.group_norms(gradient - products[:, 0]) / unit
-    lines = []
+    ranks: FloatArray = np.array(
+        [max(working.ranks[list(one.groups)].sum(), 1) for one in cone.constraints], dtype=float
+    )
+    noise, lines = noise_weights(ranks, 1 / TABLES, len(ranks)), []
     for number, one in enumerate(cone.constraints):
-        selected, least = bool(inside.intersection(one.groups)), FELT
+        b = coef[0, layout.members[spans(layout.starts, np.array(one.groups))]]
+        selected = bool(b.any())
         if selected or len(one.groups) > 1:
             at = spans(working.starts, np.array(one.groups))
-            b = coef[0, layout.members[spans(layout.starts, np.array(one.groups))]]
             pressure = _pressure(cone.working_rows(number), one.A @ b - one.low, gradient[at]) / unit
         else:
             pressure = float(cut_off[one.groups[0]])
-        if not selected and pressure > 1:
-            rank: FloatArray = np.array([working.ranks[list(one.groups)].sum()], dtype=float)
-            least = float(noise_weights(rank, 1 / TABLES, len(cone.constraints))[0])
-        lines.append((one.name, one.text, selected, pressure > least, pressure))
+        lines.append((one.name, one.text, selected, bool(pressure > (FELT if selected else noise[number])), pressure))
     return pd.DataFrame(lines, columns=["name", "constraint", "selected", "binds", "pressure"])
 
 

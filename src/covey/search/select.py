@@ -357,7 +357,7 @@ def _published(
     groups, binding = problem.groups, None
     if posed.cone is not None:
         n_rows = count_rows(np.asarray(problem.weight, dtype=float))
-        binding = binding_table(posed, mean.coef, mean.intercept, mean.order, n_rows)
+        binding = binding_table(posed, mean.coef, mean.intercept, n_rows)
     by_group = mean.coef if groups.overlapping else mean.coef[:, groups.members]
     coef = np.array([groups.from_contiguous(one) for one in by_group])
     by_output = _strengths(posed, mean)
