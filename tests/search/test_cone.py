@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 from scipy.optimize import lsq_linear, nnls
 
-from covey.search.cone import Cone, Constraint, Rows
+from covey.search.cone import Cone, Constraint, Rows, root
 from covey.search.elimination import eliminate
 from covey.search.kernels import multipliers
 from covey.search.nested import eliminate_within, ridges_within
-from covey.search.newton import factorised
 from covey.search.quadratic import Quadratic
 
 
@@ -30,7 +29,7 @@ def draw(seed, n_rows=14):
 @pytest.mark.parametrize("seed", range(60))
 def test_a_step_has_the_certificate_of_a_minimum(seed):
     K, c, rows = draw(seed)
-    step, left = rows.step(factorised(K.copy()), np.zeros_like(c), c)
+    step, left = rows.step(root(K), np.zeros_like(c), c)
     slack = rows.G @ step[:, 0] - rows.h
     assert slack.min() >= -1e-13 * max(1.0, np.abs(step).max())
     np.testing.assert_allclose(K @ step, left, atol=1e-9)
@@ -43,8 +42,8 @@ def test_a_step_has_the_certificate_of_a_minimum(seed):
 def test_a_step_starts_anywhere_and_ends_in_the_same_place():
     K, c, rows = draw(5)
     start = np.full_like(c, 7.0)
-    expected = rows.step(factorised(K.copy()), np.zeros_like(c), c)[0]
-    np.testing.assert_allclose(start + rows.step(factorised(K.copy()), start, c - K @ start)[0], expected, atol=1e-9)
+    expected = rows.step(root(K), np.zeros_like(c), c)[0]
+    np.testing.assert_allclose(start + rows.step(root(K), start, c - K @ start)[0], expected, atol=1e-9)
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -59,7 +58,7 @@ def test_ill_conditioned_functions_keep_the_inequalities():
     A = rng.standard_normal((20, 6))
     A[:, 5] = A[:, 0] + 1e-6 * A[:, 5]
     rows = Rows(np.eye(6), np.zeros(6))
-    step, _ = rows.step(factorised(A.T @ A), np.zeros((6, 1)), A.T @ rng.standard_normal((20, 1)) * 1e3)
+    step, _ = rows.step(root(A.T @ A), np.zeros((6, 1)), A.T @ rng.standard_normal((20, 1)) * 1e3)
     assert step.min() >= -1e-13
 
 
@@ -82,7 +81,7 @@ def test_elimination_leaves_the_minimiser_of_every_set(seed):
     for step, w in enumerate(W):
         if step:
             left[starts[dropped[step - 1]] : starts[dropped[step - 1] + 1]] = False
-        expected = rows.on(np.flatnonzero(left)).step(factorised(K[np.ix_(left, left)]), 0 * c[left], c[left])[0]
+        expected = rows.on(np.flatnonzero(left)).step(root(K[np.ix_(left, left)]), 0 * c[left], c[left])[0]
         np.testing.assert_allclose(w[left], expected, atol=1e-7)
         assert not w[~left].any()
         assert (rows.G @ w[:, 0] - rows.h).min() >= -1e-13
@@ -100,7 +99,7 @@ def test_ridges_are_the_minimisers_of_every_set(seed):
             left[starts[group] : starts[group + 1]] = False
         S = (K + ridge * M)[np.ix_(left, left)]
         np.testing.assert_allclose(
-            w[left], rows.on(np.flatnonzero(left)).step(factorised(S), 0 * c[left], c[left])[0][:, 0], atol=1e-7
+            w[left], rows.on(np.flatnonzero(left)).step(root(S), 0 * c[left], c[left])[0][:, 0], atol=1e-7
         )
 
 

@@ -77,7 +77,7 @@ def fit(
       covey fit patients.csv --target y --drop id --linear age --levels site
       covey fit patients.csv --target y --pairs with:treatment --always treatment
       covey fit patients.csv --target diagnosis --always age,sex
-      covey fit sales.csv --target units --constraint 'price<=0' --constraint age=increasing
+      covey fit patients.csv --target y --constraint age=increasing --drop id
       covey fit claims.csv --target n --family poisson --offset log:years
       covey fit trial.csv --time months --event dead --strata site
       covey fit 'parts/*.parquet' --target y --rule predict --json

@@ -226,13 +226,13 @@ class ActiveSet:
             unit = ridge * self.response.null_curvature(table.posed.intercept)
             penalty = np.where(np.arange(len(start)) < self.n_first, 0.0, unit)
         rows = table.posed.cone.rows(table.groups[self.groups].tolist(), self.n_first)
-        solver, curvature = None, self._curvature
+        L, curvature = None, self._curvature
         if self.response.loss.quadratic and not self.deficient:
-            solver = self._solver()
+            L = np.ascontiguousarray(self._R.T)
         else:
             curvature.extend(self.A)
         return minimise_within(
-            self.response, self.A, start, rows, penalty, eta=eta, solver=solver, curvature=curvature, rough=self.rough
+            self.response, self.A, start, rows, penalty, eta=eta, L=L, curvature=curvature, rough=self.rough
         )
 
     def _solver(self) -> Solver:

@@ -7,23 +7,25 @@ here is the one without constraints, moved by nonnegative multiples of the inequ
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg.lapack import dpotrf
 
 from covey.layout import spans
 from covey.preprocess import WorkingProblem
 from covey.validation import FloatArray
 
-__all__ = ["Cone", "Constraint", "Rows"]
-
-Solver = Callable[[FloatArray], FloatArray]
+__all__ = ["Cone", "Constraint", "Rows", "root"]
 
 # Coefficients this close to a bound, in the units of their column, are at the bound up to round-off error.
 ROUNDING = 1e-11
+
+# Added to the diagonal, relative to it, so that dependent columns leave a second derivative positive definite.
+JITTER = 1e-10
 
 
 @dataclass(frozen=True)
@@ -71,13 +73,13 @@ class Rows:
         """The same inequalities after some free columns."""
         return Rows(np.hstack([np.zeros((self.h.size, n_columns)), self.G]), self.h)
 
-    def step(self, solve: Solver, w: FloatArray, gradient: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def step(self, L: FloatArray, w: FloatArray, gradient: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The step from w to the minimum of a quadratic function under the inequalities, and the gradient left there.
 
         Parameters
         ----------
-        solve : callable
-            Solves systems with the second derivative.
+        L : ndarray, shape (n_columns, n_columns)
+            The Cholesky factor of the second derivative, below its diagonal; row by row in memory.
         w, gradient : ndarray, shape (n_columns, 1)
             A point, and minus the gradient there.
 
@@ -86,22 +88,25 @@ class Rows:
         step, left : ndarray, shape (n_columns, 1)
             `left` is the gradient plus what the inequalities hold it back by: the second derivative times the step.
         """
-        from covey.search.kernels import broken, held  # compiled with the first constraint
+        from covey.search.kernels import stepped  # compiled with the first constraint
 
-        free = (w + solve(gradient))[:, 0]
-        there, left, used = free, gradient, np.zeros(self.h.size, dtype=bool)
-        order, V = np.empty(0, dtype=np.intp), np.empty((0, len(w)))
-        while (new := broken(self.G, self.h, *self._spans, there, used)).size:
-            used[new] = True
-            order = np.concatenate([order, new])
-            V = np.concatenate([V, solve(np.ascontiguousarray(self.G[new].T)).T])
-            there, forces = held(self.G[order], self.h[order], V, free)
-            left = gradient + self.G[order].T @ forces[:, None]
-        return there[:, None] - w, left
+        step, left = stepped(L, w[:, 0], gradient[:, 0], self.G, self.h, *self._spans)
+        return step[:, None], left[:, None]
 
     def nearest(self, w: FloatArray) -> FloatArray:
         """The nearest point that keeps the inequalities."""
-        return w + self.step(lambda right: right, w, np.zeros_like(w))[0]
+        return w + self.step(np.eye(len(w)), w, np.zeros_like(w))[0]
+
+
+def root(K: FloatArray) -> FloatArray:
+    """The Cholesky factor of a matrix that may be singular up to round-off error, for `Rows.step`."""
+    jitter, diagonal = JITTER, np.maximum(np.diag(K), 0.0)
+    K = K + np.diag(jitter * diagonal)
+    factor, failed = dpotrf(K)
+    while failed:  # no row has curvature in some direction
+        jitter *= 100
+        factor, failed = dpotrf(K + np.diag(jitter * np.where(diagonal > 0, diagonal, 1.0)))
+    return np.ascontiguousarray(factor.T)
 
 
 class Cone:
@@ -119,14 +124,12 @@ class Cone:
     def __init__(self, constraints: Sequence[Constraint], working: WorkingProblem, scale: float) -> None:
         self.constraints, self.working, self.scale = list(constraints), working, scale
         self._parts: list[dict[int, FloatArray]] = []
-        self._of: dict[int, list[int]] = {}
-        for number, one in enumerate(self.constraints):
+        for one in self.constraints:
             first, parts = 0, dict[int, FloatArray]()
             for l in one.groups:
                 T = self.factor(l)
                 parts[l] = one.A[:, first : first + len(T)] @ T * scale
                 first += len(T)
-                self._of.setdefault(l, []).append(number)
             self._parts.append(parts)
         self._distinct: dict[tuple[int, tuple[int, ...]], Rows] = {}
         self._placed: tuple[NDArray[np.intp], _Placed] | None = None
@@ -169,20 +172,43 @@ class Cone:
         """The inequalities on the working columns of some groups, one after another, after some free columns."""
         ends = [n_before, *(n_before + np.cumsum(self.working.ranks[list(groups)])).tolist()]
         place = {l: (a, b) for l, a, b in zip(groups, ends[:-1], ends[1:], strict=True)}
-        found, n_rows = [], 0
-        for number in dict.fromkeys(n for l in groups for n in self._of.get(l, ())):
+        parts: list[tuple[tuple[int, ...], Rows]] = [((l,), self._own[l]) for l in groups if l in self._own]
+        for number in dict.fromkeys(n for l in groups for n in self._shared.get(l, ())):
             inside = tuple(l for l in self.constraints[number].groups if l in place)
-            rows = self._on(number, inside)
-            found.append((rows, inside, n_rows))
-            n_rows += rows.h.size
-        G, h = np.zeros((n_rows, ends[-1])), np.zeros(n_rows)
-        for rows, inside, at in found:
-            h[at : at + rows.h.size], first = rows.h, 0
+            parts.append((inside, self._on(number, inside)))
+        n_rows = [0, *np.cumsum([rows.h.size for _, rows in parts]).tolist()]
+        G, h = np.zeros((n_rows[-1], ends[-1])), np.zeros(n_rows[-1])
+        for (inside, rows), first, last in zip(parts, n_rows[:-1], n_rows[1:], strict=True):
+            h[first:last], at = rows.h, 0
             for l in inside:
                 a, b = place[l]
-                G[at : at + rows.h.size, a:b] = rows.G[:, first : first + b - a]
-                first += b - a
+                G[first:last, a:b] = rows.G[:, at : at + b - a]
+                at += b - a
         return Rows(G, h)
+
+    @cached_property
+    def _own(self) -> dict[int, Rows]:
+        """The inequalities on single groups."""
+        found: dict[int, list[int]] = {}
+        for number, one in enumerate(self.constraints):
+            if len(one.groups) == 1:
+                found.setdefault(one.groups[0], []).append(number)
+        return {
+            l: _distinct(
+                np.concatenate([self._parts[n][l] for n in numbers]),
+                np.concatenate([self.constraints[n].low for n in numbers]),
+            )
+            for l, numbers in found.items()
+        }
+
+    @cached_property
+    def _shared(self) -> dict[int, list[int]]:
+        """For each group, the constraints that it shares with others."""
+        found: dict[int, list[int]] = {}
+        for number, one in enumerate(self.constraints):
+            for l in one.groups if len(one.groups) > 1 else ():
+                found.setdefault(l, []).append(number)
+        return found
 
     def _on(self, number: int, inside: tuple[int, ...]) -> Rows:
         """The inequalities of a constraint on those of its groups that are in a model."""
@@ -285,7 +311,7 @@ def _distinct(G: FloatArray, h: FloatArray) -> Rows:
     norms = np.linalg.norm(G, axis=1)
     some = norms > 0
     G, h = G[some] / norms[some, None], h[some] / norms[some]
-    if len(h) > 1:
+    if len(h) > 1 and (np.abs(np.triu(G @ G.T, 1)).max() > 1 - 1e-9):
         parallel = np.unique(np.round(G, 12) + 0.0, axis=0, return_inverse=True)[1].ravel()
         order = np.lexsort((-h, parallel))
         first = np.append(True, np.diff(parallel[order]) != 0)

@@ -6,7 +6,7 @@ import numpy as np
 
 from covey.compiling import njit
 
-__all__ = ["broken", "held", "multipliers", "nested_minimisers", "project", "spans"]
+__all__ = ["multipliers", "nested_minimisers", "project", "spans", "stepped"]
 
 # A row that depends on the active ones up to this share of its square gets this share as its pivot, so that one of
 # them leaves in its place.
@@ -168,6 +168,44 @@ def held(G, h, V, w):
     for i in range(m):
         out += V[order[i]] * s[i]
     return out, forces
+
+
+@njit(cache=True)
+def stepped(L, w, gradient, G, h, first, last):
+    """The step from w to the minimum of a quadratic function under ``G w >= h``, and the gradient left there.
+
+    L is the Cholesky factor of the second derivative, and `gradient` minus the gradient at w.
+    """
+    free = w + _divided(L, gradient)
+    there, left, used, n = free, gradient, np.zeros(h.size, np.bool_), 0
+    order, V = np.empty(h.size, np.int64), np.empty((h.size, w.size))
+    while True:
+        new = broken(G, h, first, last, there, used)
+        if new.size == 0:
+            return there - w, left
+        for j in new:
+            used[j], order[n], V[n] = True, j, _divided(L, G[j])
+            n += 1
+        there, forces = held(G[order[:n]], h[order[:n]], V[:n], free)
+        left = gradient.copy()
+        for i in range(n):
+            if forces[i] > 0:
+                left += forces[i] * G[order[i]]
+
+
+@njit(cache=True)
+def _divided(L, right):
+    """Solve ``L L' x = right``; rows of L are read from left to right."""
+    x = right.copy()
+    for i in range(x.size):
+        for k in range(i):
+            x[i] -= L[i, k] * x[k]
+        x[i] /= L[i, i]
+    for i in range(x.size - 1, -1, -1):
+        x[i] /= L[i, i]
+        for k in range(i):
+            x[k] -= L[i, k] * x[i]
+    return x
 
 
 @njit(cache=True)

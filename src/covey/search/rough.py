@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covey.search.arrays import host, like
-from covey.search.cone import Rows
+from covey.search.cone import Rows, root
 from covey.search.newton import (
     DECREASE,
     EPS,
@@ -121,21 +121,21 @@ def _descend(
             if not moving.size:
                 continue
             inside = left = gradient[np.ix_(one.columns, moving)]
-            K, coef, some = curvatures[s], coefs[np.ix_(one.columns, at[moving])], ridges[at[moving]]
+            K, some, steps = curvatures[s], ridges[at[moving]], None
             if K is not None and one.rows is not None:  # what constraints hold back is no reason to go on
-                left = _held(K, penalties[s], some, inside, coef, one.rows)[1]
+                steps, left = _held(K, penalties[s], some, inside, coefs[np.ix_(one.columns, at[moving])], one.rows)
             sizes[moving] = np.abs(left).max(axis=0, initial=0.0)
             size = float(sizes[moving].max())
             if K is None or size > KEPT_SHRINKS * shrunk[s]:
                 middle = int(moving[moving.size // 2])
                 K = curvatures[s] = response.gram(eta[:, [middle]], A[:, one.columns])
                 K.flat[:: len(K) + 1] *= 1 + JITTER
-                fresh[moving], exact[middle] = True, True
+                fresh[moving], exact[middle], steps = True, True, None
             shrunk[s] = size
             if one.rows is None:
                 steps = _solved(K, penalties[s], some, inside)
-            else:
-                steps = _held(K, penalties[s], some, inside, coef, one.rows)[0]
+            elif steps is None:
+                steps = _held(K, penalties[s], some, inside, coefs[np.ix_(one.columns, at[moving])], one.rows)[0]
             direction[np.ix_(one.columns, moving)] = steps
         move, promised = host(A @ like(direction, A)), (gradient * direction).sum(axis=0)
         tried = _totals(response, eta + move, coefs[:, at] + direction, penalty, ridges[at])
@@ -172,7 +172,7 @@ def _held(
 ) -> tuple[FloatArray, FloatArray]:
     """The same steps under inequalities, and the gradients left after them."""
     both = [
-        rows.step(factorised(K + ridge * P), coef[:, None], one[:, None])
+        rows.step(root(K + ridge * P), coef[:, None], one[:, None])
         for ridge, coef, one in zip(ridges, coefs.T, right.T, strict=True)
     ]
     return np.hstack([step for step, _ in both]), np.hstack([left for _, left in both])
