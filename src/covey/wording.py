@@ -41,6 +41,8 @@ WORDS = (
     (r"\b(sep|decimal|thousands)=(?= )", r"--\1"),
     (r"\bgive terms='auto' instead of groups=", "leave out --groups"),
     (r"\bwith (?:X\.dropna\(\)|X\[.*?\]), fill them in with an imputer,", "with --drop-missing,"),
+    (r"\balways=\[('(?:[^'\\]|\\.)*')\]", lambda found: f"--always {shlex.quote(ast.literal_eval(found[1]))}"),
+    (r" \(constraints_\)", ""),
     (r"\bselection=(?:covey\.selection\.)?Size\((\w+)\)", r"--selection size:\1"),
     (r"\b(?:covey\.selection\.)?Size\((\w+)\)", r"size:\1"),
     (r"\bcovey\.stability_selection\b", "covey stability"),
@@ -49,6 +51,8 @@ WORDS = (
     (r"\bterms=\{('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"): '(linear|curve|levels)'\}", _kind),
     (r"\bpairs: \('([^']*)', '([^']*)'\)", r"--pairs \1:\2"),
     (r"\bpairs: \{'with': '([^']*)'\}", r"--pairs with:\1"),
+    (r"\bconstraints: ('(?:[^'\\]|\\.)*')", lambda found: f"--constraint {shlex.quote(ast.literal_eval(found[1]))}"),
+    (r"\bconstraints: ", "--constraint: "),
     (r"\b(with|use) (Levels|Curve|Linear)\(\)", lambda found: f"{found[1]} --{found[2].lower()}"),
 )
 _VALUE = re.compile(rf"(?<![-\w])({'|'.join(OPTIONS)})=(?:'([^']*)'|\"([^\"]*)\"|([\w.+-]*\w))?")

@@ -71,6 +71,6 @@ def test_a_command_has_the_options_of_its_table(name, settings, others):
 def test_what_the_options_set():
     settings = FitSettings(("a.csv",), ("y",), factors="2", standardize="none", group_weights="none", rule="predict")
     assert settings.parameters() == {
-        "always": (), "class_weight": (), "factors": 2, "group_weights": None, "random_state": 0, "rule": "predict",
-        "selection": 5, "standardize": False,
+        "always": (), "class_weight": (), "constraints": (), "factors": 2, "group_weights": None, "random_state": 0,
+        "rule": "predict", "selection": 5, "standardize": False,
     }  # fmt: skip

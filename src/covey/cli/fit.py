@@ -77,6 +77,7 @@ def fit(
       covey fit patients.csv --target y --drop id --linear age --levels site
       covey fit patients.csv --target y --pairs with:treatment --always treatment
       covey fit patients.csv --target diagnosis --always age,sex
+      covey fit patients.csv --target y --constraint age=increasing --drop id
       covey fit claims.csv --target n --family poisson --offset log:years
       covey fit claims.csv --target cost --family tweedie
       covey fit rents.csv --target rent --quantile 0.1,0.5,0.9
@@ -115,7 +116,7 @@ def fit(
 
 def print_fit(result: Fit, out: Path) -> None:
     """What became of each column, what was selected, how well it predicts, and where to look."""
-    from covey.search.chosen import how_chosen, in_words, price_of_sparsity
+    from covey.search.chosen import binding, how_chosen, in_words, price_of_sparsity
     from covey.wording import as_options
 
     model, response = result.estimator, result.problem.response
@@ -128,6 +129,8 @@ def print_fit(result: Fit, out: Path) -> None:
     )
     if price := price_of_sparsity(model):
         say(_worded(as_options(price), result))
+    if binds := binding(result.shown):
+        say(plain(as_options(binds)))
     every = out / ("groups.csv" if result.encoding is None else "terms.csv")
     print_table(_selected(result), most=SHOWN, more=f": {every}")
     _print_scores(result)

@@ -17,6 +17,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from covey.designs import Design
+from covey.estimators.constraints import read_constraints
 from covey.estimators.formula import number_response, read_formula
 from covey.estimators.group_views import GroupViews
 from covey.estimators.intervals import calibrated
@@ -72,6 +73,7 @@ class GroupSparseEstimator(GroupViews, BaseEstimator):
     path_: Path
     n_features_in_: int
     expansion_: Expansion
+    constraints_: pd.DataFrame
     formula_: Any
 
     # reads the left-hand side of a formula
@@ -158,6 +160,8 @@ class GroupSparseEstimator(GroupViews, BaseEstimator):
             self._check_within(selection)
         search = self._search(selection, self.rule)
         recipes = read_recipes(self.recipes)
+        if self.constraints:
+            structure = structure | {"constraints": read_constraints(self, response, groups, names, always)}
         problem = Problem(design, response.y, weight, groups, always, options, loss, shift, recipes, **structure)
         with showing(type(self).__name__, self.verbose):
             if loss.has_scale:
@@ -238,6 +242,9 @@ class GroupSparseEstimator(GroupViews, BaseEstimator):
         self.candidates_ = found.candidates
         self.fold_frequencies_, self.n_splits_, self.n_deals_ = found.frequencies, found.n_splits, found.n_deals
         self.rivals_, self.price_ = found.rivals, found.price
+        self.__dict__.pop("constraints_", None)  # of an earlier fit
+        if found.binding is not None:
+            self.constraints_ = found.binding
         self.path_ = found.path
         if self.verbose:
             print(f"[covey] {len(self.selected_groups_)} of {groups.n_groups} groups: {self.recipe_}")
@@ -306,6 +313,8 @@ class GroupSparseEstimator(GroupViews, BaseEstimator):
         state = dict(super().__getstate__())
         if "candidates_" in state:
             state["candidates_"] = json.dumps(state["candidates_"].to_dict("list"))
+            if "constraints_" in state:
+                state["constraints_"] = json.dumps(state["constraints_"].to_dict("list"))
             if state["rivals_"] is not None:
                 state["rivals_"] = state["rivals_"].to_dict("list")  # names of groups need not be text
         if "expansion_" in state:
@@ -319,6 +328,8 @@ class GroupSparseEstimator(GroupViews, BaseEstimator):
         state = dict(state)
         if "candidates_" in state:
             state["candidates_"] = pd.DataFrame(json.loads(state["candidates_"]))
+        if "constraints_" in state:
+            state["constraints_"] = pd.DataFrame(json.loads(state["constraints_"]))
         if isinstance(state.get("rivals_"), dict):
             state["rivals_"] = pd.DataFrame(state["rivals_"])
         if "expansion_" in state:

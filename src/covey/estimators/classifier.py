@@ -66,6 +66,13 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
     within : {None, "columns"}
         ``"columns"`` selects columns within `groups`: beside groups, single columns are candidates, and columns of
         selected groups can be dropped. Groups are kept as they are unless the held-out rows prefer columns.
+    constraints : dict, optional
+        What is known beforehand, by the name of a variable, group or column, or a pattern such as ``"media*"``: a sign
+        (``">=0"``, ``"<=0"``), bounds (``(0, 2)``), ``"increasing"``, ``"decreasing"``, ``"convex"`` or ``"concave"``,
+        or a list of some of these. Every model keeps them. They are about the odds of ``classes_[1]``, and there must
+        be two classes. With `terms`, signs and bounds are those of the slope of a number, everywhere; with `groups`,
+        those of every coefficient of a group, and an increasing group has coefficients that do not fall from one column
+        to the next. Models on all groups are no candidates then, and variables with constraints are in no pairs.
     loss : {"multinomial", "ordinal"} or Ordinal
         ``"ordinal"`` is for classes with an order, such as grades: one coefficient per column, which moves the odds of
         a higher class (cumulative logits, proportional odds). The order is that of an ordered pandas categorical or of
@@ -158,6 +165,10 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
     expansion_ : Expansion
         Only with `terms`: how a table becomes the columns of the model. Its `terms` are the groups, and the remarks of
         its `encoding` say which variables were left out, and how missing values count.
+    constraints_ : DataFrame
+        Only with `constraints`: the ``name`` and the ``constraint``, whether a term or group of it is ``selected``,
+        whether it ``binds`` (it holds the model back, or keeps out what would be in), and the ``pressure`` of the rows
+        against it, in standard errors.
     n_features_in_ : int
         The number of columns of X; with `terms`, these are its variables.
     feature_names_in_ : ndarray of str
@@ -191,6 +202,7 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
         *,
         terms: Any = None,
         within: str | None = None,
+        constraints: Any = None,
         loss: Any = "multinomial",
         always: Iterable[Any] = (),
         selection: Any = 5,
@@ -207,6 +219,7 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
         self.groups = groups
         self.terms = terms
         self.within = within
+        self.constraints = constraints
         self.loss = loss
         self.always = always
         self.selection = selection

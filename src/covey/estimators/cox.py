@@ -57,6 +57,13 @@ class GroupSparseCox(GroupSparseEstimator):
         selected groups can be dropped. Groups are kept as they are unless the held-out rows prefer columns.
     ties : {"efron", "breslow"}
         How events at the same time are treated.
+    constraints : dict, optional
+        What is known beforehand, by the name of a variable, group or column, or a pattern such as ``"media*"``: a sign
+        (``">=0"``, ``"<=0"``), bounds (``(0, 2)``), ``"increasing"``, ``"decreasing"``, ``"convex"`` or ``"concave"``,
+        or a list of some of these. Every model keeps them. They are about the logarithm of the hazard. With `terms`,
+        signs and bounds are those of the slope of a number, everywhere; with `groups`, those of every coefficient of a
+        group, and an increasing group has coefficients that do not fall from one column to the next. Models on all
+        groups are no candidates then, and variables with constraints are in no pairs.
     always : iterable
         Names of groups (or of columns that are a group by themselves) that are in every model, such as clinical
         columns; they are never selected, shrunk or dropped.
@@ -145,6 +152,10 @@ class GroupSparseCox(GroupSparseEstimator):
     expansion_ : Expansion
         Only with `terms`: how a table becomes the columns of the model. Its `terms` are the groups, and the remarks of
         its `encoding` say which variables were left out, and how missing values count.
+    constraints_ : DataFrame
+        Only with `constraints`: the ``name`` and the ``constraint``, whether a term or group of it is ``selected``,
+        whether it ``binds`` (it holds the model back, or keeps out what would be in), and the ``pressure`` of the rows
+        against it, in standard errors.
     n_features_in_ : int
         The number of columns of X; with `terms`, these are its variables.
     feature_names_in_ : ndarray of str
@@ -187,6 +198,7 @@ class GroupSparseCox(GroupSparseEstimator):
         *,
         terms: Any = None,
         within: str | None = None,
+        constraints: Any = None,
         ties: str = "efron",
         always: Iterable[Any] = (),
         selection: Any = 5,
@@ -205,6 +217,7 @@ class GroupSparseCox(GroupSparseEstimator):
         self.groups = groups
         self.terms = terms
         self.within = within
+        self.constraints = constraints
         self.ties = ties
         self.always = always
         self.selection = selection

@@ -33,6 +33,9 @@ def for_odds_of(model: Any, label: Any) -> Any:
     )
     if model.predictor_range_ is not None:
         turned.predictor_range_ = -model.predictor_range_[::-1]
+    if hasattr(model, "constraints_"):
+        table = model.constraints_
+        turned.constraints_ = table.assign(constraint=table["constraint"] + f" for the odds of {classes[1]}")
     if hasattr(model, "term_means_"):
         turned.term_means_ = -model.term_means_
     return turned

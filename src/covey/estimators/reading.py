@@ -92,7 +92,7 @@ def read_weight(sample_weight: Any, n_rows: int) -> FloatArray:
 def _read_terms(estimator: BaseEstimator, X: Any, sample_weight: Any) -> Design:
     """The columns of the terms of a table, which the estimator keeps."""
     weight = None if sample_weight is None else read_weight(sample_weight, len(X))
-    estimator.expansion_, design = expand(estimator.terms, estimator.groups, X, weight)
+    estimator.expansion_, design = expand(estimator.terms, estimator.groups, X, weight, estimator.constraints)
     variables = estimator.expansion_.encoding.variables
     estimator.n_features_in_ = len(variables)
     estimator.feature_names_in_ = np.asarray(variables, dtype=object)

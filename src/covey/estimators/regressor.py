@@ -45,6 +45,13 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
     within : {None, "columns"}
         ``"columns"`` selects columns within `groups`: beside groups, single columns are candidates, and columns of
         selected groups can be dropped. Groups are kept as they are unless the held-out rows prefer columns.
+    constraints : dict, optional
+        What is known beforehand, by the name of a variable, group or column, or a pattern such as ``"media*"``: a sign
+        (``">=0"``, ``"<=0"``), bounds (``(0, 2)``), ``"increasing"``, ``"decreasing"``, ``"convex"`` or ``"concave"``,
+        or a list of some of these. Every model keeps them. With `terms`, signs and bounds are those of the slope of a
+        number, everywhere; with `groups`, those of every coefficient of a group, and an increasing group has
+        coefficients that do not fall from one column to the next. Models on all groups are no candidates then, and
+        variables with constraints are in no pairs.
     loss : {"squared", "huber", "quantile", "poisson", "negative-binomial", "gamma", "tweedie", "binomial"} or Loss
         The loss to minimise: squared error; Huber's loss, for responses with outliers; the pinball loss, for the median
         or another quantile; or the negative log-likelihood of counts, of counts that vary more than Poisson counts, of
@@ -136,6 +143,10 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
     expansion_ : Expansion
         Only with `terms`: how a table becomes the columns of the model. Its `terms` are the groups, and the remarks of
         its `encoding` say which variables were left out, and how missing values count.
+    constraints_ : DataFrame
+        Only with `constraints`: the ``name`` and the ``constraint``, whether a term or group of it is ``selected``,
+        whether it ``binds`` (it holds the model back, or keeps out what would be in), and the ``pressure`` of the rows
+        against it, in standard errors.
     n_features_in_ : int
         The number of columns of X; with `terms`, these are its variables.
     feature_names_in_ : ndarray of str
@@ -163,6 +174,7 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
         *,
         terms: Any = None,
         within: str | None = None,
+        constraints: Any = None,
         loss: Any = "squared",
         always: Iterable[Any] = (),
         selection: Any = 5,
@@ -178,6 +190,7 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
         self.groups = groups
         self.terms = terms
         self.within = within
+        self.constraints = constraints
         self.loss = loss
         self.always = always
         self.selection = selection

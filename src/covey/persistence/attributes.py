@@ -84,6 +84,18 @@ def _is_event(value: object, lengths: Lengths) -> bool:
     return _array("", integer=True)(value[0], lengths) and _array("")(value[1], lengths)
 
 
+def _are_constraints(value: object, lengths: Lengths) -> bool:
+    """A table of constraints, and whether each of them binds."""
+    names = ["name", "constraint", "selected", "binds", "pressure"]
+    if not isinstance(value, pd.DataFrame) or list(value.columns) != names:
+        return False
+    numbers_of = value["pressure"].to_numpy()
+    return (
+        all(value[name].dtype.kind == "b" for name in ("selected", "binds"))
+        and numbers_of.dtype.kind == "f" and bool(np.isfinite(numbers_of).all())
+    )  # fmt: skip
+
+
 def _are_rivals(value: object, lengths: Lengths) -> bool:
     """Whether a value is a table of sets of groups and of what they differ in."""
     if not isinstance(value, pd.DataFrame) or not {"groups", "without", "instead"} <= set(value.columns):
@@ -148,6 +160,7 @@ MODEL: dict[str, Check] = {
     "n_splits_": _array("", integer=True, least=0),
     "n_deals_": _array("", integer=True, least=0),
     "rivals_": _or_none(_are_rivals),
+    "constraints_": _are_constraints,
     "predictor_range_": _or_none(_array("pair outputs")),
     "held_out_": _or_none(_is(HeldOut)),
     "price_": _or_none(_each(_array(""), "pair")),
@@ -159,7 +172,7 @@ MODEL: dict[str, Check] = {
 }
 
 # Attributes that a fitted model may lack.
-ABSENT = frozenset({"expansion_", "feature_names_in_", "response_strengths_", "term_means_"})
+ABSENT = frozenset({"constraints_", "expansion_", "feature_names_in_", "response_strengths_", "term_means_"})
 
 FITTED: dict[str, dict[str, Check]] = {
     "covey.estimators.regressor.GroupSparseRegressor": MODEL,

@@ -69,6 +69,17 @@ class Rival:
 
 
 @dataclass(frozen=True)
+class Limit:
+    """A constraint, and whether it binds."""
+
+    name: str
+    constraint: str
+    selected: bool
+    binds: bool
+    pressure: float
+
+
+@dataclass(frozen=True)
 class FitReport:
     """The contents of a fit's report, as plain data; `from_model` collects them."""
 
@@ -89,6 +100,7 @@ class FitReport:
     judged: Judged | None = None  # the errors of the candidates
     price: str = ""  # what sparsity costs, in one sentence
     rivals: tuple[Rival, ...] = ()  # sets of groups that held-out rows cannot tell from the best
+    constraints: tuple[Limit, ...] = ()  # those that bind first
     remarks: tuple[Remark, ...] = ()
     settings: Mapping[str, str] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
@@ -232,6 +244,7 @@ class FitReport:
             judged=chosen_by,
             price=say(price_of_sparsity(model)),
             rivals=_rivals(model),
+            constraints=_constraints(model),
             remarks=remarks(model, chosen_by, None if has_terms else X, _numbers(model, y), score),
             settings={**parameters(model), **{str(k): shorten(v) for k, v in (settings or {}).items()}},
             versions=versions(),
@@ -277,6 +290,15 @@ def _rivals(model: Any) -> tuple[Rival, ...]:
         Rival(len(groups), _joined(without), _joined(instead), folds, "" if np.isnan(error) else shown(error, 4))
         for groups, without, instead, folds, error in zip(*columns, table.iloc[:, 3], strict=True)
     )
+
+
+def _constraints(model: Any) -> tuple[Limit, ...]:
+    """The constraints of a model, those under the most pressure first among those that bind."""
+    table = getattr(model, "constraints_", None)
+    if table is None:
+        return ()
+    ordered = table.sort_values(["binds", "selected", "pressure"], ascending=False, kind="stable")
+    return tuple(Limit(*line) for line in ordered.itertuples(index=False))
 
 
 def _joined(names: Sequence[object]) -> str:

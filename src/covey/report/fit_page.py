@@ -79,6 +79,14 @@ def _evidence(found: GroupSelection | None, shown: Callable[[pd.DataFrame], Any]
     return {"n_selected": n_selected, "groups": groups, "n_more": n_selected - MOST_LISTED}
 
 
+def _constraints(report: FitReport) -> View | None:
+    """The constraints that bind, and the first of the others."""
+    if not report.constraints:
+        return None
+    n_binding = sum(one.binds for one in report.constraints)
+    return {"n_binding": n_binding, "shown": report.constraints[: max(n_binding, UNSELECTED)][:MOST_LISTED]}
+
+
 def _classes(report: FitReport) -> View | None:
     scores = None if report.nested is None else report.nested.class_scores
     return None if scores is None else class_view(scores)
@@ -90,6 +98,7 @@ SECTIONS: tuple[tuple[str, str, Callable[[FitReport], View | None]], ...] = (
     ("columns", "What was made of the table", lambda report: column_view(report.terms)),
     ("path", "Along the path", lambda report: path_view(report.frames, report.along)),
     ("groups", "Selected groups", _groups),
+    ("constraints", "Constraints", _constraints),
     ("effects", "What each term does", lambda report: effect_view(report.effects)),
     ("nested", "Score on held-out rows", _nested),
     ("residuals", "Observed and predicted", lambda report: residual_view(report.residuals)),

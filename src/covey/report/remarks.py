@@ -117,7 +117,7 @@ def remarks(
         The score on rows that played no part in choosing the model.
     """
     fit, texts = Fit(model, chosen_by, X, y, nested), tomllib.loads(asset("remarks.toml"))
-    on_groups = (*MODEL, *(DATA if X is not None else ())) if fit.selected.size else (nothing,)
+    on_groups = (*MODEL, *(DATA if X is not None else ())) if fit.selected.size else (nothing, constraints)
     say = as_terms if hasattr(model, "expansion_") else str
     found = []
     for name, words in filter(None, (check(fit) for check in (score, accuracy, *on_groups))):
@@ -226,6 +226,18 @@ def price(fit: Fit) -> Found:
     return "dense_is_better", {"price": price_of_sparsity(fit.model)}
 
 
+def constraints(fit: Fit) -> Found:
+    """Whether a constraint keeps a group out of the model that the rows ask for."""
+    table = getattr(fit.model, "constraints_", None)
+    if table is None:
+        return None
+    out = table[table["binds"] & ~table["selected"]].sort_values("pressure", ascending=False)
+    if not len(out):
+        return None
+    names = [f"{_quoted(name)} ({text})" for name, text in zip(out["name"], out["constraint"], strict=True)]
+    return "kept_out", {"names": _joined(names)}
+
+
 def rivals(fit: Fit) -> Found:
     """Whether held-out rows cannot tell selected groups from others."""
     pairs = interchangeable(fit.model)
@@ -289,7 +301,9 @@ def correlation(fit: Fit) -> Found:
 
 
 # Checks of a model with groups, and those that need the data too.
-MODEL: tuple[Callable[[Fit], Found], ...] = (evidence, split, price, rivals, sparsity, shrinkage)
+MODEL: tuple[Callable[[Fit], Found], ...] = (
+    evidence, split, constraints, price, rivals, sparsity, shrinkage,
+)  # fmt: skip
 DATA: tuple[Callable[[Fit], Found], ...] = (overlap, dependence, correlation)
 
 

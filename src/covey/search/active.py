@@ -16,6 +16,7 @@ from covey.search.arrays import beside, host, like
 from covey.search.newton import Curvature, Fit, Solver, minimise
 from covey.search.observations import Observations
 from covey.search.table import Table
+from covey.search.within import minimise_within
 from covey.validation import FloatArray
 
 __all__ = ["DEPENDENT", "ActiveSet"]
@@ -195,6 +196,8 @@ class ActiveSet:
 
     def _minimised(self, start: FloatArray, ridge: float = 0.0, eta: FloatArray | None = None) -> Fit:
         """The minimiser on the independent columns, zero elsewhere; with a ridge on the columns of groups."""
+        if self.table.posed.cone is not None:
+            return self._within(start, ridge, eta)
         every = len(self.basis) == len(start)
         A = self.A if every else self.A[:, self.basis]
         penalty = None
@@ -214,6 +217,23 @@ class ActiveSet:
         coef = np.zeros((self.A.shape[1], self.response.n_outputs))
         coef[self.basis] = fit.coef
         return Fit(coef, fit.eta, fit.status, fit.n_steps)
+
+    def _within(self, start: FloatArray, ridge: float, eta: FloatArray | None) -> Fit:
+        """The minimiser under constraints, on all columns: one that repeats another may go the other way."""
+        table, penalty = self.table, None
+        assert table.posed.cone is not None
+        if ridge:
+            unit = ridge * self.response.null_curvature(table.posed.intercept)
+            penalty = np.where(np.arange(len(start)) < self.n_first, 0.0, unit)
+        rows = table.posed.cone.rows(table.groups[self.groups].tolist(), self.n_first)
+        L, curvature = None, self._curvature
+        if self.response.loss.quadratic and not self.deficient:
+            L = np.ascontiguousarray(self._R.T)
+        else:
+            curvature.extend(self.A)
+        return minimise_within(
+            self.response, self.A, start, rows, penalty, eta=eta, L=L, curvature=curvature, rough=self.rough
+        )
 
     def _solver(self) -> Solver:
         return lambda right: np.asarray(dpotrs(self._R, right)[0])

@@ -12,7 +12,10 @@ from covey.search.criteria import Discrepancy, InformationCriterion
 from covey.search.select import read_selection
 from covey.validation import FloatArray
 
-__all__ = ["Judged", "how_chosen", "in_words", "interchangeable", "judged", "price_of_sparsity"]
+__all__ = ["Judged", "binding", "how_chosen", "in_words", "interchangeable", "judged", "price_of_sparsity"]
+
+# The most constraints that a sentence names.
+MOST_NAMES = 5
 
 LABELS = {
     "mse": "mean squared error on held-out rows",
@@ -140,6 +143,21 @@ def price_of_sparsity(model: Any) -> str:
     if gain <= 0:
         return f"No model of {every} predicts better."
     return f"The best model of {every} predicts {gain:.1%} ± {standard_error:.1%} better (rule='predict')."
+
+
+def binding(model: Any) -> str:
+    """Which constraints bind, in one sentence; empty if none does."""
+    table = getattr(model, "constraints_", None)
+    if table is None or not table["binds"].any():
+        return ""
+    parts = []
+    for selected, what in ((False, "kept out"), (True, "at the limit")):
+        some = table[table["binds"] & (table["selected"] == selected)].sort_values("pressure", ascending=False)
+        names = [f"{name} ({text})" for name, text in zip(some["name"], some["constraint"], strict=True)]
+        more = [f"{len(names) - MOST_NAMES} more"] if len(names) > MOST_NAMES else []
+        if names:
+            parts.append(f"{what}: {', '.join(names[:MOST_NAMES] + more)}")
+    return f"Constraints bind; {'; '.join(parts)} (constraints_)."
 
 
 def interchangeable(model: Any) -> list[tuple[Any, Any]]:

@@ -21,11 +21,13 @@ from covey.progress import tell
 from covey.search.active import DEPENDENT, ActiveSet
 from covey.search.arrays import host
 from covey.search.elimination import Eliminated, QuadraticForm, eliminate_all
+from covey.search.nested import eliminate_within, ridges_within
 from covey.search.newton import Curvature, minimise
 from covey.search.paths import Paths
 from covey.search.quadratic import Quadratic, least_norm
 from covey.search.recipes import Model, Recipe, Training
 from covey.search.rough import Alike, minimise_together
+from covey.search.within import minimise_within
 from covey.validation import FloatArray
 
 __all__ = ["Cleaned", "CleanedRound", "Plan", "clean", "repeat"]
@@ -105,6 +107,8 @@ class CleanedRound:
     recipes : list of Cleaned
     sets : dict
         The groups of each recipe, as positions on the path.
+    rows : Rows or None
+        The constraints on the path's columns, if there are any.
     W, levels : ndarray, shape (n_recipes, n_outputs, k) and (n_recipes, n_outputs)
         Coefficients of the path's columns, and intercepts.
     sizes, widths : list of int
@@ -126,6 +130,8 @@ class CleanedRound:
         self.levels: FloatArray = np.empty((0, active.response.n_outputs))
         self.place: dict[Cleaned, int] = {}
         self._penalty: FloatArray | None = None
+        cone = training.posed.cone
+        self.rows = None if cone is None else cone.rows(groups)
         # the last set that was fitted: its groups, the second derivative of the loss, and the minimiser
         self._last: tuple[frozenset[int], Curvature, FloatArray | None] = frozenset(), Curvature(), None
 
@@ -170,7 +176,7 @@ class CleanedRound:
                 nested.append([l for l in nested[-1] if l != group])
             widths = k - np.cumsum([0, *np.diff(quadratic.starts)[dropped]])
             W, ranks = nested_W.transpose(0, 2, 1), widths.tolist()
-            if self.active.deficient:
+            if self.active.deficient and self.rows is None:
                 # a column that was a combination of others may be independent of those that are left
                 W, ranks = quadratic.least_norm(nested)
             recipes = plan.recipes
@@ -182,7 +188,11 @@ class CleanedRound:
                 ridges = list(dict.fromkeys(recipes[i].ridge for i in shrunk))
                 # groups dropped last come first
                 order = quadratic.positions([*range(self.n_always), *reversed(dropped)])
-                with_ridge = quadratic.ridges(self.penalty[:k, :k], order, widths[tried], ridges)
+                with_ridge = (
+                    quadratic.ridges(self.penalty[:k, :k], order, widths[tried], ridges)
+                    if self.rows is None
+                    else ridges_within(quadratic, self.penalty[:k, :k], dropped, tried, ridges, self.rows)
+                )
                 place = {(a, r): len(W) + i for i, (a, r) in enumerate(product(tried, ridges))}
                 W = np.concatenate([W, with_ridge])
                 W = W[[place[at[i], r.ridge] if r.ridge else at[i] for i, r in enumerate(recipes)]]
@@ -229,7 +239,8 @@ class CleanedRound:
                     new.setdefault(self.recipes[i].ridge, []).append(i)
             if new:
                 columns = np.concatenate([np.arange(first), first + self._at(left)])
-                alike.append(Alike(columns, len(models) + np.arange(len(new))))
+                rows = None if self.rows is None else self.rows.on(self._at(left)).after(first)
+                alike.append(Alike(columns, len(models) + np.arange(len(new)), rows))
                 models += [(left, groups, new[ridge]) for ridge in sorted(new)]
         if not models:
             return set()
@@ -249,7 +260,7 @@ class CleanedRound:
             if is_done:
                 self._keep(left, groups, float(ridge), coef)
                 # where columns are linearly dependent, the coefficients of least norm are still to be found
-                known |= set(same) if ridge or not self.active.deficient else set()
+                known |= set(same) if ridge or self.rows is not None or not self.active.deficient else set()
         return known
 
     def groups_of(self, recipe: Cleaned) -> list[int]:
@@ -259,7 +270,7 @@ class CleanedRound:
     def model(self, recipe: Cleaned) -> Model:
         """The model of a recipe, with all digits if it is returned to the user."""
         i, groups, remark = self.place[recipe], self.groups_of(recipe), ""
-        if self.training.final and not self.active.response.loss.quadratic:
+        if self.training.final and (self.rows is not None or not self.active.response.loss.quadratic):
             coef, _, separated = self._refitted(i)
             self._put(i, coef)
             if separated:
@@ -307,7 +318,7 @@ class CleanedRound:
         coef = np.zeros((first + self.columns.size, self.W.shape[1]))
         coef[:first], coef[first + self._at([place[group] for group in order])] = level, known
         size = self.sizes[i]
-        if self.active.deficient and not recipe.ridge:
+        if self.active.deficient and not recipe.ridge and self.rows is None:
             coef, size = self._least_norm(self._at(left), coef)
         return coef, size, not recipe.ridge and any(gone <= groups for gone in training.infinite)
 
@@ -327,7 +338,12 @@ class CleanedRound:
             penalty = np.zeros((columns.size, columns.size))
             penalty[self.intercept :, self.intercept :] = ridge
         curvature = self._last[1]
-        fit = minimise(self.active.response, A, start[columns], penalty, curvature=curvature, rough=self.training.rough)
+        response, begin, rough = self.active.response, start[columns], self.training.rough
+        if self.rows is None:
+            fit = minimise(response, A, begin, penalty, curvature=curvature, rough=rough)
+        else:
+            rows = self.rows.on(columns[self.intercept :] - self.intercept).after(self.intercept)
+            fit = minimise_within(response, A, begin, rows, penalty, curvature=curvature, rough=rough)
         coef = np.zeros_like(start)
         coef[columns] = fit.coef
         if fit.status == "converged":
@@ -423,7 +439,12 @@ def _eliminated(
     ]
     # models on linearly dependent columns are solved again anyway
     deficient = [one.active.deficient for one, some in zip(rounds, quadratics, strict=True) for _ in some]
-    orders = iter(eliminate_all(forms, len(trainings[0].always), deficient))
+    n_always = len(trainings[0].always)
+    if paths.posed.cone is None:
+        orders = iter(eliminate_all(forms, n_always, deficient))
+    else:
+        constrained = [one.rows for one, some in zip(rounds, quadratics, strict=True) for _ in some if one.rows]
+        orders = iter([eliminate_within(form, rows, n_always) for form, rows in zip(forms, constrained, strict=True)])
     return rounds, quadratics, [[next(orders) for _ in some] for some in quadratics]
 
 

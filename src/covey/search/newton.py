@@ -36,7 +36,7 @@ ROUGH = 5e-4
 MOST_STEPS = 200
 
 # If the minimum lies at infinity, every full step adds about a constant to the predictor and divides the gradient by e;
-# near a finite minimum Newton's method shrinks it faster than SHRINKS. After SLOW_STEPS slow steps in a row, `_recedes`
+# near a finite minimum Newton's method shrinks it faster than SHRINKS. After SLOW_STEPS slow steps in a row, `recedes`
 # tests the direction; a fit whose last step was slow and moved a row this FAR has not reached a minimum.
 SLOW_STEPS, SHRINKS, FAR = 10, 0.2, 0.05
 
@@ -51,7 +51,7 @@ STILL_STEPS = 2
 # losses of some are at most this SHARE of the gains of the others.
 MOST, SHARE = 0.1, 1e-2
 
-# For coupled losses, `_recedes` follows the direction until some row's predictor has moved this far.
+# For coupled losses, `recedes` follows the direction until some row's predictor has moved this far.
 LONG_WAY = 10.0
 
 # The share of the expected decrease that a step must achieve, and how often it is halved to do so.
@@ -158,7 +158,7 @@ def minimise(
         Stop as soon as the model is good enough to be scored.
     """
     coef = start
-    eta = _product(A, coef) if eta is None else eta
+    eta = product_of(A, coef) if eta is None else eta
     if len(coef) == 0:
         return Fit(coef, eta, "converged", 0)
     curvature = curvature or Curvature()
@@ -166,20 +166,20 @@ def minimise(
         if solver is None:
             if not curvature.known:
                 curvature.renew(response, A, eta)
-            solver = factorised(_added(curvature.K, penalty))
-        direction = solver(_gradient(response.score(eta), A, coef, penalty))
-        return Fit(coef + direction, eta + _product(A, direction), "converged", 1)
+            solver = factorised(added(curvature.K, penalty))
+        direction = solver(gradient_of(response.score(eta), A, coef, penalty))
+        return Fit(coef + direction, eta + product_of(A, direction), "converged", 1)
     squares = np.full(len(coef), response.total_weight) if rough else response.weight @ np.square(host(A))
     unit = response.unit * np.sqrt(squares)[:, None]
     unit[unit == 0] = np.inf
     value, slow, still, before, reach = response.total(eta), 0, 0, np.inf, 0.0
     if penalty is not None:
-        value += 0.5 * float((coef * _times(penalty, coef)).sum())
+        value += 0.5 * float((coef * times(penalty, coef)).sum())
     fresh, last = True, np.inf
     for step in range(MOST_STEPS):
         # 1. the gradient, and whether it is small enough
         score = response.score(eta)
-        gradient = _gradient(score, A, coef, penalty)
+        gradient = gradient_of(score, A, coef, penalty)
         size = float((np.abs(gradient) / unit).max())
         if fresh:
             # a gradient larger than at the null model means a bad start, where slow steps are normal
@@ -192,19 +192,19 @@ def minimise(
             curvature.renew(response, A, eta)
         last = size
         direction = _direction(response, A, eta, gradient, penalty, squares, size, curvature.K)
-        move = _product(A, direction)
-        if slow > SLOW_STEPS and penalty is None and _recedes(response, score, eta, value, move):
+        move = product_of(A, direction)
+        if slow > SLOW_STEPS and penalty is None and recedes(response, score, eta, value, move):
             return Fit(coef, eta, "separated", step)
         # 3. shorter steps until the loss falls enough
-        found = _search(response, eta, coef, value, gradient, direction, move, penalty)
+        found = line_search(response, eta, coef, value, gradient, direction, move, penalty)
         if found is None and not fresh:
             last = 0.0
             continue
         if response.bounded and (found is None or found[0] < 1):  # the better of two directions
             bound = response.gram(eta, A, bounding=True)
-            other = factorised(_added(bound, penalty), squares, JITTER)(gradient)
-            image = _product(A, other)
-            safe = _search(response, eta, coef, value, gradient, other, image, penalty)
+            other = factorised(added(bound, penalty), squares, JITTER)(gradient)
+            image = product_of(A, other)
+            safe = line_search(response, eta, coef, value, gradient, other, image, penalty)
             if safe is not None and (found is None or safe[1] < found[1]):
                 direction, move, found = other, image, safe
         if found is None:
@@ -212,7 +212,7 @@ def minimise(
         length, value, lowered = found[0], found[1], value - found[1]
         coef, eta = coef + length * direction, eta + length * move
         # 4. whether that step was the last
-        moved, promised = _reach(response, move), float((gradient * direction).sum())
+        moved, promised = reach_of(response, move), float((gradient * direction).sum())
         enough = ROUGH * response.scale(eta) if rough else 0.0
         if length == 1.0 and promised <= enough * (1.0 if fresh else KEPT_ROUGH) and not (slow and moved > FAR):
             return Fit(coef, eta, "converged", step + 1)
@@ -226,20 +226,20 @@ def minimise(
     return Fit(coef, eta, "separated" if slow and penalty is None else "stalled", MOST_STEPS)
 
 
-def _product(A: Any, coef: FloatArray) -> FloatArray:
+def product_of(A: Any, coef: FloatArray) -> FloatArray:
     return host(A @ like(coef, A))
 
 
-def _times(penalty: FloatArray, coef: FloatArray) -> FloatArray:
+def times(penalty: FloatArray, coef: FloatArray) -> FloatArray:
     return penalty @ coef if penalty.ndim == 2 else penalty[:, None] * coef
 
 
-def _gradient(score: FloatArray, A: Any, coef: FloatArray, penalty: FloatArray | None) -> FloatArray:
+def gradient_of(score: FloatArray, A: Any, coef: FloatArray, penalty: FloatArray | None) -> FloatArray:
     gradient = host(A.T @ like(score, A))
-    return gradient if penalty is None else gradient - _times(penalty, coef)
+    return gradient if penalty is None else gradient - times(penalty, coef)
 
 
-def _added(K: FloatArray, penalty: FloatArray | None) -> FloatArray:
+def added(K: FloatArray, penalty: FloatArray | None) -> FloatArray:
     """A copy of K plus the penalty."""
     if penalty is None:
         return K.copy()
@@ -250,7 +250,7 @@ def _added(K: FloatArray, penalty: FloatArray | None) -> FloatArray:
     return K
 
 
-def _search(
+def line_search(
     response: Observations,
     eta: FloatArray,
     coef: FloatArray,
@@ -265,26 +265,26 @@ def _search(
     for _ in range(MOST_HALVINGS):
         tried, there = response.total(eta + length * move), coef + length * direction
         if penalty is not None:
-            tried += 0.5 * float((there * _times(penalty, there)).sum())
+            tried += 0.5 * float((there * times(penalty, there)).sum())
         if tried <= value - DECREASE * length * slope + 4 * EPS * abs(value):
             return length, tried
         length /= 2
     return None
 
 
-def _reach(response: Observations, move: FloatArray) -> float:
+def reach_of(response: Observations, move: FloatArray) -> float:
     """The largest change of the predictor among rows of positive weight."""
     return float(np.abs(move[response.used]).max(initial=0.0))
 
 
-def _recedes(response: Observations, score: FloatArray, eta: FloatArray, value: float, move: FloatArray) -> bool:
+def recedes(response: Observations, score: FloatArray, eta: FloatArray, value: float, move: FloatArray) -> bool:
     """Whether all rows that a step moves far gain by it, as they do if the minimum lies at infinity.
 
     If the loss couples rows: whether the loss is still lower a long way along the step.
     """
     if response.loss.coupled:
-        return response.total(eta + LONG_WAY / max(_reach(response, move), EPS) * move) < value
-    far = np.abs(move).max(axis=1) >= MOST * _reach(response, move)
+        return response.total(eta + LONG_WAY / max(reach_of(response, move), EPS) * move) < value
+    far = np.abs(move).max(axis=1) >= MOST * reach_of(response, move)
     gain = (score[far] * move[far]).sum(axis=1)
     return bool(-gain[gain < 0].sum() <= SHARE * gain[gain > 0].sum())
 
@@ -304,13 +304,13 @@ def _direction(
     if not response.isotropic and k * m <= MOST_UNKNOWNS:
         solve = factorised(_full_hessian(response, host(A), eta, penalty), np.tile(squares, m), JITTER)
         return np.ascontiguousarray(solve(gradient.T.reshape(-1, 1)).reshape(m, k).T)
-    solve = factorised(_added(K, penalty), squares, JITTER)
+    solve = factorised(added(K, penalty), squares, JITTER)
     if response.isotropic:
         return solve(gradient)
 
     def product(direction: FloatArray) -> FloatArray:
-        image = host(A.T @ like(response.curvature_product(eta, _product(A, direction)), A))
-        return image if penalty is None else image + _times(penalty, direction)
+        image = host(A.T @ like(response.curvature_product(eta, product_of(A, direction)), A))
+        return image if penalty is None else image + times(penalty, direction)
 
     return _conjugate_gradients(product, solve, gradient, min(INEXACT, np.sqrt(size)))
 

@@ -336,7 +336,8 @@ class Paths:
         for a in range(m):  # one pass over X per response
             y = posed.response.y[:n] if posed.response.y.ndim == 1 else posed.response.y[:n, a]
             products = posed.design.residual_products(y, weights, which, columns, coefs[:, a], intercepts[:, a])
-            squares += posed.working.all_norms(products) ** 2
+            norms = posed.working.all_norms(products) if posed.cone is None else posed.cone.norms(products)
+            squares += norms**2
         totals = np.array([weight.sum() for weight in weights])
         return np.sqrt(squares) / totals[which][:, None]
 

@@ -18,6 +18,7 @@ from covey.losses import Loss, Squared
 from covey.losses.arrays import weighted_median
 from covey.preprocess import WorkingProblem, prepare
 from covey.preprocess.working import read_weights, standard_response
+from covey.search.cone import Cone, Constraint
 from covey.search.observations import Observations
 from covey.search.pairs import AllPairs, PairRates
 from covey.search.settings import SETTINGS, Settings
@@ -61,6 +62,8 @@ class Problem:
     late : sequence of int
         Groups that are no main groups and wake only on paths that start with their parents, such as the detail of a
         curve.
+    constraints : sequence of Constraint
+        What the coefficients of every model keep.
     """
 
     design: Design
@@ -79,6 +82,7 @@ class Problem:
     pairs: AllPairs | None = None
     groups_with: Callable[[Sequence[tuple[int, int]]], Groups] | None = None
     late: Sequence[int] = ()
+    constraints: Sequence[Constraint] = ()
 
     def with_pairs(self, met: Sequence[tuple[int, int]]) -> Problem:
         """The same problem with pairs that have become groups."""
@@ -182,6 +186,8 @@ class Posed:
         The pairs that have become groups, as positions in `pairs`, in the order of the groups.
     late : list of int
         Groups that wake only on paths that start with their parents.
+    cone : Cone or None
+        The constraints, if there are any.
     """
 
     working: WorkingProblem
@@ -203,6 +209,7 @@ class Posed:
     pair_weight: float = 1.0
     met: list[tuple[int, int]] = field(default_factory=list)
     late: list[int] = field(default_factory=list)
+    cone: Cone | None = None
 
     @cached_property
     def _group_of(self) -> dict[int, int]:
@@ -309,7 +316,10 @@ class Posed:
         ndarray, shape (n_models, n_groups)
         """
         n, k, m = scores.shape
-        norms = self.design.gradient_norms(self.working, np.ascontiguousarray(scores.reshape(n, k * m).T))
+        rows = np.ascontiguousarray(scores.reshape(n, k * m).T)
+        if self.cone is not None:
+            return self.cone.norms(np.asarray(self.design.correlate(rows)))
+        norms = self.design.gradient_norms(self.working, rows)
         return norms if m == 1 else np.sqrt(np.square(norms).reshape(k, m, -1).sum(axis=1))
 
     def null_norms(self) -> FloatArray:
@@ -340,7 +350,9 @@ class Posed:
         columns, coef, intercept : shape (p,), (..., n_outputs, p) and (..., n_outputs)
         """
         columns, loadings, offset = self.working.combination(list(groups))
-        return columns, self.outputs(W @ loadings.T), self.levels(levels - W @ offset)
+        coef = self.outputs(W @ loadings.T)
+        coef = coef if self.cone is None else self.cone.snapped(groups, coef)
+        return columns, coef, self.levels(levels - W @ offset)
 
     def outputs(self, W: FloatArray) -> FloatArray:
         """Convert coefficients of contrasts to outputs in the user's units; shape (..., n_outputs, k)."""
@@ -395,6 +407,7 @@ def pose(problem: Problem, parts: Parts, settings: Settings = SETTINGS) -> Posed
         working, response, labels, parts.counts, parts.splits, validation, has_intercept,
         _read_factors(problem.options["factors"], working, groups, fit_intercept), level, scale, settings, parents,
         n_mains, problem.pieces, problem.pairs, pair_weight=pair_weight, late=list(problem.late),
+        cone=Cone(problem.constraints, working, float(scale[0])) if problem.constraints else None,
     )  # fmt: skip
     if problem.pairs is not None:
         posed.rates = PairRates(design, problem.pairs.columns, working.q, posed.centred, pair_weight)

@@ -12,6 +12,7 @@ from scipy.linalg.lapack import dposv, dpotrf, dtrtrs
 
 from covey.layout import offsets
 from covey.search.active import DEPENDENT, ActiveSet
+from covey.search.arrays import host, like
 from covey.validation import FloatArray
 
 __all__ = ["Quadratic", "least_norm"]
@@ -61,7 +62,11 @@ class Quadratic:
         if ridge is not None:
             K = K + ridge
         starts = np.array(active.widths[: n_groups + 1], dtype=np.intp) - i
-        return cls(K, K @ w, starts, means, level)
+        c = K @ w
+        if active.table.posed.cone is not None:  # constraints hold the minimiser back from where the gradient is zero
+            gradient = host(A.T @ like(active.response.score(active.predictor_of(coef)), A))[i:]
+            c = c + (gradient if ridge is None else gradient - ridge @ w)
+        return cls(K, c, starts, means, level)
 
     def first(self, n_groups: int) -> Quadratic:
         """The same on the first groups alone, with the others at zero."""

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covey.search.arrays import host, like
+from covey.search.cone import Rows, root
 from covey.search.newton import (
     DECREASE,
     EPS,
@@ -39,10 +40,14 @@ MOST_NUMBERS = 2**21
 
 @dataclass(frozen=True)
 class Alike:
-    """Models on the same columns, given by their positions, from the smallest ridge to the largest."""
+    """Models on the same columns, given by their positions, from the smallest ridge to the largest.
+
+    With constraints, `rows` are the inequalities on these columns.
+    """
 
     columns: NDArray[np.intp]
     models: NDArray[np.intp]
+    rows: Rows | None = None
 
 
 def minimise_together(
@@ -115,16 +120,23 @@ def _descend(
             moving = np.array([place[model] for model in one.models.tolist() if model in place], dtype=np.intp)
             if not moving.size:
                 continue
-            inside = gradient[np.ix_(one.columns, moving)]
-            sizes[moving] = np.abs(inside).max(axis=0, initial=0.0)
-            K, size = curvatures[s], float(sizes[moving].max())
+            inside = left = gradient[np.ix_(one.columns, moving)]
+            K, some, steps = curvatures[s], ridges[at[moving]], None
+            if K is not None and one.rows is not None:  # what constraints hold back is no reason to go on
+                steps, left = _held(K, penalties[s], some, inside, coefs[np.ix_(one.columns, at[moving])], one.rows)
+            sizes[moving] = np.abs(left).max(axis=0, initial=0.0)
+            size = float(sizes[moving].max())
             if K is None or size > KEPT_SHRINKS * shrunk[s]:
                 middle = int(moving[moving.size // 2])
                 K = curvatures[s] = response.gram(eta[:, [middle]], A[:, one.columns])
                 K.flat[:: len(K) + 1] *= 1 + JITTER
-                fresh[moving], exact[middle] = True, True
+                fresh[moving], exact[middle], steps = True, True, None
             shrunk[s] = size
-            direction[np.ix_(one.columns, moving)] = _solved(K, penalties[s], ridges[at[moving]], inside)
+            if one.rows is None:
+                steps = _solved(K, penalties[s], some, inside)
+            elif steps is None:
+                steps = _held(K, penalties[s], some, inside, coefs[np.ix_(one.columns, at[moving])], one.rows)[0]
+            direction[np.ix_(one.columns, moving)] = steps
         move, promised = host(A @ like(direction, A)), (gradient * direction).sum(axis=0)
         tried = _totals(response, eta + move, coefs[:, at] + direction, penalty, ridges[at])
         lower = tried <= values - DECREASE * promised + 4 * EPS * np.abs(values)
@@ -153,6 +165,17 @@ def _solved(K: FloatArray, P: FloatArray, ridges: FloatArray, right: FloatArray)
         return np.linalg.solve(K + ridges[:, None, None] * P, right.T[:, :, None])[:, :, 0].T
     except np.linalg.LinAlgError:  # no row has curvature in some direction
         return np.hstack([factorised(K + ridge * P)(one[:, None]) for ridge, one in zip(ridges, right.T, strict=True)])
+
+
+def _held(
+    K: FloatArray, P: FloatArray, ridges: FloatArray, right: FloatArray, coefs: FloatArray, rows: Rows
+) -> tuple[FloatArray, FloatArray]:
+    """The same steps under inequalities, and the gradients left after them."""
+    both = [
+        rows.step(root(K + ridge * P), coef[:, None], one[:, None])
+        for ridge, coef, one in zip(ridges, coefs.T, right.T, strict=True)
+    ]
+    return np.hstack([step for step, _ in both]), np.hstack([left for _, left in both])
 
 
 def _totals(

@@ -248,8 +248,8 @@ def search(posed: Posed, always: Sequence[int] = (), recipes: Sequence[Recipe] =
     left = found.left
     if posed.late and (starts := found.start_late()):
         advance(Paths(found.table, starts, mains=True, late=True))
-    # such a ridge is on the main groups alone
-    dense = settings.penalties and all(l < posed.n_mains for l in found.final.always)
+    # such a ridge is on the main groups alone, and has no constraints
+    dense = settings.penalties and posed.cone is None and all(l < posed.n_mains for l in found.final.always)
     if dense and (always_noisy or left > settings.dense) and can_be_dense(found.table):
         found.score_dense()
     found.score_further()

@@ -14,10 +14,12 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from covey.designs import Design
+from covey.designs.protocol import count_rows
 from covey.groups import Groups
 from covey.losses import Loss
 from covey.path import Path
 from covey.progress import tell
+from covey.search.binding import binding_table
 from covey.search.criteria import Criterion, Discrepancy, InformationCriterion, Size, training_table
 from covey.search.fold_models import FoldModels, fold_models
 from covey.search.judge import Board, Verdict
@@ -115,6 +117,8 @@ class Selected:
         The pairs of `Problem.pairs` that have become groups.
     folds : FoldModels or None
         The model without the rows of each fold; None if no rows were held out.
+    binding : DataFrame or None
+        Which constraints bind, if there are any; see `covey.search.binding`.
     """
 
     by_group: FloatArray
@@ -135,6 +139,7 @@ class Selected:
     output_units: FloatArray = field(default_factory=lambda: np.ones(0))
     met: Sequence[tuple[int, int]] = ()
     folds: FoldModels | None = None
+    binding: pd.DataFrame | None = None
 
 
 def select(problem: Problem, selection: Selection, rule: str = "select", settings: Settings = SETTINGS) -> Selected:
@@ -172,7 +177,7 @@ def _selected(problem: Problem, choice: Rule, everything: Board) -> Selected:
         text, shrunk = _in_words(verdict.recipes[used[0]], models[0], loss), models[0].shrunk
     mean = _mean(found.posed, models, weights[used], path)
     published = _published(
-        problem.groups, found.posed, mean, path, _candidates(problem, choice, everything.verdict()),
+        problem, found.posed, mean, path, _candidates(problem, choice, everything.verdict()),
         choice.frequencies(), len(found.scored), text, shrunk,
     )  # fmt: skip
     published = replace(published, folds=fold_models(problem.groups, choice))
@@ -299,7 +304,7 @@ def _by_criterion(problem: Problem, rule: Criterion, settings: Settings) -> Sele
     path = path_of(posed, table.knots, problem.groups)
     text = _in_words(recipe, model, problem.loss)
     mean = _mean(posed, [model], np.ones(1), path)
-    return _published(problem.groups, posed, mean, path, candidates, None, 0, text, model.shrunk)
+    return _published(problem, posed, mean, path, candidates, None, 0, text, model.shrunk)
 
 
 def _in_words(recipe: Recipe, model: Model, loss: Loss) -> str:
@@ -338,7 +343,7 @@ def _mean(posed: Posed, models: list[Model], weights: FloatArray, path: Path) ->
 
 
 def _published(
-    groups: Groups,
+    problem: Problem,
     posed: Posed,
     mean: _Mean,
     path: Path,
@@ -349,6 +354,10 @@ def _published(
     shrunk: bool,
 ) -> Selected:
     """The model with its path, converted from group by group to the columns of X."""
+    groups, binding = problem.groups, None
+    if posed.cone is not None:
+        n_rows = count_rows(np.asarray(problem.weight, dtype=float))
+        binding = binding_table(posed, mean.coef, mean.intercept, n_rows)
     by_group = mean.coef if groups.overlapping else mean.coef[:, groups.members]
     coef = np.array([groups.from_contiguous(one) for one in by_group])
     by_output = _strengths(posed, mean)
@@ -369,6 +378,7 @@ def _published(
         by_output=by_output,
         output_units=posed.strength_units,
         met=tuple(posed.met),
+        binding=binding,
     )
 
 

@@ -152,7 +152,7 @@ class Table:
         return np.flatnonzero(in_parts(self.labels, parts))
 
     def gradient_norms(self, scores: FloatArray) -> FloatArray:
-        """The norm of ``Z' score`` on each near group, over all outputs, for several models.
+        """The norm of ``Z' score`` on each near group, over all outputs, for several models; projected on its cone.
 
         Parameters
         ----------
@@ -163,7 +163,10 @@ class Table:
         ndarray, shape (n_models, n_groups)
         """
         n, k, m = scores.shape
-        squares = host(self.Z.T @ like(scores.reshape(n, k * m), self.Z)) ** 2
+        products = host(self.Z.T @ like(scores.reshape(n, k * m), self.Z))
+        if self.posed.cone is not None:
+            self.posed.cone.project(products, self.groups, self.starts)
+        squares = products**2
         if m > 1:
             squares = squares.reshape(-1, k, m).sum(axis=2)
         if self.equal_rank:

@@ -155,6 +155,14 @@ class FitSettings(TableSettings):
         shown="select",
     )
     always: tuple[str, ...] = in_model((), ALWAYS, "NAME", parameter="always")
+    constraint: tuple[str, ...] = in_model(
+        (),
+        "What is known of a variable, group or column, by its name or a pattern: 'price<=0', 'media*>=0', dose=0:2 "
+        "(bounds of the slope or coefficient), age=increasing, decreasing, convex or concave, or a list: "
+        "dose=increasing,concave. Repeat it for others.",
+        "NAME=WHAT",
+        parameter="constraints",
+    )
     class_weight: tuple[str, ...] = in_model(
         (),
         "Weights of the classes: balanced gives every class the same total, and default=10,ok=1 weights each. "

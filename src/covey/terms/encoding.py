@@ -85,6 +85,10 @@ class Encoding:
             f"{len(self.pairs)} pairs)"
         )
 
+    def with_pairs(self, pairs: Pairs, remark: str) -> Encoding:
+        """The same variables with other pairs, and why."""
+        return Encoding(self.variables, self._fitted, self.dropped, pairs, [*self.remarks, remark])
+
     def transform(self, table: Any) -> FloatArray:
         """The encoded columns of a table: float64, in Fortran order.
 

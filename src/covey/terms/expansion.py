@@ -21,6 +21,7 @@ from covey.groups.parents import ancestors
 from covey.search.pairs import AllPairs
 from covey.terms.encoding import Encoding
 from covey.terms.kinds import Term
+from covey.terms.shapes import requirements_of, without_pairs
 from covey.terms.terms import Terms
 from covey.validation import FloatArray
 
@@ -210,11 +211,17 @@ class Expansion:
         return sorted({one for l in terms for one in (*ancestors(self.parents, l), l)})
 
 
-def expand(terms: Any, groups: Any, table: Any, weight: Any) -> tuple[Expansion, Design]:
-    """Fit the expansion that a user described with ``terms=``, and apply it to the same table."""
+def expand(terms: Any, groups: Any, table: Any, weight: Any, constraints: Any = None) -> tuple[Expansion, Design]:
+    """Fit the expansion that a user described with ``terms=``, and apply it to the same table.
+
+    Variables with constraints are in no pairs.
+    """
     if groups is not None:
         raise ValueError("Both terms and groups are given: use terms for a table of variables, groups for columns.")
-    encoding = Terms.coerce(terms).fit(table, weight)
+    described = Terms.coerce(terms)
+    encoding = described.fit(table, weight)
+    if constraints:
+        encoding = without_pairs(encoding, list(requirements_of(constraints, encoding)), described.pairs)
     columns = encoding.transform(table)
     expansion = Expansion.of(encoding, columns)
     return expansion, expansion.on(columns)

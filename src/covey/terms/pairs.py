@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, overload
@@ -52,6 +52,15 @@ class Pairs(Sequence[tuple[int, int]]):
     def __getitem__(self, index: slice) -> list[tuple[int, int]]: ...
     def __getitem__(self, index: int | slice) -> tuple[int, int] | list[tuple[int, int]]:
         return list(self)[index]
+
+    def without(self, terms: Collection[int]) -> Pairs:
+        """The pairs that none of these terms is in."""
+
+        def free(pairs: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+            return [pair for pair in pairs if not {*pair} & {*terms}]
+
+        members = tuple(j for j in self.members if j not in terms)
+        return Pairs(tuple(free(self.listed)), members, frozenset(free(self.left_out)))
 
     def state(self) -> dict[str, Any]:
         """Plain values, for JSON."""

@@ -10,7 +10,16 @@ import numpy as np
 
 from covey.validation import FloatArray
 
-__all__ = ["basis", "default_knots", "orthonormal_curves", "quantile_knots", "quantiles", "with_grid"]
+__all__ = [
+    "basis",
+    "bends",
+    "default_knots",
+    "orthonormal_curves",
+    "quantile_knots",
+    "quantiles",
+    "slopes",
+    "with_grid",
+]
 
 # Eight curve columns follow most effects in tables of some hundred rows; in small tables every column costs too much.
 MOST_KNOTS = 10
@@ -108,6 +117,24 @@ def basis(x: FloatArray, knots: FloatArray) -> FloatArray:
             slope[:, after] += 1 / width
             A[which, at] += (x - inside)[which, at, None] * slope[which]
     return A
+
+
+def bends(knots: FloatArray) -> FloatArray:
+    """The map from values at the knots of one variable to second derivatives there, between which they are linear."""
+    return _second_derivatives(knots[None])[0][0]
+
+
+def slopes(knots: FloatArray) -> FloatArray:
+    """The map from values at the knots of one variable to numbers between which the slope lies everywhere.
+
+    Between two knots the slope is a quadratic function, and so a mean of its Bernstein coefficients: the slopes at both
+    ends, and where their tangents meet.
+    """
+    step, bend = np.diff(knots)[:, None], bends(knots)
+    rise = np.diff(np.eye(len(knots)), axis=0) / step
+    left = rise - step / 6 * (2 * bend[:-1] + bend[1:])
+    right = rise + step / 6 * (bend[:-1] + 2 * bend[1:])
+    return np.concatenate([left, left + step / 2 * bend[:-1], right[-1:]])
 
 
 def _second_derivatives(knots: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -26,6 +26,7 @@ from covey.settings import FitSettings
 from covey.tables import TableError
 from covey.terms import Encoding
 from covey.wording import as_options
+from covey.workflow.constraints import read_constraints
 from covey.workflow.problem import Problem, Show, pose, show_nothing
 from covey.workflow.response import Response
 from covey.workflow.scores import Scores, repeat_fit, score
@@ -160,6 +161,7 @@ def check_settings(settings: FitSettings) -> None:
     families = settings.table()["family"].kind.__args__
     if settings.family not in families:
         raise TableError(f"--family must be one of {', '.join(families)}, not {settings.family}.")
+    read_constraints(settings.constraint)
     selection = _selection(settings.selection)
     if not isinstance(selection, int) and selection != "holdout":
         _refuse_idle(settings, f"--selection {settings.selection}", "rule")
@@ -188,6 +190,7 @@ def make_estimator(settings: FitSettings, problem: Problem) -> Any:
         "always": problem.find_terms(settings.always),
         "selection": _selection(settings.selection),
         "class_weight": _class_weight(settings, response),
+        "constraints": read_constraints(settings.constraint),
     }
     accepted = signature(kind).parameters
     return kind(**{name: value for name, value in values.items() if name in accepted})

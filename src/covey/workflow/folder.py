@@ -134,6 +134,7 @@ def describe(fit: Fit) -> dict[str, Any]:
         "chosen_by": how_chosen(e),
         f"{what}_found": fit.n_found,
         "always": [str(name) for name in e.always_groups_],
+        "constraints": e.constraints_.to_dict("records") if hasattr(e, "constraints_") else None,
         f"selected_{what}": _selected(fit.groups_table()),
         "classes": [str(label) for label in e.classes_] if response.has_classes else None,
         "intercept": intercept if fit.outputs else intercept[0],

@@ -1,0 +1,102 @@
+"""Constraints on groups of columns: signs, bounds and shapes as linear inequalities on their coefficients."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import numpy as np
+
+from covey.groups import Groups
+from covey.losses.base import Response
+from covey.search.cone import Constraint
+from covey.terms.requirements import Requirement, check_bounds, match
+from covey.terms.shapes import requirements_of, term_constraints
+from covey.validation import FloatArray
+
+__all__ = ["read_constraints"]
+
+
+def read_constraints(
+    estimator: Any, response: Response, groups: Groups, columns: Sequence[str] | None, always: Sequence[int]
+) -> list[Constraint]:
+    """The inequalities that every model of an estimator keeps; refuses what they cannot be combined with."""
+    loss, given, expansion = response.loss, estimator.constraints, getattr(estimator, "expansion_", None)
+    if loss.vector:
+        what = "two classes" if loss.labelled else "one response"
+        remedy = "one class against the others" if loss.labelled else "the responses one by one"
+        raise ValueError(
+            f"constraints= needs {what}: with more, every column has several coefficients, and a sign may be right for "
+            f"some of them only. Fit {remedy}."
+        )
+    if estimator.within is not None:
+        raise ValueError("constraints= is for whole groups: leave out within='columns', or give groups of one column.")
+    if list(estimator.recipes):
+        raise ValueError("recipes= are fitted without constraints: leave out recipes= or constraints=.")
+    if expansion is None:
+        return group_constraints(given, groups, columns, always)
+    return term_constraints(requirements_of(given, expansion.encoding), expansion.encoding, always)
+
+
+def group_constraints(
+    constraints: Any, groups: Groups, columns: Sequence[str] | None, always: Sequence[int]
+) -> list[Constraint]:
+    """Inequalities on groups of columns, for names of groups and names of columns.
+
+    Bounds are those of every coefficient of a group. An increasing group has coefficients that do not fall from one
+    column to the next, as those of B-splines or of ordered levels, and a convex one increasing differences; a single
+    column is increasing if its coefficient is not negative.
+    """
+    if groups.overlapping:
+        raise ValueError("constraints= needs groups without a column in common: give each column to one group.")
+    names: list[Hashable] = list(groups.names)
+    of_column = {str(name): j for j, name in enumerate([] if columns is None else columns)}
+    of_column = {name: j for name, j in of_column.items() if name not in set(names)}
+    members = [groups.members[a:b] for a, b in zip(groups.starts[:-1], groups.starts[1:], strict=True)]
+    place = {int(j): (l, i) for l, some in enumerate(members) for i, j in enumerate(some)}
+    found, bounds = list[Constraint](), dict[int, tuple[float, float]]()
+    for name, requirement in match(constraints, names, "group or column", list(of_column)).items():
+        if name in of_column:
+            group, at = place[of_column[str(name)]]
+            if requirement.convex:
+                raise ValueError(f"constraints: {name!r} is one column: leave out {requirement.text!r}.")
+            rows = np.zeros((1, members[group].size))
+            rows[0, at] = 1.0
+        else:
+            group = groups.position(name)
+            rows = np.eye(members[group].size)
+        inside = requirement.slopes if len(rows) == 1 else (requirement.low, requirement.high)
+        check_bounds(requirement, inside, name, group in set(always))
+        A, low = _rows(requirement, rows, name)
+        found.append(Constraint((group,), A, low, str(name), requirement.text))
+        for j in members[group][rows.any(axis=0)]:
+            before = bounds.get(int(j), (-np.inf, np.inf))
+            bounds[int(j)] = max(before[0], inside[0]), min(before[1], inside[1])
+            if bounds[int(j)][0] >= bounds[int(j)][1]:
+                raise ValueError(
+                    f"constraints: those on the group {groups.names[group]!r} and on its column {name!r} leave no "
+                    "choice: give one of them."
+                )
+    return found
+
+
+def _rows(requirement: Requirement, rows: FloatArray, name: Any) -> tuple[FloatArray, FloatArray]:
+    """The inequalities of a requirement on quantities that are rows times coefficients, in their order."""
+    n = len(rows)
+    if requirement.convex and n < 3:
+        raise ValueError(
+            f"constraints: {name!r} has {n} column{'s' * (n > 1)}, and {requirement.text!r} needs at least 3: leave it "
+            "out."
+        )
+    low, high = requirement.slopes if n == 1 else (requirement.low, requirement.high)
+    A: list[FloatArray] = [np.empty((0, rows.shape[1]))]
+    b: list[FloatArray] = [np.empty(0)]
+    for sign, bound in ((1.0, low), (-1.0, -high)):
+        if np.isfinite(bound):
+            A.append(sign * rows)
+            b.append(np.full(n, bound))
+    for direction, times in ((requirement.increasing if n > 1 else 0, 1), (requirement.convex, 2)):
+        if direction:
+            A.append(direction * np.diff(rows, times, axis=0))
+            b.append(np.zeros(n - times))
+    return np.concatenate(A), np.concatenate(b)

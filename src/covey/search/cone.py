@@ -1,0 +1,320 @@
+"""Constraints: linear inequalities on the coefficients of groups, in working coordinates.
+
+A sleeping group accumulates the norm of its gradient's projection on its cone, the directions in which its coefficients
+may move from zero. Awake groups are at the minimiser under their inequalities. Every minimum of a quadratic function
+here is the one without constraints, moved by nonnegative multiples of the inequalities that hold it back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg.lapack import dpotrf
+
+from covey.layout import spans
+from covey.preprocess import WorkingProblem
+from covey.validation import FloatArray
+
+__all__ = ["Cone", "Constraint", "Rows", "root"]
+
+# Coefficients this close to a bound, in the units of their column, are at the bound up to round-off error.
+ROUNDING = 1e-11
+
+# Added to the diagonal, relative to it, so that dependent columns leave a second derivative positive definite.
+JITTER = 1e-10
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """``A b >= low`` for the coefficients b of the columns of some groups, one group after another.
+
+    Attributes
+    ----------
+    groups : tuple of int
+        Positions of the groups. Coefficients of groups that are not in a model are zero.
+    A : ndarray, shape (m, n_columns)
+    low : ndarray, shape (m,)
+    name, text : str
+        What is constrained, and how, in the user's words.
+    """
+
+    groups: tuple[int, ...]
+    A: FloatArray
+    low: FloatArray
+    name: str = ""
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The inequalities ``G w >= h`` on some columns."""
+
+    G: FloatArray
+    h: FloatArray
+
+    @cached_property
+    def _spans(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        from covey.search.kernels import spans
+
+        found: tuple[NDArray[np.intp], NDArray[np.intp]] = spans(self.G)
+        return found
+
+    def on(self, columns: NDArray[np.intp]) -> Rows:
+        """The inequalities on some of the columns, where the others are zero."""
+        G = self.G[:, columns]
+        some = G.any(axis=1)
+        return Rows(G[some], self.h[some])
+
+    def after(self, n_columns: int) -> Rows:
+        """The same inequalities after some free columns."""
+        return Rows(np.hstack([np.zeros((self.h.size, n_columns)), self.G]), self.h)
+
+    def step(self, L: FloatArray, w: FloatArray, gradient: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The step from w to the minimum of a quadratic function under the inequalities, and the gradient left there.
+
+        Parameters
+        ----------
+        L : ndarray, shape (n_columns, n_columns)
+            The Cholesky factor of the second derivative, below its diagonal; row by row in memory.
+        w, gradient : ndarray, shape (n_columns, 1)
+            A point, and minus the gradient there.
+
+        Returns
+        -------
+        step, left : ndarray, shape (n_columns, 1)
+            `left` is the gradient plus what the inequalities hold it back by: the second derivative times the step.
+        """
+        from covey.search.kernels import stepped  # compiled with the first constraint
+
+        step, left = stepped(L, w[:, 0], gradient[:, 0], self.G, self.h, *self._spans)
+        return step[:, None], left[:, None]
+
+    def nearest(self, w: FloatArray) -> FloatArray:
+        """The nearest point that keeps the inequalities."""
+        return w + self.step(np.eye(len(w)), w, np.zeros_like(w))[0]
+
+
+def root(K: FloatArray) -> FloatArray:
+    """The Cholesky factor of a matrix that may be singular up to round-off error, for `Rows.step`."""
+    jitter, diagonal = JITTER, np.maximum(np.diag(K), 0.0)
+    K = K + np.diag(jitter * diagonal)
+    factor, failed = dpotrf(K)
+    while failed:  # no row has curvature in some direction
+        jitter *= 100
+        factor, failed = dpotrf(K + np.diag(jitter * np.where(diagonal > 0, diagonal, 1.0)))
+    return np.ascontiguousarray(factor.T)
+
+
+class Cone:
+    """The constraints of a problem with one output, in working coordinates.
+
+    Parameters
+    ----------
+    constraints : sequence of Constraint
+        At zero all of them are kept, except those on groups that are always in the model.
+    working : WorkingProblem
+    scale : float
+        The coefficients of the columns are those of the working columns, mapped back, times this.
+    """
+
+    def __init__(self, constraints: Sequence[Constraint], working: WorkingProblem, scale: float) -> None:
+        self.constraints, self.working, self.scale = list(constraints), working, scale
+        self._parts: list[dict[int, FloatArray]] = []
+        for one in self.constraints:
+            first, parts = 0, dict[int, FloatArray]()
+            for l in one.groups:
+                T = self.factor(l)
+                parts[l] = one.A[:, first : first + len(T)] @ T * scale
+                first += len(T)
+            self._parts.append(parts)
+        self._distinct: dict[tuple[int, tuple[int, ...]], Rows] = {}
+        self._placed: tuple[NDArray[np.intp], _Placed] | None = None
+
+    def factor(self, group: int) -> FloatArray:
+        """``T_l``, shape (size, rank)."""
+        working = self.working
+        T = working.factors[working.factor_starts[group] : working.factor_starts[group + 1]]
+        return T.reshape(int(working.layout.sizes[group]), int(working.ranks[group]))
+
+    def working_rows(self, number: int) -> FloatArray:
+        """The inequalities of a constraint on the working columns of all its groups, one after another."""
+        return np.hstack([self._parts[number][l] for l in self.constraints[number].groups])
+
+    @cached_property
+    def _bounds(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Bounds of the columns, in the groups' layout, and what counts as round-off error of their coefficients."""
+        starts, n = self.working.layout.starts, self.working.layout.members.size
+        low, high, rounding = np.full(n, -np.inf), np.full(n, np.inf), np.zeros(n)
+        for one in self.constraints:
+            at = np.concatenate([np.arange(starts[l], starts[l + 1]) for l in one.groups])
+            sizes = [np.linalg.norm(self.factor(l), axis=1) for l in one.groups]
+            rounding[at] = ROUNDING * self.scale * np.concatenate(sizes)
+            for row, least in zip(one.A, one.low, strict=True):
+                if np.count_nonzero(row) == 1:
+                    j = int(np.flatnonzero(row)[0])
+                    ends, better = (low, max) if row[j] > 0 else (high, min)
+                    ends[at[j]] = better(ends[at[j]], least / row[j])
+        return low, high, rounding
+
+    def snapped(self, groups: Sequence[int], coef: FloatArray) -> FloatArray:
+        """Coefficients of the columns of some groups, on the last axis, without round-off error at bounds."""
+        at = spans(self.working.layout.starts, np.asarray(groups, dtype=np.intp))
+        low, high, rounding = (one[at] for one in self._bounds)
+        for bound in (low, high):
+            coef = np.where(np.abs(coef - bound) <= rounding, bound, coef)
+        return coef
+
+    def rows(self, groups: Sequence[int], n_before: int = 0) -> Rows:
+        """The inequalities on the working columns of some groups, one after another, after some free columns."""
+        ends = [n_before, *(n_before + np.cumsum(self.working.ranks[list(groups)])).tolist()]
+        place = {l: (a, b) for l, a, b in zip(groups, ends[:-1], ends[1:], strict=True)}
+        parts: list[tuple[tuple[int, ...], Rows]] = [((l,), self._own[l]) for l in groups if l in self._own]
+        for number in dict.fromkeys(n for l in groups for n in self._shared.get(l, ())):
+            inside = tuple(l for l in self.constraints[number].groups if l in place)
+            parts.append((inside, self._on(number, inside)))
+        n_rows = [0, *np.cumsum([rows.h.size for _, rows in parts]).tolist()]
+        G, h = np.zeros((n_rows[-1], ends[-1])), np.zeros(n_rows[-1])
+        for (inside, rows), first, last in zip(parts, n_rows[:-1], n_rows[1:], strict=True):
+            h[first:last], at = rows.h, 0
+            for l in inside:
+                a, b = place[l]
+                G[first:last, a:b] = rows.G[:, at : at + b - a]
+                at += b - a
+        return Rows(G, h)
+
+    @cached_property
+    def _own(self) -> dict[int, Rows]:
+        """The inequalities on single groups."""
+        found: dict[int, list[int]] = {}
+        for number, one in enumerate(self.constraints):
+            if len(one.groups) == 1:
+                found.setdefault(one.groups[0], []).append(number)
+        return {
+            l: _distinct(
+                np.concatenate([self._parts[n][l] for n in numbers]),
+                np.concatenate([self.constraints[n].low for n in numbers]),
+            )
+            for l, numbers in found.items()
+        }
+
+    @cached_property
+    def _shared(self) -> dict[int, list[int]]:
+        """For each group, the constraints that it shares with others."""
+        found: dict[int, list[int]] = {}
+        for number, one in enumerate(self.constraints):
+            for l in one.groups if len(one.groups) > 1 else ():
+                found.setdefault(l, []).append(number)
+        return found
+
+    def _on(self, number: int, inside: tuple[int, ...]) -> Rows:
+        """The inequalities of a constraint on those of its groups that are in a model."""
+        if (number, inside) not in self._distinct:
+            G = np.hstack([self._parts[number][l] for l in inside])
+            self._distinct[number, inside] = _distinct(G, self.constraints[number].low)
+        return self._distinct[number, inside]
+
+    @cached_property
+    def _asleep(self) -> dict[int, FloatArray]:
+        """The inequalities that hold groups back at zero by themselves.
+
+        Those that involve a group before them, as the slope of a curve involves the line, are left out: they depend on
+        where that group is.
+        """
+        found: dict[int, list[FloatArray]] = {}
+        for one, parts in zip(self.constraints, self._parts, strict=True):
+            free = one.low == 0
+            for l, part in parts.items():
+                found.setdefault(l, []).append(part[free])
+                free = free & ~part.any(axis=1)
+        joined = {l: np.concatenate(some) for l, some in found.items()}
+        distinct = {l: _distinct(G, np.zeros(len(G))).G for l, G in joined.items()}
+        return {l: G for l, G in distinct.items() if len(G)}
+
+    def project(self, products: FloatArray, groups: NDArray[np.intp], starts: NDArray[np.intp]) -> None:
+        """Project gradients of sleeping groups, of shape (n_columns, n_models), on their cones, in place.
+
+        Parameters
+        ----------
+        products : ndarray
+        groups : ndarray of int
+            The groups whose columns these are, one after another.
+        starts : ndarray of int
+            Where the columns of each begin.
+        """
+        if self._placed is None or self._placed[0] is not groups:
+            self._placed = groups, _Placed.of(self._asleep, groups, starts)
+        self._placed[1].project(products)
+
+    def norms(self, correlations: FloatArray) -> FloatArray:
+        """The norms of projected gradients of all groups, given correlations with the design's columns.
+
+        Shape (n_models, n_groups).
+        """
+        working = self.working
+        norms = working.all_norms(correlations)
+        for l, G in self._asleep.items():
+            at = slice(int(working.layout.starts[l]), int(working.layout.starts[l + 1]))
+            g = np.ascontiguousarray((correlations[:, working.layout.members[at]] @ self.factor(l)).T, dtype=float)
+            _Placed.of({l: G}, np.array([l]), np.array([0, len(g)])).project(g)
+            norms[:, l] = np.linalg.norm(g, axis=0)
+        return norms
+
+
+@dataclass(frozen=True)
+class _Placed:
+    """The cones of sleeping groups in a table of gradients: columns that may only rise or fall, and larger cones."""
+
+    up: NDArray[np.intp]
+    down: NDArray[np.intp]
+    first: NDArray[np.intp]
+    sizes: NDArray[np.intp]
+    cones: list[FloatArray]
+
+    @classmethod
+    def of(cls, cones: Mapping[int, FloatArray], groups: NDArray[np.intp], starts: NDArray[np.intp]) -> _Placed:
+        """The cones of those groups that have one."""
+        sizes, up, down = np.diff(starts), list[int](), list[int]()
+        large: list[tuple[int, int, FloatArray]] = []
+        for i, l in enumerate(groups.tolist()):
+            if l in cones and sizes[i] == 1:
+                up += [int(starts[i])] * bool((cones[l] > 0).any())
+                down += [int(starts[i])] * bool((cones[l] < 0).any())
+            elif l in cones:
+                large.append((int(starts[i]), int(sizes[i]), cones[l]))
+        first, widths = (np.array([one[k] for one in large], dtype=np.intp) for k in (0, 1))
+        return cls(np.array(up, dtype=np.intp), np.array(down, dtype=np.intp), first, widths, [G for *_, G in large])
+
+    @cached_property
+    def _flat(self) -> tuple[FloatArray, NDArray[np.intp], FloatArray, NDArray[np.intp]]:
+        inner = [G @ G.T for G in self.cones]
+        return (
+            np.concatenate([G.ravel() for G in self.cones]), np.cumsum([0, *(G.size for G in self.cones)]),
+            np.concatenate([M.ravel() for M in inner]), np.cumsum([0, *(M.size for M in inner)]),
+        )  # fmt: skip
+
+    def project(self, products: FloatArray) -> None:
+        """Project gradients of shape (n_columns, n_models), in place."""
+        products[self.up] = np.maximum(products[self.up], 0.0)
+        products[self.down] = np.minimum(products[self.down], 0.0)
+        if self.cones:
+            from covey.search.kernels import project
+
+            project(products, self.first, self.sizes, *self._flat)
+
+
+def _distinct(G: FloatArray, h: FloatArray) -> Rows:
+    """Inequalities of length one, and of parallel ones the tightest; those without columns are left out."""
+    norms = np.linalg.norm(G, axis=1)
+    some = norms > 0
+    G, h = G[some] / norms[some, None], h[some] / norms[some]
+    if len(h) > 1 and (np.abs(np.triu(G @ G.T, 1)).max() > 1 - 1e-9):
+        parallel = np.unique(np.round(G, 12) + 0.0, axis=0, return_inverse=True)[1].ravel()
+        order = np.lexsort((-h, parallel))
+        first = np.append(True, np.diff(parallel[order]) != 0)
+        kept = np.sort(order[first])
+        G, h = G[kept], h[kept]
+    return Rows(np.ascontiguousarray(G), h)

@@ -1,0 +1,357 @@
+"""The compiled arithmetic of constraints: nonnegative multipliers, projections on cones, and nested sets of groups."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from covey.compiling import njit
+
+__all__ = ["multipliers", "nested_minimisers", "project", "spans", "stepped"]
+
+# A row that depends on the active ones up to this share of its square gets this share as its pivot, so that one of
+# them leaves in its place.
+DEPENDENT = 1e-11
+
+# Inequalities that are broken by less than this, relative to the size of their terms, are kept up to round-off error.
+KEPT = 1e-13
+
+
+@njit(cache=True)
+def multipliers(M, d, tolerance):
+    """The minimiser of ``l'Ml / 2 + d'l`` over ``l >= 0``: the active-set method of Lawson and Hanson.
+
+    ``d + M l`` is by how much every inequality is kept; down to minus its tolerance it counts as kept. The Cholesky
+    factor of the active rows grows with them.
+    """
+    m = d.size
+    l, s, slack = np.zeros(m), np.zeros(m), d.copy()
+    order, n = np.empty(m, np.int64), 0
+    active, barred = np.zeros(m, np.bool_), np.zeros(m, np.bool_)
+    L = np.zeros((m, m))
+    for _ in range(10 * m + 10):
+        new, most = -1, 0.0
+        for j in range(m):
+            if not active[j] and not barred[j] and slack[j] < -tolerance[j]:
+                force = -slack[j] / np.sqrt(M[j, j]) if M[j, j] > 0 else 0.0
+                if force > most:
+                    new, most = j, force
+        if new < 0:
+            break
+        order[n], active[new] = new, True
+        n = _grown(L, M, order, n)
+        first = True
+        while True:
+            _solved(L, d, order, n, s)
+            if first and s[n - 1] <= 0:  # round-off error: it has no force
+                n -= 1
+                active[new], barred[new] = False, True
+                break
+            first = False
+            length, at = 1.0, -1
+            for i in range(n):
+                if s[i] <= 0:
+                    share = l[order[i]] / (l[order[i]] - s[i]) if l[order[i]] > s[i] else 0.0
+                    if share < length or at < 0:
+                        length, at = share, i
+            for i in range(n):
+                j = order[i]
+                l[j] = max(l[j] + length * (s[i] - l[j]), 0.0) if at >= 0 else s[i]
+            if at < 0:
+                barred[:] = False
+                break
+            active[order[at]], l[order[at]] = False, 0.0
+            kept = 0
+            for i in range(n):
+                if i != at:
+                    order[kept] = order[i]
+                    kept += 1
+            n = 0
+            while n < kept:
+                n = _grown(L, M, order, n)
+        for j in range(m):
+            slack[j] = d[j]
+            for i in range(n):
+                slack[j] += M[j, order[i]] * l[order[i]]
+    return l
+
+
+@njit(cache=True)
+def _grown(L, M, order, n):
+    """Add the row at position n of the order to the Cholesky factor; return the number of rows that it has then."""
+    j = order[n]
+    pivot = M[j, j]
+    for i in range(n):
+        value = M[j, order[i]]
+        for k in range(i):
+            value -= L[n, k] * L[i, k]
+        L[n, i] = value / L[i, i]
+        pivot -= L[n, i] * L[n, i]
+    L[n, n] = np.sqrt(max(pivot, DEPENDENT * M[j, j], 1e-300))
+    return n + 1
+
+
+@njit(cache=True)
+def _solved(L, d, order, n, s):
+    """Solve ``L L' s = -d`` on the first n rows of the order."""
+    for i in range(n):
+        value = -d[order[i]]
+        for k in range(i):
+            value -= L[i, k] * s[k]
+        s[i] = value / L[i, i]
+    for i in range(n - 1, -1, -1):
+        value = s[i]
+        for k in range(i + 1, n):
+            value -= L[k, i] * s[k]
+        s[i] = value / L[i, i]
+
+
+@njit(cache=True)
+def spans(G):
+    """Where the entries of each row that are not zero begin and end."""
+    first, last = np.zeros(len(G), np.int64), np.zeros(len(G), np.int64)
+    for j in range(len(G)):
+        for i in range(G.shape[1]):
+            if G[j, i] != 0:
+                first[j] = i if last[j] == 0 else first[j]
+                last[j] = i + 1
+    return first, last
+
+
+@njit(cache=True)
+def broken(G, h, first, last, w, used):
+    """The inequalities ``G w >= h``, not used yet, that are broken by more than round-off error."""
+    out, n = np.empty(h.size, np.int64), 0
+    for j in range(h.size):
+        if not used[j]:
+            slack, size = -h[j], abs(h[j])
+            for i in range(first[j], last[j]):
+                term = G[j, i] * w[i]
+                slack += term
+                size += abs(term)
+            if slack < -KEPT * size:
+                out[n] = j
+                n += 1
+    return out[:n].copy()
+
+
+@njit(cache=True)
+def held(G, h, V, w):
+    """Move a minimiser without constraints to the one under ``G w >= h``; also the multipliers.
+
+    The rows of V are those of G after the inverse of the second derivative.
+    """
+    n, k = G.shape
+    M, slack, tolerance = np.zeros((n, n)), np.empty(n), np.empty(n)
+    for a in range(n):
+        slack[a], tolerance[a] = -h[a], abs(h[a])
+        for i in range(k):
+            if G[a, i] != 0:
+                term = G[a, i] * w[i]
+                slack[a] += term
+                tolerance[a] += abs(term)
+                for b in range(n):
+                    M[a, b] += G[a, i] * V[b, i]
+        tolerance[a] *= 0.1 * KEPT
+    forces = multipliers(M, slack, tolerance)
+    out = w.copy()
+    order, m = np.empty(n, np.int64), 0
+    L, off, s = np.zeros((n, n)), np.zeros(n), np.zeros(n)
+    for a in range(n):
+        if forces[a] > 0:
+            out += V[a] * forces[a]
+            order[m] = a
+            m = _grown(L, M, order, m)
+    # round-off error in large numbers has removed the minimiser from the rows that hold it
+    for i in range(m):
+        off[order[i]] = G[order[i]] @ out - h[order[i]]
+    _solved(L, off, order, m, s)
+    for i in range(m):
+        out += V[order[i]] * s[i]
+    return out, forces
+
+
+@njit(cache=True)
+def stepped(L, w, gradient, G, h, first, last):
+    """The step from w to the minimum of a quadratic function under ``G w >= h``, and the gradient left there.
+
+    L is the Cholesky factor of the second derivative, and `gradient` minus the gradient at w.
+    """
+    free = w + _divided(L, gradient)
+    there, left, used, n = free, gradient, np.zeros(h.size, np.bool_), 0
+    order, V = np.empty(h.size, np.int64), np.empty((h.size, w.size))
+    while True:
+        new = broken(G, h, first, last, there, used)
+        if new.size == 0:
+            return there - w, left
+        for j in new:
+            used[j], order[n], V[n] = True, j, _divided(L, G[j])
+            n += 1
+        there, forces = held(G[order[:n]], h[order[:n]], V[:n], free)
+        left = gradient.copy()
+        for i in range(n):
+            if forces[i] > 0:
+                left += forces[i] * G[order[i]]
+
+
+@njit(cache=True)
+def _divided(L, right):
+    """Solve ``L L' x = right``; rows of L are read from left to right."""
+    x = right.copy()
+    for i in range(x.size):
+        for k in range(i):
+            x[i] -= L[i, k] * x[k]
+        x[i] /= L[i, i]
+    for i in range(x.size - 1, -1, -1):
+        x[i] /= L[i, i]
+        for k in range(i):
+            x[k] -= L[i, k] * x[i]
+    return x
+
+
+@njit(cache=True)
+def project(products, first, size, G, G_starts, M, M_starts):
+    """Project gradients of sleeping groups on their cones, in place.
+
+    Parameters
+    ----------
+    products : ndarray, shape (n_columns, n_models)
+    first, size : ndarray of int, shape (n_groups,)
+        Where the columns of each group begin, and how many they are.
+    G, G_starts, M, M_starts : ndarray
+        The rows of the cone of each group and their inner products, flattened, and where those of each group begin.
+    """
+    for l in range(first.size):
+        k, a = size[l], first[l]
+        m = (G_starts[l + 1] - G_starts[l]) // k
+        rows = G[G_starts[l] : G_starts[l + 1]].reshape(m, k)
+        inner = M[M_starts[l] : M_starts[l + 1]].reshape(m, m)
+        d, tolerance = np.empty(m), np.empty(m)
+        for model in range(products.shape[1]):
+            norm = 0.0
+            for i in range(k):
+                norm += products[a + i, model] ** 2
+            outside = False
+            for j in range(m):
+                d[j] = 0.0
+                for i in range(k):
+                    d[j] += rows[j, i] * products[a + i, model]
+                tolerance[j] = 1e-14 * np.sqrt(norm * inner[j, j])
+                outside = outside or d[j] < -tolerance[j]
+            if outside:
+                forces = multipliers(inner, d, tolerance)
+                left = 0.0
+                for i in range(k):
+                    value = products[a + i, model]
+                    for j in range(m):
+                        value += rows[j, i] * forces[j]
+                    products[a + i, model] = value
+                    left += value * value
+                if left <= 1e-24 * norm:  # the gradient points away from the cone
+                    for i in range(k):
+                        products[a + i, model] = 0.0
+
+
+@njit(cache=True)
+def _within(inverse, w, G, h, first, last):
+    """The minimiser under constraints, given that without them, and the inverse of the second derivative."""
+    there, used, n = w.copy(), np.zeros(h.size, np.bool_), 0
+    order, V = np.empty(h.size, np.int64), np.zeros((h.size, w.size))
+    while True:
+        new = broken(G, h, first, last, there, used)
+        if new.size == 0:
+            return there
+        for j in new:
+            used[j], order[n] = True, j
+            for i in range(first[j], last[j]):
+                if G[j, i] != 0:
+                    V[n] += G[j, i] * inverse[i]
+            n += 1
+        there, _ = held(G[order[:n]], h[order[:n]], V[:n], w)
+
+
+@njit(cache=True)
+def nested_minimisers(
+    inverse, w, starts, n_always, children, parents, parent_starts, G, h, given, wanted, tie, nothing
+):  # fmt: skip
+    """Drop groups one by one; the minimisers under constraints before each drop and after the last one.
+
+    Parameters
+    ----------
+    inverse, w : ndarray, shape (k, k) and (k,)
+        The inverse of the second derivative and the minimiser without constraints, for all groups. Overwritten.
+    starts, n_always
+        As in `covey.search.elimination.eliminate`.
+    children : ndarray of int, shape (n_groups,)
+        The number of children of each group. Overwritten.
+    parents, parent_starts : ndarray of int
+        The parents of all groups, one group after another, and where those of each begin.
+    G, h : ndarray, shape (m, k) and (m,)
+        The inequalities ``G w >= h``.
+    given : ndarray of int
+        The order in which groups are dropped; if it is empty, the group that costs least per dimension comes first, as
+        if no constraint were active then.
+    wanted : ndarray of bool, shape (n_groups - n_always + 1,)
+        The sets whose minimisers are needed.
+    tie, nothing : float
+        Costs this close, relative to each other or absolutely, are equal, and the last group is dropped.
+    """
+    k, L = w.size, starts.size - 1
+    first, last = spans(G)
+    asleep = np.zeros(L, np.bool_)
+    W, dropped = np.zeros((L - n_always + 1, k)), np.empty(L - n_always, np.int64)
+    for step in range(L - n_always + 1):
+        if wanted[step]:
+            W[step] = _within(inverse, w, G, h, first, last)
+        if step == L - n_always:
+            break
+        group = -1
+        if given.size:
+            group = given[step]
+        else:
+            costs = np.full(L, np.inf)
+            least = np.inf
+            for l in range(n_always, L):
+                if not asleep[l] and children[l] == 0:
+                    costs[l] = _cost(inverse, W[step], starts[l], starts[l + 1])
+                    least = min(least, costs[l])
+            for l in range(n_always, L):
+                if costs[l] <= least + tie * abs(least) + nothing:
+                    group = l
+        dropped[step], asleep[group] = group, True
+        for e in range(parent_starts[group], parent_starts[group + 1]):
+            children[parents[e]] -= 1
+        # one column after another: each has a pivot of its own
+        for i in range(starts[group], starts[group + 1]):
+            if inverse[i, i] > 0:
+                side = inverse[i] / inverse[i, i]
+                w -= side * w[i]
+                for r in range(k):
+                    if inverse[r, i] != 0 and r != i:
+                        inverse[r] -= inverse[r, i] * side
+            w[i] = 0.0
+            inverse[i] = 0.0
+            inverse[:, i] = 0.0
+    return dropped, W
+
+
+@njit(cache=True)
+def _cost(inverse, w, first, last):
+    """By how much the objective rises, per dimension, if the columns of a group become zero."""
+    n = last - first
+    if n == 0:
+        return 0.0
+    L, z, total = np.zeros((n, n)), np.zeros(n), 0.0
+    for a in range(n):
+        value = w[first + a]
+        pivot = inverse[first + a, first + a]
+        for b in range(a):
+            entry = inverse[first + a, first + b]
+            for c in range(b):
+                entry -= L[a, c] * L[b, c]
+            L[a, b] = entry / L[b, b]
+            pivot -= L[a, b] * L[a, b]
+            value -= L[a, b] * z[b]
+        L[a, a] = np.sqrt(max(pivot, 1e-12 * inverse[first + a, first + a], 1e-300))
+        z[a] = value / L[a, a]
+        total += z[a] * z[a]
+    return total / n

@@ -1,0 +1,113 @@
+"""Nested sets of groups under constraints: elimination, and ridges on the sets that it leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from covey.layout import offsets
+from covey.search.cone import Rows
+from covey.search.elimination import (
+    JITTER,
+    LARGEST,
+    MORE_JITTER,
+    NO_RISE,
+    REPEATED_TIE,
+    SMALLEST,
+    TIE,
+    Eliminated,
+    QuadraticForm,
+)
+from covey.search.quadratic import Quadratic
+from covey.validation import FloatArray
+
+__all__ = ["eliminate_within", "ridges_within"]
+
+
+def eliminate_within(form: QuadraticForm, rows: Rows, n_always: int = 0) -> Eliminated:
+    """Drop groups one by one like `eliminate`, each time with the minimiser on the groups left under inequalities.
+
+    What a group costs is read off this minimiser as if no inequality were active: a group that is held at zero costs
+    nothing and is dropped first.
+
+    Parameters
+    ----------
+    form : QuadraticForm
+        With one output.
+    rows : Rows
+        Inequalities on the columns of the form, and perhaps on more columns after them.
+    n_always : int
+        How many of the first groups are never dropped.
+    """
+    from covey.search.kernels import nested_minimisers  # compiled with the first constraint
+
+    K, c, starts, parents = form
+    rows = rows.on(np.arange(len(c)))
+    sizes = np.diff(starts)
+    wanted = np.ones(sizes.size - n_always + 1, dtype=bool)
+    inverse, repeated = _inverse(K)
+    w = inverse @ c[:, 0]
+    nothing = NO_RISE * float(np.nan_to_num(np.abs(c[:, 0] @ w), nan=0.0))
+    listed = [list(some) for some in parents] or [[] for _ in sizes]
+    flat = np.array([p for some in listed for p in some], dtype=np.intp)
+    dropped, W = nested_minimisers(
+        inverse, w, starts, n_always, np.bincount(flat, minlength=sizes.size), flat,
+        offsets(np.array([len(some) for some in listed], dtype=np.intp)), rows.G, rows.h, np.empty(0, dtype=np.intp),
+        wanted, REPEATED_TIE if repeated else TIE, nothing,
+    )  # fmt: skip
+    return dropped.tolist(), W[:, :, None]
+
+
+def ridges_within(
+    quadratic: Quadratic,
+    M: FloatArray,
+    dropped: Sequence[int],
+    tried: Sequence[int],
+    penalties: Sequence[float],
+    rows: Rows,
+) -> FloatArray:
+    """Minimisers with ``penalty w'Mw/2`` added under inequalities, after the first drops of an elimination.
+
+    Parameters
+    ----------
+    quadratic : Quadratic
+        With one output.
+    M : ndarray, shape (k, k)
+    dropped : sequence of int
+        The groups in the order in which they are dropped.
+    tried : sequence of int
+        After how many drops the minimiser is wanted.
+    penalties : sequence of float
+    rows : Rows
+        As in `eliminate_within`.
+
+    Returns
+    -------
+    ndarray, shape (n_tried * n_penalties, 1, k)
+    """
+    from covey.search.kernels import nested_minimisers  # compiled with the first constraint
+
+    K, c, starts = quadratic.K, quadratic.c, quadratic.starts
+    rows, n = rows.on(np.arange(len(c))), starts.size - 1
+    wanted, given, none = np.zeros(len(dropped) + 1, dtype=bool), np.array(dropped, dtype=np.intp), np.zeros(n, np.intp)
+    wanted[list(tried)] = True
+    out = np.empty((len(tried), len(penalties), 1, len(c)))
+    for i, penalty in enumerate(penalties):
+        inverse, _ = _inverse(K + penalty * M)
+        _, W = nested_minimisers(
+            inverse, inverse @ c[:, 0], starts, n - len(dropped), none.copy(), none[:0], np.zeros(n + 1, dtype=np.intp),
+            rows.G, rows.h, given, wanted, 0.0, 0.0,
+        )  # fmt: skip
+        out[:, i, 0] = W[list(tried)]
+    return out.reshape(-1, 1, len(c))
+
+
+def _inverse(K: FloatArray) -> tuple[FloatArray, bool]:
+    """The inverse of a Gram matrix, and whether columns repeat others, so that it has few digits."""
+    diagonal = np.where(np.diag(K) > SMALLEST, np.diag(K), 1.0)
+    inverse = np.linalg.inv(K + np.diag(JITTER * diagonal))
+    repeated = bool((np.diag(inverse) * diagonal).max(initial=0.0) > LARGEST)
+    if repeated:
+        inverse = np.linalg.inv(K + np.diag(MORE_JITTER * diagonal))
+    return np.ascontiguousarray((inverse + inverse.T) / 2), repeated

@@ -1,0 +1,145 @@
+"""Minimisers under linear inequalities, against certificates and other solvers."""
+
+import numpy as np
+import pytest
+from scipy.optimize import lsq_linear, nnls
+
+from covey.search.cone import Cone, Constraint, Rows, root
+from covey.search.elimination import eliminate
+from covey.search.kernels import multipliers
+from covey.search.nested import eliminate_within, ridges_within
+from covey.search.quadratic import Quadratic
+
+
+def draw(seed, n_rows=14):
+    """A quadratic function and inequalities that are kept at zero, some of them twice or as sums of others."""
+    rng = np.random.default_rng(seed)
+    k = int(rng.integers(1, 10))
+    A = rng.standard_normal((k + 4, k))
+    G = rng.standard_normal((n_rows, k))
+    if seed % 3 == 0:
+        G = np.eye(k)[rng.integers(0, k, n_rows)] * rng.choice([-1.0, 1.0], n_rows)[:, None]
+    if seed % 2 == 0:
+        G = np.vstack([G, G[:2], G[:1] + G[-1:]])
+    G = G[np.linalg.norm(G, axis=1) > 0]
+    h = -rng.uniform(0, 1, len(G)) * (rng.random(len(G)) < 0.5)
+    return A.T @ A, 3 * rng.standard_normal((k, 1)), Rows(G, h)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_a_step_has_the_certificate_of_a_minimum(seed):
+    K, c, rows = draw(seed)
+    step, left = rows.step(root(K), np.zeros_like(c), c)
+    slack = rows.G @ step[:, 0] - rows.h
+    assert slack.min() >= -1e-13 * max(1.0, np.abs(step).max())
+    np.testing.assert_allclose(K @ step, left, atol=1e-9)
+    # what holds the gradient back are nonnegative multiples of inequalities at their limit
+    at_limit = slack <= 1e-9
+    force = (left - c)[:, 0]
+    assert nnls(rows.G[at_limit].T, force)[1] <= 1e-8 if at_limit.any() else np.abs(force).max() == 0
+
+
+def test_a_step_starts_anywhere_and_ends_in_the_same_place():
+    K, c, rows = draw(5)
+    start = np.full_like(c, 7.0)
+    expected = rows.step(root(K), np.zeros_like(c), c)[0]
+    np.testing.assert_allclose(start + rows.step(root(K), start, c - K @ start)[0], expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_multipliers_are_those_of_nonnegative_least_squares(seed):
+    rng = np.random.default_rng(seed)
+    A, b = rng.standard_normal((12, 8)), rng.standard_normal(12)
+    np.testing.assert_allclose(multipliers(A.T @ A, -A.T @ b, np.zeros(8)), nnls(A, b)[0], atol=1e-10)
+
+
+def test_ill_conditioned_functions_keep_the_inequalities():
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((20, 6))
+    A[:, 5] = A[:, 0] + 1e-6 * A[:, 5]
+    rows = Rows(np.eye(6), np.zeros(6))
+    step, _ = rows.step(root(A.T @ A), np.zeros((6, 1)), A.T @ rng.standard_normal((20, 1)) * 1e3)
+    assert step.min() >= -1e-13
+
+
+def nested(seed):
+    rng = np.random.default_rng(seed)
+    sizes = [1, 3, 2, 1, 2, 1]
+    starts = np.cumsum([0, *sizes])
+    A, k = rng.standard_normal((30, starts[-1])), starts[-1]
+    K, c = A.T @ A, A.T @ rng.standard_normal((30, 1)) * 2
+    rows = Rows(np.vstack([np.eye(k)[1:], rng.standard_normal((2, k))]), np.append(np.zeros(k + 1), -0.1)[: k + 1])
+    return K, c, starts, rows
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_elimination_leaves_the_minimiser_of_every_set(seed):
+    K, c, starts, rows = nested(seed)
+    dropped, W = eliminate_within((K, c, starts, ()), rows, n_always=1)
+    assert sorted(dropped) == [1, 2, 3, 4, 5]
+    left = np.ones(len(c), dtype=bool)
+    for step, w in enumerate(W):
+        if step:
+            left[starts[dropped[step - 1]] : starts[dropped[step - 1] + 1]] = False
+        expected = rows.on(np.flatnonzero(left)).step(root(K[np.ix_(left, left)]), 0 * c[left], c[left])[0]
+        np.testing.assert_allclose(w[left], expected, atol=1e-7)
+        assert not w[~left].any()
+        assert (rows.G @ w[:, 0] - rows.h).min() >= -1e-13
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_ridges_are_the_minimisers_of_every_set(seed):
+    K, c, starts, rows = nested(seed)
+    quadratic = Quadratic(K, c, starts, np.zeros(len(c)), np.zeros(1))
+    dropped, M = [5, 1, 3], np.diag(np.arange(1.0, len(c) + 1))
+    W = ridges_within(quadratic, M, dropped, [0, 2], [0.1, 3.0], rows)
+    for w, (n_dropped, ridge) in zip(W[:, 0], [(0, 0.1), (0, 3.0), (2, 0.1), (2, 3.0)], strict=True):
+        left = np.ones(len(c), dtype=bool)
+        for group in dropped[:n_dropped]:
+            left[starts[group] : starts[group + 1]] = False
+        S = (K + ridge * M)[np.ix_(left, left)]
+        np.testing.assert_allclose(
+            w[left], rows.on(np.flatnonzero(left)).step(root(S), 0 * c[left], c[left])[0][:, 0], atol=1e-7
+        )
+
+
+def test_inequalities_far_away_change_nothing():
+    K, c, starts, rows = nested(0)
+    parents = [[], [0], [], [1], [], []]
+    far = Rows(rows.G, np.full(rows.h.size, -1e6))
+    dropped, W = eliminate_within((K, c, starts, parents), far)
+    expected, expected_W = eliminate(K, c, starts, parents)
+    assert dropped == expected
+    np.testing.assert_allclose(W, expected_W, atol=1e-9)
+
+
+class Working:
+    """Two groups, of two columns and one, in working coordinates that are rotated."""
+
+    def __init__(self):
+        angle = 0.3
+        T = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
+        self.factors, self.factor_starts = np.append(T.ravel(), -2.0), np.array([0, 4, 5])
+        self.ranks, self.T = np.array([2, 1]), T
+        self.layout = type(
+            "Layout", (), {"sizes": np.array([2, 1]), "starts": np.array([0, 2, 3]), "members": np.arange(3)}
+        )
+
+
+def test_gradients_of_sleeping_groups_are_projected_on_their_cones():
+    working = Working()
+    cone = Cone([Constraint((0,), np.eye(2), np.zeros(2)), Constraint((1,), -np.eye(1), np.zeros(1))], working, 1.5)
+    products = np.random.default_rng(0).standard_normal((3, 20))
+    projected = products.copy()
+    cone.project(projected, np.array([0, 1]), np.array([0, 2, 3]))
+    for before, after in zip(products.T, projected.T, strict=True):
+        nearest = lsq_linear(working.T.T, before[:2], bounds=(0, np.inf), tol=1e-14).x
+        np.testing.assert_allclose(after[:2], working.T.T @ nearest, atol=1e-7)
+        assert after[2] == max(before[2], 0.0)  # the working column points the other way
+
+
+def test_bounds_away_from_zero_do_not_hold_a_sleeping_group_back():
+    cone = Cone([Constraint((1,), np.eye(1), np.array([-1.0]))], Working(), 1.0)
+    products = np.array([[1.0], [1.0], [5.0]])
+    cone.project(products, np.array([0, 1]), np.array([0, 2, 3]))
+    assert products[2, 0] == 5.0
