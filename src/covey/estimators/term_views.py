@@ -24,6 +24,7 @@ from covey.validation import FloatArray, last_step
 
 if TYPE_CHECKING:
     from covey.groups import Groups
+from covey.losses import Loss
 
 __all__ = ["TermViews", "as_terms"]
 
@@ -36,6 +37,7 @@ class TermViews:
 
     coef_: FloatArray
     intercept_: Any
+    loss_: Loss
     groups_: Groups
     selected_groups_: list[Any]
     always_groups_: list[Any]
