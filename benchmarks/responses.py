@@ -12,8 +12,8 @@ classes of real tables, the log loss of the rows that were not fitted; `multinom
     OMP_NUM_THREADS=1 .venv-bench/bin/python benchmarks/responses.py --seeds 100 101 102 \
         --write benchmarks/results/responses.md
 
-Two tables have the errors of the others relative to covey's, with rule="select" and with rule="predict": geometric means
-over seeds, above one if covey is better, and in brackets the number of seeds on which it is. Peers are tuned for
+Two tables have the errors of the others relative to covey's, with rule="select" and with rule="predict": geometric
+means over seeds, above one if covey is better, and in brackets the number of seeds on which it is. Peers are tuned for
 prediction, so that the second table is the fair one; the first says what few groups cost or gain.
 """
 
