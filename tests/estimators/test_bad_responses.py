@@ -30,6 +30,19 @@ def refused(model, y, match, X=X, **given):
         ("poisson", changed(POSITIVE, 7, -1.0), r"negative.*Poisson.*row 7 has -1.*Use loss="),
         ("poisson", np.zeros(N), r"[Ee]very count is zero.*give rows with positive counts"),
         ("poisson", changed(POSITIVE, 3, 1e300), r"must not exceed.*row 3.*larger units"),
+        ("negative-binomial", changed(POSITIVE, 7, -1.0), r"negative.*negative binomial.*row 7 has -1.*Use loss="),
+        ("negative-binomial", np.zeros(N), r"[Ee]very count is zero"),
+        ("tweedie", changed(POSITIVE, 7, -1.0), r"must not be negative for the Tweedie loss.*row 7 has -1.*Use loss="),
+        ("tweedie", np.zeros(N), r"Every response is zero.*give rows with positive responses"),
+        ("tweedie", changed(POSITIVE, 5, 1e300), r"must not exceed.*row 5"),
+        ("quantile", changed(POSITIVE, 5, 1e300), r"must not exceed.*row 5"),
+        ("quantile", np.stack([POSITIVE, POSITIVE], axis=1), r"2 columns.*quantile.*one by one"),
+        (
+            "multi-quantile",
+            np.stack([POSITIVE, POSITIVE], axis=1),
+            r"2 columns.*one response: fit responses one by one",
+        ),
+        ("ordinal", POSITIVE, r"GroupSparseClassifier"),
         ("gamma", changed(POSITIVE, 5, 0.0), r"above zero.*gamma.*row 5 has 0.*loss='poisson'"),
         ("gamma", changed(POSITIVE, 5, -2.0), r"above zero.*row 5 has -2"),
         ("gamma", changed(POSITIVE, 5, 1e300), r"must not exceed.*row 5"),
@@ -53,7 +66,13 @@ def test_responses_of_a_regressor(loss, y, match, given):
     refused(GroupSparseRegressor(loss=loss, selection=3), y, match, X=design)
 
 
-@pytest.mark.parametrize("loss", ["squared", "huber", "poisson", "gamma", "binomial"])
+@pytest.mark.parametrize(
+    "loss",
+    [
+        "squared", "huber", "quantile", "multi-quantile", "poisson", "negative-binomial", "gamma", "tweedie",
+        "binomial",
+    ],
+)  # fmt: skip
 def test_missing_and_short_responses(loss):
     model = GroupSparseRegressor(loss=loss, selection="ebic")
     y = np.clip(POSITIVE, 0.01, 0.99)

@@ -24,20 +24,22 @@ def duplicated(rng):
 
 
 KINDS = {kind.__name__: kind for kind in (binary, one_hot, duplicated)}
-LOSSES = ["squared", "huber", "poisson", "gamma", "logistic", "multinomial", "cox"]
+LOSSES = [
+    "squared", "huber", "poisson", "negative-binomial", "gamma", "tweedie", "logistic", "multinomial", "ordinal", "cox",
+]  # fmt: skip
 
 
 def response(loss, X, rng):
     eta = X[:, :5] @ np.array([1.5, -1.5, 1.0, 1.0, -1.0]) + 0.3 * rng.standard_normal(len(X))
     if loss in ("squared", "huber"):
         return np.round(eta)
-    if loss == "poisson":
+    if loss in ("poisson", "negative-binomial", "tweedie"):
         return rng.poisson(np.exp(np.clip(eta, -3, 2))).astype(float)
     if loss == "gamma":
         return np.round(np.exp(eta)) + 1.0
     if loss == "logistic":
         return (eta > np.median(eta)).astype(int)
-    if loss == "multinomial":
+    if loss in ("multinomial", "ordinal"):
         return np.digitize(eta, np.quantile(eta, [1 / 3, 2 / 3]))
     return np.column_stack([rng.exponential(np.exp(-eta)), rng.random(len(X)) < 0.8])
 
@@ -47,10 +49,12 @@ def estimator(loss, groups):
         return GroupSparseCox(groups)
     if loss == "multinomial":
         return GroupSparseClassifier(groups, selection=Folds(3, deals=1))
+    if loss == "ordinal":
+        return GroupSparseClassifier(groups, loss=loss, selection=Folds(2, deals=1))
     if loss == "logistic":
         return GroupSparseClassifier(groups)
-    # the scale of Huber's loss takes several searches
-    selection = Folds(2, deals=1) if loss == "huber" else 5
+    # estimated parameters take several searches
+    selection = Folds(2, deals=1) if loss in ("huber", "negative-binomial", "tweedie") else 5
     return GroupSparseRegressor(groups, loss=loss, selection=selection)
 
 

@@ -149,6 +149,12 @@ def simulated(kind, rng, X):
         return GroupSparseRegressor(loss="huber"), eta + np.where(rng.random(n) < 0.125, 50, 1) * rng.standard_normal(n)
     if kind == "poisson":
         return GroupSparseRegressor(loss="poisson"), rng.poisson(np.exp(1 + eta))
+    if kind == "negative-binomial":
+        return GroupSparseRegressor(loss=kind), rng.negative_binomial(3, 3 / (3 + np.exp(1 + eta)))
+    if kind == "tweedie":
+        return GroupSparseRegressor(loss=kind), rng.poisson(np.exp(0.5 + eta)) * rng.gamma(2, 1, n)
+    if kind == "quantile":
+        return GroupSparseRegressor(loss=kind), eta + rng.standard_normal(n)
     if kind == "gamma":
         return GroupSparseRegressor(loss="gamma"), rng.gamma(2, np.exp(eta))
     if kind == "binomial":
@@ -159,10 +165,23 @@ def simulated(kind, rng, X):
 
 
 @pytest.mark.parametrize(
-    "kind", ["squared", "holdout", "huber", "poisson", "gamma", "binomial", "two classes", "four classes"]
+    "kind",
+    [
+        "squared",
+        "holdout",
+        "huber",
+        "quantile",
+        "poisson",
+        "negative-binomial",
+        "gamma",
+        "tweedie",
+        "binomial",
+        "two classes",
+        "four classes",
+    ],
 )
 def test_the_share_of_new_rows_is_covered(kind):
-    found, slow = [], kind in ("huber", "four classes")
+    found, slow = [], kind in ("huber", "quantile", "negative-binomial", "tweedie", "four classes")
     for seed in range(3 if slow else 5):
         rng = np.random.default_rng([seed, 7])
         X = rng.standard_normal((700, 5))
@@ -176,7 +195,7 @@ def test_the_share_of_new_rows_is_covered(kind):
             assert (ends[0] <= ends[1]).all()
     # the standard error of the mean is 0.014, 0.018 with three seeds, 0.026 with forty held-out rows; counts are whole
     slack = 0.05 if slow or kind == "holdout" else 0.03
-    assert 0.8 - slack < np.mean(found) < 0.8 + slack + 0.03 * (kind in ("poisson", "binomial"))
+    assert 0.8 - slack < np.mean(found) < 0.8 + slack + 0.03 * (kind in ("poisson", "negative-binomial", "binomial"))
 
 
 def test_residuals_of_the_rows_that_were_fitted_would_not_do():

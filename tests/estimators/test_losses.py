@@ -824,3 +824,11 @@ def test_ordered_classes_that_cannot_be():
         GroupSparseClassifier(loss="ordinal").fit(X, np.ones(300))
     with pytest.raises(ValueError, match=r"loss='ordinal' is for classes: use covey\.GroupSparseClassifier"):
         GroupSparseRegressor(loss="ordinal").fit(X, y.cat.codes)
+
+
+def test_a_summary_says_what_was_estimated():
+    X, y, groups = grouped_problem("negative-binomial")
+    model = GroupSparseRegressor(groups, loss="negative-binomial", selection=Size(3)).fit(X, y)
+    assert f"not shrunk; the variance is mean + {model.loss_.overdispersion:.3g} mean^2." in str(model.summary())
+    model = GroupSparseRegressor(groups, loss=Quantile(0.9), selection=Size(3)).fit(X, y)
+    assert "predictions are quantiles: 0.9 of the rows lie below" in str(model.summary())

@@ -14,6 +14,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from covey import GroupSparseClassifier, GroupSparseRegressor, nested_score
 from covey.evidence import ClassScores
+from covey.losses import MultiQuantile, Ordinal
 from covey.report import FitReport, fit_report, render
 from covey.report.classes import calibration_bins, class_view
 from covey.report.numbers import shown
@@ -240,3 +241,35 @@ def test_each_response_has_its_held_out_score(data):
     assert f"held-out R² {nested.responses['height'].mean:.3f} ±" in page
     assert "in standard deviations of the responses" in page
     assert "Show the norm" not in page
+
+
+def test_a_report_of_ordered_classes(data):
+    labels = ["low <b>", "middle", "high"]
+    y = np.array(labels)[np.digitize(data["eta"], [-1.0, 1.0])]
+    model = GroupSparseClassifier(2, loss=Ordinal(order=labels), selection="bic").fit(data["X"], y)
+    page = render(FitReport.from_model(model, data["X"], y, nested=3))
+    assert "odds of a higher class" in page
+    assert "<bdi>low &lt;b&gt;</bdi> &lt; <bdi>middle</bdi> &lt; <bdi>high</bdi>" in page
+    assert "rows misclassified" in page
+    assert "Held-out class predictions" in page
+    report = FitReport.from_model(model, data["X"], y, nested=0)
+    codes = np.array([labels.index(label) for label in y])
+    left = -np.log(model.predict_proba(data["X"])[np.arange(120), codes]).sum()
+    shares = np.bincount(codes) / 120
+    (score,) = (one for one in report.scores if "training rows" in one.label)
+    assert score.value == pytest.approx(1 + left / np.log(shares[codes]).sum(), rel=1e-9)
+
+
+def test_a_report_of_quantiles(data):
+    y = data["both"][:, 0]
+    model = GroupSparseRegressor(2, loss=MultiQuantile([0.2, 0.8]), selection="bic").fit(data["X"], y)
+    page = unescape(render(FitReport.from_model(model, data["X"], y, nested=3)))
+    assert "predictions are quantiles: 0.2, 0.8 of the rows lie below" in page
+    assert "quantile 0.8" in page
+    assert "the quantiles of the training rows" in page
+
+
+@pytest.mark.parametrize(("loss", "words"), [("negative-binomial", "the variance is mean +"), ("tweedie", "mean^1")])
+def test_a_report_says_what_was_estimated(data, loss, words):
+    model = GroupSparseRegressor(2, loss=loss, selection="bic").fit(data["X"], data["count"])
+    assert words in unescape(render(FitReport.from_model(model, data["X"], data["count"], nested=0)))

@@ -155,7 +155,7 @@ class GroupViews(TermViews):
         head = (
             f"{type(self).__name__}: {len(self._found())} of {of} groups selected{always} "
             f"({self.n_selected_columns_} of {self.n_features_in_} columns)",
-            f"Model: {self.recipe_}{'' if self.shrunk_ or not len(table) else '; coefficients are not shrunk'}.",
+            f"Model: {self.recipe_}{self._ending(len(table))}.",
         )
         numbers = [name for name in table if str(name).startswith("strength") or name in ("norm", "woke_up")]
         shown = table.assign(**{str(name): table[name].map(digits) for name in numbers})

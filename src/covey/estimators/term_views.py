@@ -24,6 +24,7 @@ from covey.validation import FloatArray, last_step
 
 if TYPE_CHECKING:
     from covey.groups import Groups
+from covey.losses import Loss
 
 __all__ = ["TermViews", "as_terms"]
 
@@ -36,6 +37,7 @@ class TermViews:
 
     coef_: FloatArray
     intercept_: Any
+    loss_: Loss
     groups_: Groups
     selected_groups_: list[Any]
     always_groups_: list[Any]
@@ -255,15 +257,20 @@ class TermViews:
         found = f": {_some(words)}" if words else " are in the model; it predicts the same value for every row"
         found += f"; pair{'s' * (len(pairs) > 1)}: {_some(pairs)}" if pairs else ""
         always = f", {_some(self.always_groups_)} always in" if self.always_groups_ else ""
-        shrunk = "" if self.shrunk_ or not len(table) else "; coefficients are not shrunk"
         head = (
             f"{type(self).__name__}: {len(chosen)} of {len(encoding.variables)} variables{found}.",
-            f"Model: {len(table)} of {self.groups_.n_groups} terms{always}: {as_terms(self.recipe_)}{shrunk}.",
+            f"Model: {len(table)} of {self.groups_.n_groups} terms{always}: {as_terms(self.recipe_)}"
+            f"{self._ending(len(table))}.",
         )
         joined = {name: table[name].map(" and ".join) for name in ("variables", "parents")}
         numbers = {name: table[name].map(digits) for name in ("strength", "woke_up")}
         shown = table.assign(**joined, **numbers).drop(columns="variables")
         return Summary(head, shown, (*filter(None, notes), *encoding.remarks), "terms_", "terms")
+
+    def _ending(self, n_selected: int) -> str:
+        """That coefficients are not shrunk, if so, and what the loss assumes: the end of a sentence."""
+        shrunk = "" if self.shrunk_ or not n_selected else "; coefficients are not shrunk"
+        return shrunk + (f"; {self.loss_.in_words}" if self.loss_.in_words else "")
 
     def _described(self, variable: str, shape: str) -> str:
         """A variable with its shape; levels, and numbers with two values, are neither straight nor curved."""

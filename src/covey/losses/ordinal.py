@@ -140,7 +140,7 @@ class Ordinal(ClassLoss):
 
     def log_probabilities(self, eta: FloatArray) -> FloatArray:
         """Their logarithms, without underflow."""
-        low, high, gap = self._edges(np.arange(len(self._known) + 1))
+        low, high, gap = self._edges(np.arange(len(self._known) + 1.0))
         return np.asarray(log_expit(high - eta) + log_expit(eta - low) + gap)
 
     def classes(self, y: FloatArray) -> NDArray[np.intp]:

@@ -195,7 +195,7 @@ class MultiQuantile(_Pinball):
     vector: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if isinstance(self.levels, str) or np.ndim(self.levels) != 1 or len(self.levels) < 2:
+        if np.ndim(self.levels) != 1 or len(self.levels) < 2:
             raise ValueError(
                 f"levels must be a list of at least two numbers between 0 and 1, such as [0.1, 0.5, 0.9], not "
                 f"{self.levels!r}: use Quantile(level) for one."

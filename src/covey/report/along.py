@@ -40,8 +40,8 @@ def along_the_path(model: Any, X: Any, y: Any, weight: Any, offset: Any, frames:
     design, response = as_design(X), coded(model, y)
     q = np.ones(len(response)) if weight is None else np.asarray(weight, dtype=float)
     q = q / q.sum()
-    shift = 0.0 if offset is None else np.asarray(offset, dtype=float).reshape(len(q), -1)
-    shift = shift if loss.vector or offset is None else shift[:, 0]
+    shift = np.zeros((len(q), 1)) if offset is None else np.asarray(offset, dtype=float).reshape(len(q), -1)
+    shift = shift if loss.vector else shift[:, 0]
     deviance, wrong = [], []
     for time in frames.times:
         coef, intercept = path.model(path.index(time))

@@ -141,7 +141,7 @@ def read_rows(design: Design, y: Any, sample_weight: Any, loss: Loss, offset: An
     as_sample_weight(weight, n)
     shift, fitted = response.read_offset(offset), response.loss
     if fitted.has_scale:
-        null = fitted.null(response.y, weight, shift)
+        null = np.asarray(fitted.null(response.y, weight, shift))
         fitted = fitted.scaled_to(response.y, null if shift is None else null + shift, weight)
     return fitted, response.y, weight, shift
 

@@ -82,8 +82,8 @@ class TableSettings(Settings):
         "auto",
         "The kind of target: numbers (gaussian; huber if there are outliers; quantile for the median or others), "
         "counts (poisson; negative-binomial if they vary more), positive numbers (gamma; tweedie if some are zero), "
-        "two classes (binomial) or more (multinomial; ordinal if they have an order). auto treats text and two values as "
-        "classes and all other numbers as gaussian, and prints its choice; --time and --event imply cox.",
+        "two classes (binomial) or more (multinomial; ordinal if they have an order). auto treats text and two "
+        "values as classes and all other numbers as gaussian, and prints its choice; --time and --event imply cox.",
     )  # fmt: skip
     quantile: tuple[str, ...] = in_table(
         (),

@@ -92,8 +92,10 @@ class Outcome:
             if known.sum() < 2:
                 raise TableError("--target has fewer than two known values: there is nothing to score.")
             shift = self.offset["offset"][known] if self.offset else np.zeros(known.sum())
-            columns = k if self.n_targets > 1 or predictions.shape[1] == 1 else slice(None)
-            found = self._score_one(truth[known], predictions.iloc[:, columns].to_numpy(dtype=float)[known], shift)
+            predicted = predictions.to_numpy(dtype=float)[known]
+            if self.n_targets > 1 or predicted.shape[1] == 1:  # otherwise several quantiles of one response
+                predicted = predicted[:, k]
+            found = self._score_one(truth[known], predicted, shift)
             scores |= {kind if len(target) == 1 else f"{kind}_{name}": value for kind, value in found.items()}
         return scores
 

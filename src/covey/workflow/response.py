@@ -90,7 +90,7 @@ def read_response(
     return Response(targets, y, family, reason, hint, ", ".join(targets), _loss(family, settings, column, y))
 
 
-def _family(settings: TableSettings) -> str:
+def _family(settings: TableSettings) -> Any:
     """The family, which an option may imply."""
     family: str = settings.family
     for name, wanted in OF_FAMILY.items():
