@@ -19,7 +19,7 @@ SOURCES = {path.stem: ast.parse(path.read_text()) for path in sorted(FOLDER.glob
 TOLERANCES = {
     "active": "DEPENDENT",
     "binding": "AT_LIMIT FELT",
-    "cone": "JITTER ROUNDING",
+    "cone": "CLOSE JITTER ROUNDING",
     "kernels": "DEPENDENT KEPT",
     "coordinates": "LEAST_CURVATURE LEAST_STEP LEFT MOST_STEPS ROUNDING",
     "elimination": "JITTER LARGEST MORE_JITTER NO_RISE REPEATED_TIE ROUNDING SMALLEST TIE",

@@ -224,8 +224,9 @@ class GroupSparseEstimator(GroupViews, BaseEstimator):
         groups = self.groups_
         with np.errstate(over="ignore", under="ignore"):
             by_group = found.by_group.astype(dtype)
-        if not np.isfinite(by_group).all() or ((by_group == 0) & (found.by_group != 0)).any():
-            by_group = found.by_group  # too large or too small for the precision of X
+        lost = not np.isfinite(by_group).all() or ((by_group == 0) & (found.by_group != 0)).any()
+        if lost or found.binding is not None:
+            by_group = found.by_group  # too large or too small for the precision of X, or bounds that it does not have
         coef = np.array([groups.from_contiguous(output) for output in by_group])
         self.coef_ = coef if columns else coef[0]
         self.intercept_ = found.intercept if columns else float(found.intercept[0])

@@ -17,12 +17,17 @@ from scipy.linalg.lapack import dpotrf
 
 from covey.layout import spans
 from covey.preprocess import WorkingProblem
+from covey.preprocess.factoring import block_diagonal
 from covey.validation import FloatArray
 
 __all__ = ["Cone", "Constraint", "Rows", "root"]
 
 # Coefficients this close to a bound, in the units of their column, are at the bound up to round-off error.
 ROUNDING = 1e-11
+
+# Inequalities on several columns that are broken by less than this, relative to the size of their terms, are broken by
+# the round-off error of mapping coefficients back.
+CLOSE = 1e-9
 
 # Added to the diagonal, relative to it, so that dependent columns leave a second derivative positive definite.
 JITTER = 1e-10
@@ -132,7 +137,8 @@ class Cone:
                 first += len(T)
             self._parts.append(parts)
         self._distinct: dict[tuple[int, tuple[int, ...]], Rows] = {}
-        self._placed: tuple[NDArray[np.intp], _Placed] | None = None
+        self._placed: dict[tuple[int, int], tuple[NDArray[np.intp], _Placed]] = {}
+        self._everywhere = np.arange(working.ranks.size)
 
     def factor(self, group: int) -> FloatArray:
         """``T_l``, shape (size, rank)."""
@@ -147,10 +153,10 @@ class Cone:
     @cached_property
     def _bounds(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Bounds of the columns, in the groups' layout, and what counts as round-off error of their coefficients."""
-        starts, n = self.working.layout.starts, self.working.layout.members.size
-        low, high, rounding = np.full(n, -np.inf), np.full(n, np.inf), np.zeros(n)
+        layout = self.working.layout
+        low, high, rounding = (np.full(layout.members.size, value) for value in (-np.inf, np.inf, 0.0))
         for one in self.constraints:
-            at = np.concatenate([np.arange(starts[l], starts[l + 1]) for l in one.groups])
+            at = spans(layout.starts, np.array(one.groups))
             sizes = [np.linalg.norm(self.factor(l), axis=1) for l in one.groups]
             rounding[at] = ROUNDING * self.scale * np.concatenate(sizes)
             for row, least in zip(one.A, one.low, strict=True):
@@ -161,11 +167,26 @@ class Cone:
         return low, high, rounding
 
     def snapped(self, groups: Sequence[int], coef: FloatArray) -> FloatArray:
-        """Coefficients of the columns of some groups, on the last axis, without round-off error at bounds."""
-        at = spans(self.working.layout.starts, np.asarray(groups, dtype=np.intp))
+        """Coefficients of the columns of some groups, on the last axis, without the round-off error of mapping them."""
+        starts = self.working.layout.starts
+        at = spans(starts, np.asarray(groups, dtype=np.intp))
         low, high, rounding = (one[at] for one in self._bounds)
         for bound in (low, high):
             coef = np.where(np.abs(coef - bound) <= rounding, bound, coef)
+        place, inside = {int(j): i for i, j in enumerate(at)}, set(groups)
+        for one in self.constraints:
+            if (np.count_nonzero(one.A, axis=1) < 2).all() or not inside.intersection(one.groups):
+                continue
+            among = [place.get(int(j), -1) for j in spans(starts, np.array(one.groups))]
+            known = np.array([i >= 0 for i in among])
+            A, columns = one.A[:, known], np.array(among)[known]
+            flat = coef.reshape(-1, coef.shape[-1])
+            off = flat[:, columns] @ A.T - one.low
+            some = (off < 0).any(axis=1) & (off >= -CLOSE * (np.abs(flat[:, columns]) @ np.abs(A).T)).all(axis=1)
+            flat = flat.copy() if some.any() else flat
+            for number in np.flatnonzero(some):
+                flat[number, columns] = Rows(A, one.low).nearest(flat[number, columns, None])[:, 0]
+            coef = flat.reshape(coef.shape)
         return coef
 
     def rows(self, groups: Sequence[int], n_before: int = 0) -> Rows:
@@ -245,9 +266,11 @@ class Cone:
         starts : ndarray of int
             Where the columns of each begin.
         """
-        if self._placed is None or self._placed[0] is not groups:
-            self._placed = groups, _Placed.of(self._asleep, groups, starts)
-        self._placed[1].project(products)
+        key = id(groups), groups.size
+        if key not in self._placed:
+            # the groups are kept, so that no others get their identity
+            self._placed[key] = groups, _Placed.of(self._asleep, groups, starts)
+        self._placed[key][1].project(products)
 
     def norms(self, correlations: FloatArray) -> FloatArray:
         """The norms of projected gradients of all groups, given correlations with the design's columns.
@@ -255,13 +278,14 @@ class Cone:
         Shape (n_models, n_groups).
         """
         working = self.working
-        norms = working.all_norms(correlations)
-        for l, G in self._asleep.items():
-            at = slice(int(working.layout.starts[l]), int(working.layout.starts[l + 1]))
-            g = np.ascontiguousarray((correlations[:, working.layout.members[at]] @ self.factor(l)).T, dtype=float)
-            _Placed.of({l: G}, np.array([l]), np.array([0, len(g)])).project(g)
-            norms[:, l] = np.linalg.norm(g, axis=0)
-        return norms
+        T = block_diagonal(working.factors, working.layout.sizes, working.ranks)
+        g = np.ascontiguousarray(T.T @ np.asarray(correlations, dtype=float)[:, working.layout.members].T)
+        if self._everywhere.size != working.ranks.size:  # pairs have become groups
+            self._everywhere = np.arange(working.ranks.size)
+        self.project(g, self._everywhere, working.starts)
+        sums = np.add.reduceat(np.vstack([g * g, np.zeros((1, g.shape[1]))]), working.starts[:-1], axis=0)
+        sums[working.ranks == 0] = 0.0
+        return np.asarray(np.sqrt(sums.T))
 
 
 @dataclass(frozen=True)

@@ -297,7 +297,7 @@ def nested_minimisers(
     """
     k, L = w.size, starts.size - 1
     first, last = spans(G)
-    asleep = np.zeros(L, np.bool_)
+    gone, asleep, width = np.zeros(L, np.bool_), np.zeros(k, np.bool_), k
     W, dropped = np.zeros((L - n_always + 1, k)), np.empty(L - n_always, np.int64)
     for step in range(L - n_always + 1):
         if wanted[step]:
@@ -311,26 +311,30 @@ def nested_minimisers(
             costs = np.full(L, np.inf)
             least = np.inf
             for l in range(n_always, L):
-                if not asleep[l] and children[l] == 0:
+                if not gone[l] and children[l] == 0:
                     costs[l] = _cost(inverse, W[step], starts[l], starts[l + 1])
                     least = min(least, costs[l])
             for l in range(n_always, L):
                 if costs[l] <= least + tie * abs(least) + nothing:
                     group = l
-        dropped[step], asleep[group] = group, True
+        dropped[step], gone[group] = group, True
         for e in range(parent_starts[group], parent_starts[group + 1]):
             children[parents[e]] -= 1
         # one column after another: each has a pivot of its own
         for i in range(starts[group], starts[group + 1]):
             if inverse[i, i] > 0:
                 side = inverse[i] / inverse[i, i]
-                w -= side * w[i]
-                for r in range(k):
-                    if inverse[r, i] != 0 and r != i:
-                        inverse[r] -= inverse[r, i] * side
-            w[i] = 0.0
+                for r in range(width):
+                    factor = inverse[r, i]
+                    if factor != 0 and r != i:
+                        w[r] -= side[r] * w[i]
+                        for s in range(width):
+                            inverse[r, s] -= factor * side[s]
+            w[i], asleep[i] = 0.0, True
             inverse[i] = 0.0
             inverse[:, i] = 0.0
+        while width > 0 and asleep[width - 1]:
+            width -= 1
     return dropped, W
 
 

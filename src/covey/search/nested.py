@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from scipy.linalg.lapack import dpotrf, dpotri
 
 from covey.layout import offsets
 from covey.search.cone import Rows
@@ -88,26 +89,37 @@ def ridges_within(
     """
     from covey.search.kernels import nested_minimisers  # compiled with the first constraint
 
-    K, c, starts = quadratic.K, quadratic.c, quadratic.starts
-    rows, n = rows.on(np.arange(len(c))), starts.size - 1
-    wanted, given, none = np.zeros(len(dropped) + 1, dtype=bool), np.array(dropped, dtype=np.intp), np.zeros(n, np.intp)
+    # groups that are dropped first come last, so that what is left is on the first columns
+    order = [*sorted(set(range(quadratic.starts.size - 1)) - set(dropped)), *reversed(dropped)]
+    at, n = quadratic.positions(order), len(order)
+    K, P, c = quadratic.K[np.ix_(at, at)], M[np.ix_(at, at)], quadratic.c[at, 0]
+    G, starts = np.ascontiguousarray(rows.G[:, at]), offsets(np.diff(quadratic.starts)[order])
+    given = np.arange(n - 1, n - 1 - len(dropped), -1)
+    wanted, none = np.zeros(len(dropped) + 1, dtype=bool), np.zeros(n + 1, dtype=np.intp)
     wanted[list(tried)] = True
-    out = np.empty((len(tried), len(penalties), 1, len(c)))
+    out = np.zeros((len(tried), len(penalties), 1, len(c)))
     for i, penalty in enumerate(penalties):
-        inverse, _ = _inverse(K + penalty * M)
+        inverse, _ = _inverse(K + penalty * P)
         _, W = nested_minimisers(
-            inverse, inverse @ c[:, 0], starts, n - len(dropped), none.copy(), none[:0], np.zeros(n + 1, dtype=np.intp),
-            rows.G, rows.h, given, wanted, 0.0, 0.0,
+            inverse, inverse @ c, starts, n - len(dropped), none[:n].copy(), none[:0], none, G, rows.h, given, wanted,
+            0.0, 0.0,
         )  # fmt: skip
-        out[:, i, 0] = W[list(tried)]
+        out[:, i, 0][:, at] = W[list(tried)]
     return out.reshape(-1, 1, len(c))
 
 
 def _inverse(K: FloatArray) -> tuple[FloatArray, bool]:
     """The inverse of a Gram matrix, and whether columns repeat others, so that it has few digits."""
-    diagonal = np.where(np.diag(K) > SMALLEST, np.diag(K), 1.0)
-    inverse = np.linalg.inv(K + np.diag(JITTER * diagonal))
-    repeated = bool((np.diag(inverse) * diagonal).max(initial=0.0) > LARGEST)
-    if repeated:
-        inverse = np.linalg.inv(K + np.diag(MORE_JITTER * diagonal))
-    return np.ascontiguousarray((inverse + inverse.T) / 2), repeated
+    diagonal = np.diag(K).copy()
+    diagonal[diagonal <= SMALLEST] = 1.0
+    for jitter in (JITTER, MORE_JITTER):
+        S = K.copy()
+        S.flat[:: len(S) + 1] += jitter * diagonal
+        factor, failed = dpotrf(S.T, lower=1, overwrite_a=1)
+        inverse = np.linalg.inv(K + np.diag(jitter * diagonal)) if failed else dpotri(factor, lower=1)[0]
+        if float((np.diag(inverse) * diagonal).max(initial=0.0)) <= LARGEST:
+            break
+    if not failed:  # only the part below the diagonal has been computed
+        inverse = np.tril(inverse)
+        inverse += np.tril(inverse, -1).T
+    return np.ascontiguousarray(inverse), jitter > JITTER

@@ -10,13 +10,16 @@ from typing import Any
 
 import numpy as np
 
+from covey.search.arrays import host
 from covey.search.cone import Rows, root
 from covey.search.newton import (
+    EPS,
     FAR,
     MOST_STEPS,
     ROUGH,
     SHRINKS,
     SLOW_STEPS,
+    STILL_STEPS,
     TOLERANCE,
     Curvature,
     Fit,
@@ -67,8 +70,10 @@ def minimise_within(
             L = root(added(curvature.K, penalty))
         direction, _ = rows.step(L, coef, gradient_of(response.score(eta), A, coef, penalty))
         return Fit(coef + direction, eta + product_of(A, direction), "converged", 1)
-    unit = response.unit * np.sqrt(response.total_weight) or 1.0
-    value, slow, before = response.total(eta), 0, np.inf
+    squares = np.full(len(coef), response.total_weight) if rough else response.weight @ np.square(host(A))
+    unit = response.unit * np.sqrt(squares)[:, None]
+    unit[unit == 0] = np.inf
+    value, slow, still, before = response.total(eta), 0, 0, np.inf
     if penalty is not None:
         value += 0.5 * float((coef * times(penalty, coef)).sum())
     for step in range(MOST_STEPS):
@@ -77,7 +82,7 @@ def minimise_within(
         gradient = gradient_of(score, A, coef, penalty)
         curvature.renew(response, A, eta)
         direction, left = rows.step(root(added(curvature.K, penalty)), coef, gradient)
-        size, move = float(np.abs(left).max()) / unit, product_of(A, direction)
+        size, move = float((np.abs(left) / unit).max()), product_of(A, direction)
         # 2. whether it is short enough, or leads to infinity
         slow = slow + 1 if SHRINKS * before < size <= 1 else 0
         before = size
@@ -96,10 +101,14 @@ def minimise_within(
                 direction, move, found = other, image, safe
         if found is None:
             return Fit(coef, eta, "converged" if size <= np.sqrt(TOLERANCE) else "stalled", step)
-        length, value = found
+        length, value, lowered = found[0], found[1], value - found[1]
         coef, eta = coef + length * direction, eta + length * move
         # 4. whether that step was the last
         promised = float((gradient * direction).sum())
         if rough and length == 1.0 and promised <= ROUGH * response.scale(eta) and not far:
             return Fit(coef, eta, "converged", step + 1)
+        # what holds the gradient back is known up to round-off error only
+        still = still + 1 if lowered <= 4 * EPS * abs(value) and size <= np.sqrt(TOLERANCE) else 0
+        if still > STILL_STEPS:
+            return Fit(coef, eta, "converged", step)
     return Fit(coef, eta, "separated" if slow and penalty is None else "stalled", MOST_STEPS)
