@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from covey import datasets, evidence, losses, plots, report, selection
+    from covey.designs import open
     from covey.estimators import GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor, TermGroups
     from covey.evidence import nested_score, stability_selection
     from covey.groups import Groups
@@ -36,6 +37,7 @@ __all__ = [
     "load",
     "losses",
     "nested_score",
+    "open",
     "plots",
     "read_table",
     "report",
@@ -62,6 +64,7 @@ _NAMES = {
     "limit_path": "covey.search.limit_path",
     "load": "covey.persistence",
     "nested_score": "covey.evidence",
+    "open": "covey.designs",
     "read_table": "covey.tables",
     "save": "covey.persistence",
     "stability_selection": "covey.evidence",
