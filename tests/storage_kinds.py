@@ -16,7 +16,7 @@ import pytest
 import scipy.sparse as sp
 
 from bed_files import write_bed
-from covey.designs import DenseDesign, GenotypeDesign, MemmapDesign, ParquetDesign, ZarrDesign
+from covey.designs import BackedDesign, DenseDesign, GenotypeDesign, MemmapDesign, ParquetDesign, ZarrDesign
 
 __all__ = ["COUNT_KINDS", "KINDS", "nearest_counts"]
 
@@ -25,6 +25,16 @@ class WithoutColumns(DenseDesign):
     """A design whose columns are not read one by one."""
 
     reads_columns = False
+
+
+class Backed:
+    """Rows of a sparse matrix that are read when they are needed, like those of a backed AnnData object."""
+
+    def __init__(self, X):
+        self._X, self.shape, self.dtype = X, X.shape, X.dtype
+
+    def __getitem__(self, rows):
+        return self._X[rows]
 
 
 def as_memmap(X, folder):
@@ -80,6 +90,7 @@ KINDS = {
     "memmap": lambda X, folder: MemmapDesign(as_memmap(X, folder), memory_budget=X.nbytes // 2),
     "Parquet": lambda X, folder: ParquetDesign(as_parquet(X, folder), memory_budget=X.nbytes // 2),
     "Zarr": lambda X, folder: ZarrDesign(as_zarr(X, folder), memory_budget=X.nbytes // 2),
+    "backed": lambda X, folder: BackedDesign(Backed(sp.csr_array(X)), memory_budget=X.nbytes // 2),
     "without columns": lambda X, folder: WithoutColumns(X),
     "torch": lambda X, folder: pytest.importorskip("torch").from_numpy(X),
     "Dask": lambda X, folder: da.from_array(X, chunks=(31, -1)),

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from covey.path import Path
     from covey.persistence import load, save
     from covey.search.limit_path import limit_path
-    from covey.tables import read_table
+    from covey.tables import from_anndata, read_table
     from covey.terms import Curve, Levels, Linear, Terms
 
 __all__ = [
@@ -33,6 +33,7 @@ __all__ = [
     "Terms",
     "datasets",
     "evidence",
+    "from_anndata",
     "limit_path",
     "load",
     "losses",
@@ -61,6 +62,7 @@ _NAMES = {
     "Path": "covey.path",
     "TermGroups": "covey.estimators",
     "Terms": "covey.terms",
+    "from_anndata": "covey.tables",
     "limit_path": "covey.search.limit_path",
     "load": "covey.persistence",
     "nested_score": "covey.evidence",

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from covey.designs.backed import BackedDesign
 from covey.designs.dense import DenseDesign
 from covey.designs.factors import Factors, count_factors, find_factors
 from covey.designs.genotypes import GenotypeDesign
@@ -18,6 +19,7 @@ from covey.designs.sparse import SparseDesign
 from covey.designs.zarr import ZarrDesign
 
 __all__ = [
+    "BackedDesign",
     "DenseDesign",
     "Design",
     "Factors",
