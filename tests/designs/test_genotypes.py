@@ -88,9 +88,9 @@ def test_files_are_joined_in_the_order_of_chromosomes(tmp_path):
     assert listed.positions["chromosome"].iloc[0] == "2"
 
 
-def test_samples_are_chosen_and_ordered_by_id(tmp_path):
-    G = genotypes(30, 8)
-    wanted = ["s7", "s29", "s0", "s11", "s3", "s4", "s21"]
+@pytest.mark.parametrize("wanted", ["s7 s29 s0 s11 s3 s4 s21", "s0 s1 s2 s3 s4 s5 s6"], ids=["scattered", "first"])
+def test_samples_are_chosen_and_ordered_by_id(wanted, tmp_path):
+    G, wanted = genotypes(30, 8), wanted.split()
     rows = [int(one[1:]) for one in wanted]
     X = covey.open(write_bed(tmp_path / "x.bed", G), samples=wanted)
     kept = [int(name[1:]) for name in X.names]

@@ -11,7 +11,7 @@ from covey.compiling import njit
 def decode(packed, variants, values, rows, start, stop, places, out):
     """Write ``values[c, code]`` of the samples start to stop of variant ``variants[c]`` to ``out[places[c]]``.
 
-    `rows` are the samples in the file, or empty for all of them in order; then start is a multiple of four.
+    `rows` are the samples in the file, or empty for the first ones in order; then start is a multiple of four.
     """
     for c in range(variants.size):
         line, value, target = packed[variants[c]], values[c], out[places[c]]

@@ -219,7 +219,7 @@ class GenotypeDesign(Design):
 def _chosen(
     known: NDArray[np.object_], samples: Sequence[str] | None, where: str
 ) -> tuple[NDArray[np.object_], NDArray[np.int64]]:
-    """The ids of the rows, and their places in the file; no places if they are all samples in order."""
+    """The ids of the rows, and their places in the file; no places if they are the first ones in order."""
     if samples is None:
         return known, np.empty(0, dtype=np.int64)
     wanted = pd.Index([str(one) for one in samples], dtype=object)
@@ -233,8 +233,8 @@ def _chosen(
             f"{where} has no sample {wanted[at < 0][0]!r} ({(at < 0).sum()} of {len(at)} ids are unknown); its samples "
             f"are named like {known[0]!r}: give ids of the .fam file."
         )
-    rows = np.empty(0, dtype=np.int64) if np.array_equal(at, np.arange(known.size)) else at.astype(np.int64)
-    return wanted.to_numpy(dtype=object), rows
+    first_ones = np.array_equal(at, np.arange(at.size))
+    return wanted.to_numpy(dtype=object), np.empty(0, dtype=np.int64) if first_ones else at.astype(np.int64)
 
 
 def _kept(variants: pd.DataFrame, known: Array, min_maf: float, regions: Any, where: str) -> NDArray[np.intp]:
