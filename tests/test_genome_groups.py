@@ -57,6 +57,8 @@ def test_genes_that_cannot_be_read(tmp_path):
         Groups.from_intervals(GENES.drop(columns="end"), POSITIONS)
     with pytest.raises(ValueError, match="positions has no column 'position'"):
         Groups.from_intervals(GENES, POSITIONS[["name", "chromosome"]])
+    with pytest.raises(ValueError, match="positions has no column 'name'"):
+        Groups.from_intervals(GENES, POSITIONS[["chromosome", "position"]])
     with pytest.raises(ValueError, match="the start of gene 'B' is 'x'"):
         Groups.from_intervals(GENES.astype({"start": object}).replace({"start": {51: "x"}}), POSITIONS)
     with pytest.raises(ValueError, match="gene 'C' ends before it starts"):
@@ -68,6 +70,13 @@ def test_genes_that_cannot_be_read(tmp_path):
     (tmp_path / "genes.bed").write_text("chr1\t4\t51\n")
     with pytest.raises(ValueError, match=r"genes\.bed: every line must start with .* not 'chr1 4 51'"):
         Groups.from_intervals(tmp_path / "genes.bed", POSITIONS)
+
+
+def test_names_that_stand_for_two_groups():
+    with pytest.raises(ValueError, match="Two groups would have the name 'v4'"):
+        Groups.from_intervals(GENES.replace({"name": {"A": "v4"}}), POSITIONS)
+    with pytest.raises(ValueError, match="several variants named 'v4'"):
+        Groups.from_intervals(GENES, POSITIONS.replace({"name": {"v7": "v4"}}))
 
 
 def test_pathways(tmp_path):

@@ -230,7 +230,7 @@ def test_tables_that_disagree(path, suffix):
     with pytest.raises(ValueError, match=r"must be of one data set"):
         covey.open(path)
     table.write_text("".join(lines)[:-5])
-    with pytest.raises(ValueError, match=rf"x\{suffix}"):
+    with pytest.raises(ValueError, match=rf"x\{suffix} must have 6 columns in every line"):
         covey.open(path)
     table.unlink()
     with pytest.raises(FileNotFoundError, match=rf"There is no file .*x\{suffix}"):

@@ -153,6 +153,6 @@ def _columns(path: Path, names: list[str]) -> pd.DataFrame:
         table = pd.read_csv(path, sep=r"\s+", header=None, dtype=str, na_filter=False, quoting=3)
     except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
         raise ValueError(f"{path} cannot be read: {error}.") from None
-    if table.shape[1] != len(names) or (table == "").any(axis=None):
+    if table.shape[1] != len(names) or (table.isna() | (table == "")).any(axis=None):
         raise ValueError(f"{path} must have {len(names)} columns in every line: {', '.join(names)}.")
     return table.set_axis(names, axis=1)

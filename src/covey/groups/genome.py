@@ -71,10 +71,8 @@ def read_genes(genes: Any, flank: int = 0) -> pd.DataFrame:
     return table
 
 
-def genes_of(
-    genes: Any, positions: pd.DataFrame, flank: int, overlap: str, empty: str
-) -> tuple[list[IntArray], list[Hashable]]:
-    """The variants of every gene and of those in no gene, and their names; lines of one gene are joined."""
+def genes_of(genes: Any, positions: pd.DataFrame, flank: int, overlap: str, empty: str) -> dict[Hashable, IntArray]:
+    """The variants of every gene, and those in no gene, each by its own name; lines of one gene are joined."""
     if overlap not in ("share", "nearest"):
         raise ValueError(f"overlap must be 'share' or 'nearest', not {overlap!r}.")
     table = read_genes(genes, flank)
@@ -87,14 +85,17 @@ def genes_of(
         # sorted by variant, then by distance to the middle of the gene; the first of each variant is kept
         order = np.lexsort((gene, np.abs(place[variants] - middle[gene]), variants))
         order = order[np.unique(variants[order], return_index=True)[1]]
-        found = [variants[order][gene[order] == l] for l in range(len(found))]
+        order = order[np.argsort(gene[order], kind="stable")]
+        found = np.split(variants[order], np.cumsum(np.bincount(gene[order], minlength=len(found)))[:-1])
     members: dict[Hashable, IntArray] = {}
     for name, inside in zip(table["name"], found, strict=True):
         members[name] = np.union1d(members.get(name, NOTHING), inside)
     _drop_empty(members, empty, "Genes without variants", "widen them with flank=, or leave them out")
     alone = np.setdiff1d(np.arange(len(positions)), np.concatenate([NOTHING, *members.values()]))
     names = positions["name"].to_numpy()[alone]
-    return [*members.values(), *alone[:, None]], [*members, *names]
+    if len(twice := names[pd.Series(names).duplicated()]):
+        raise ValueError(f"positions has several variants named {twice[0]!r}: every one needs its own name.")
+    return _together(members, dict(zip(names, alone[:, None], strict=True)))
 
 
 def in_genes(genes: Any, positions: pd.DataFrame) -> IntArray:
@@ -104,7 +105,7 @@ def in_genes(genes: Any, positions: pd.DataFrame) -> IntArray:
 
 def _inside(table: pd.DataFrame, positions: pd.DataFrame) -> list[IntArray]:
     """The variants between start and end of every line."""
-    missing = [column for column in ("chromosome", "position") if column not in positions.columns]
+    missing = [column for column in ("name", "chromosome", "position") if column not in positions.columns]
     if missing:
         raise ValueError(f"positions has no column {missing[0]!r}; X.positions of opened genotypes has all columns.")
     known = {c: None if pd.isna(c) else chromosome_name(c) for c in positions["chromosome"].unique()}
@@ -122,8 +123,8 @@ def _inside(table: pd.DataFrame, positions: pd.DataFrame) -> list[IntArray]:
     return found
 
 
-def pathways_of(path: str | Path, genes: dict[Hashable, IntArray], empty: str) -> tuple[list[IntArray], list[Hashable]]:
-    """The columns of every pathway of a GMT file and of the genes in no pathway, and their names."""
+def pathways_of(path: str | Path, genes: dict[Hashable, IntArray], empty: str) -> dict[Hashable, IntArray]:
+    """The columns of every pathway of a GMT file and of every gene in no pathway, by name."""
     pathways: dict[Hashable, IntArray] = {}
     alone = dict(genes)
     for number, line in enumerate(Path(path).read_text().splitlines(), 1):
@@ -139,7 +140,14 @@ def pathways_of(path: str | Path, genes: dict[Hashable, IntArray], empty: str) -
         for gene in inside:
             alone.pop(gene, None)
     _drop_empty(pathways, empty, f"Pathways of {path} without any of the genes", "check the names, or leave them out")
-    return [*pathways.values(), *alone.values()], [*pathways, *alone]
+    return _together(pathways, alone)
+
+
+def _together(groups: dict[Hashable, IntArray], others: dict[Hashable, IntArray]) -> dict[Hashable, IntArray]:
+    """All groups; a name that two of them have is refused."""
+    if shared := groups.keys() & others:
+        raise ValueError(f"Two groups would have the name {next(iter(shared))!r}: rename one of them.")
+    return groups | others
 
 
 def _drop_empty(members: dict[Hashable, IntArray], empty: str, what: str, remedy: str) -> None:

@@ -134,12 +134,26 @@ class Groups:
 
     @classmethod
     def _trusted(
-        cls, members: IntArray, starts: IntArray, names: tuple[Hashable, ...], columns: tuple[str, ...] | None
+        cls,
+        members: IntArray,
+        starts: IntArray,
+        names: tuple[Hashable, ...],
+        columns: tuple[str, ...] | None,
+        n_columns: int | None = None,
     ) -> Groups:
-        """Groups that are known to be a partition, without checks, which are slow for a million columns."""
+        """Groups that are known to hold every column, without checks, which are slow for a million columns.
+
+        They are a partition unless `n_columns` is less than the number of members.
+        """
         groups = cls.__new__(cls)
-        groups._freeze(members, starts, names, columns, members.size)
+        groups._freeze(members, starts, names, columns, members.size if n_columns is None else n_columns)
         return groups
+
+    @classmethod
+    def _united(cls, members: Mapping[Hashable, IntArray], n_columns: int, columns: tuple[str, ...] | None) -> Groups:
+        """Groups of sorted columns that hold every column, some perhaps several times, by name."""
+        starts = offsets([len(some) for some in members.values()])
+        return cls._trusted(np.concatenate(list(members.values())), starts, tuple(members), columns, n_columns)
 
     # ------------------------------------------------------------------ constructors
 
@@ -297,8 +311,8 @@ class Groups:
         """
         from covey.groups.genome import genes_of  # pandas is imported only where it is needed
 
-        lists, names = genes_of(genes, positions, flank, overlap, empty)
-        return cls(lists, names=names, columns=positions["name"], overlap=True)
+        members = genes_of(genes, positions, flank, overlap, empty)
+        return cls._united(members, len(positions), tuple(map(str, positions["name"])))
 
     @classmethod
     def from_gmt(cls, path: str | Path, names: Iterable[str] | Groups, *, empty: str = "raise") -> Groups:
@@ -317,8 +331,8 @@ class Groups:
         from covey.groups.genome import pathways_of
 
         genes = names if isinstance(names, Groups) else cls.from_labels(list(names), columns=names)
-        lists, pathways = pathways_of(path, dict(zip(genes.names, genes.lists(), strict=True)), empty)
-        return cls(lists, genes.n_columns, names=pathways, columns=genes.columns, overlap=True)
+        members = pathways_of(path, dict(zip(genes.names, genes.lists(), strict=True)), empty)
+        return cls._united(members, genes.n_columns, genes.columns)
 
     @classmethod
     def coerce(cls, groups: object, n_columns: int, columns: Iterable[str] | None = None) -> Groups:
