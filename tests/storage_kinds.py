@@ -1,6 +1,7 @@
 """Ways to store one dense array, for contract tests over all kinds of storage.
 
-A new kind adds a row to `KINDS`: a function that stores a dense array, in a folder where it needs one.
+A new kind adds a row to `KINDS`: a function that stores a dense array, in a folder where it needs one. Kinds
+that hold the counts 0, 1 and 2 only are in `COUNT_KINDS`.
 """
 
 from __future__ import annotations
@@ -14,15 +15,26 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-from covey.designs import DenseDesign, MemmapDesign, ParquetDesign, ZarrDesign
+from bed_files import write_bed
+from covey.designs import BackedDesign, DenseDesign, GenotypeDesign, MemmapDesign, ParquetDesign, ZarrDesign
 
-__all__ = ["KINDS"]
+__all__ = ["COUNT_KINDS", "KINDS", "nearest_counts"]
 
 
 class WithoutColumns(DenseDesign):
     """A design whose columns are not read one by one."""
 
     reads_columns = False
+
+
+class Backed:
+    """Rows of a sparse matrix that are read when they are needed, like those of a backed AnnData object."""
+
+    def __init__(self, X):
+        self._X, self.shape, self.dtype = X, X.shape, X.dtype
+
+    def __getitem__(self, rows):
+        return self._X[rows]
 
 
 def as_memmap(X, folder):
@@ -47,6 +59,29 @@ def as_zarr(X, folder):
     return array
 
 
+def as_bed(X, folder):
+    return GenotypeDesign(write_bed(folder / "x.bed", X), dtype=X.dtype)
+
+
+def as_parts(X, folder):
+    """Two files with more samples in another order, and a table for the last columns."""
+    n, p = X.shape
+    order = np.random.default_rng(0).permutation(n + 5)
+    ids, names = [f"s{i}" for i in range(n)], [f"x{j}" for j in range(p)]
+    shuffled = np.vstack([X, X[:5]])[order]
+    listed = [[*ids, *"abcde"][i] for i in order]
+    for chromosome, some in enumerate([slice(0, p // 3), slice(p // 3, p - 9)], 9):
+        write_bed(
+            folder / f"c{chromosome}.bed",
+            shuffled[:, some],
+            chromosomes=[chromosome] * len(names[some]),
+            names=names[some],
+            samples=listed,
+        )
+    table = pd.DataFrame(X[::-1, p - 9 :], index=ids[::-1], columns=names[p - 9 :])
+    return GenotypeDesign(f"{folder}/c*.bed", samples=ids, dtype=X.dtype, in_memory=True).beside(table)
+
+
 KINDS = {
     "Fortran": lambda X, folder: np.asfortranarray(X),
     "strided": lambda X, folder: np.repeat(np.repeat(X, 2, axis=0), 2, axis=1)[::2, ::2],
@@ -55,6 +90,7 @@ KINDS = {
     "memmap": lambda X, folder: MemmapDesign(as_memmap(X, folder), memory_budget=X.nbytes // 2),
     "Parquet": lambda X, folder: ParquetDesign(as_parquet(X, folder), memory_budget=X.nbytes // 2),
     "Zarr": lambda X, folder: ZarrDesign(as_zarr(X, folder), memory_budget=X.nbytes // 2),
+    "backed": lambda X, folder: BackedDesign(Backed(sp.csr_array(X)), memory_budget=X.nbytes // 2),
     "without columns": lambda X, folder: WithoutColumns(X),
     "torch": lambda X, folder: pytest.importorskip("torch").from_numpy(X),
     "Dask": lambda X, folder: da.from_array(X, chunks=(31, -1)),
@@ -62,3 +98,9 @@ KINDS = {
 
 if find_spec("torch") and import_module("torch").cuda.is_available():
     KINDS["torch on a GPU"] = lambda X, folder: import_module("torch").from_numpy(X).cuda()
+
+COUNT_KINDS = {"PLINK": as_bed, "PLINK in parts": as_parts}
+
+
+def nearest_counts(X):
+    return np.clip(np.round(X), -1, 1) + 1

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from covey import datasets, evidence, losses, plots, report, selection
+    from covey.designs import open
     from covey.estimators import GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor, TermGroups
     from covey.evidence import nested_score, stability_selection
     from covey.groups import Groups
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from covey.path import Path
     from covey.persistence import load, save
     from covey.search.limit_path import limit_path
-    from covey.tables import read_table
+    from covey.tables import from_anndata, read_table
     from covey.terms import Curve, Levels, Linear, Terms
 
 __all__ = [
@@ -32,10 +33,12 @@ __all__ = [
     "Terms",
     "datasets",
     "evidence",
+    "from_anndata",
     "limit_path",
     "load",
     "losses",
     "nested_score",
+    "open",
     "plots",
     "read_table",
     "report",
@@ -59,9 +62,11 @@ _NAMES = {
     "Path": "covey.path",
     "TermGroups": "covey.estimators",
     "Terms": "covey.terms",
+    "from_anndata": "covey.tables",
     "limit_path": "covey.search.limit_path",
     "load": "covey.persistence",
     "nested_score": "covey.evidence",
+    "open": "covey.designs",
     "read_table": "covey.tables",
     "save": "covey.persistence",
     "stability_selection": "covey.evidence",

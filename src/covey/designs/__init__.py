@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from covey.designs.backed import BackedDesign
 from covey.designs.dense import DenseDesign
 from covey.designs.factors import Factors, count_factors, find_factors
+from covey.designs.genotypes import GenotypeDesign
 from covey.designs.memmap import MemmapDesign
 from covey.designs.parquet import ParquetDesign
 from covey.designs.products import ProductColumns
@@ -16,9 +19,11 @@ from covey.designs.sparse import SparseDesign
 from covey.designs.zarr import ZarrDesign
 
 __all__ = [
+    "BackedDesign",
     "DenseDesign",
     "Design",
     "Factors",
+    "GenotypeDesign",
     "MemmapDesign",
     "Moments",
     "ParquetDesign",
@@ -34,11 +39,16 @@ __all__ = [
 ]
 
 
-def open(path: str | Path, **options: Any) -> MemmapDesign | ParquetDesign | ZarrDesign:
-    """Open an .npy file, a Parquet file or folder of them, or a Zarr array as a design.
+def open(
+    path: str | Path | Sequence[str | Path], **options: Any
+) -> GenotypeDesign | MemmapDesign | ParquetDesign | ZarrDesign:
+    """Open PLINK genotypes, an .npy file, a Parquet file or folder of them, or a Zarr array as a design.
 
-    The options are those of `MemmapDesign`, `ParquetDesign` or `ZarrDesign`: `memory_budget`, `dtype`, `columns`, ...
+    Genotypes are a .bed file, a list of them or a pattern such as ``"chr*.bed"``. The options are those of
+    `GenotypeDesign`, `MemmapDesign`, `ParquetDesign` or `ZarrDesign`: `samples`, `memory_budget`, `dtype`, ...
     """
+    if not isinstance(path, str | Path) or str(path).endswith(".bed"):
+        return GenotypeDesign(path, **options)
     path = Path(path)
     if not path.exists():
         raise FileNotFoundError(f"There is no file or folder {path}.")
@@ -49,6 +59,6 @@ def open(path: str | Path, **options: Any) -> MemmapDesign | ParquetDesign | Zar
     if path.is_dir() and any((path / mark).exists() for mark in ("zarr.json", ".zarray")):
         return ZarrDesign(path, **options)
     raise ValueError(
-        f"{path} cannot be opened as a design; it must be an .npy file, a .parquet file or a folder of them, a Zarr "
-        "array, or a raw file with shape= and file_dtype=."
+        f"{path} cannot be opened as a design; it must be a .bed file of PLINK, an .npy file, a .parquet file or a "
+        "folder of them, a Zarr array, or a raw file with shape= and file_dtype=."
     )

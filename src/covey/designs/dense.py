@@ -27,7 +27,7 @@ from covey.designs.protocol import (
 from covey.layout import alike, columns_of, gathered, offsets, run, scatter
 from covey.validation import Array, as_numeric_matrix, column_names
 
-__all__ = ["DenseDesign", "outer_products", "wrap"]
+__all__ = ["DenseDesign", "group_tiles", "outer_products", "tiled_moments", "wrap"]
 
 # Views that BLAS cannot read are copied this many numbers at a time (4 MiB of float64).
 COPY_NUMBERS = 2**19
@@ -167,6 +167,31 @@ def dense_moments(
     large = np.repeat(sizes > LARGEST_BLOCK, sizes)
     variance[large] = np.maximum(square[large], 0.0)
     return Moments(mean, variance, cross, blocks, block_starts)
+
+
+def tiled_moments(
+    design: Design, numbers: int, y: Array, q: Array, members: Array, starts: Array, *, centre: bool, scale: Array
+) -> Moments:
+    """The same for a design whose columns are computed when they are read, about `numbers` numbers at a time."""
+    tiles = []
+    for first, last in group_tiles(starts, numbers // design.shape[0]):
+        at = slice(int(starts[first]), int(starts[last]))
+        X, edges = design.take(members[at]), starts[first : last + 1] - starts[first]
+        tiles.append(dense_moments(X, y, q, np.arange(X.shape[1]), edges, centre=centre, scale=scale[at]))
+    mean, variance, correlation, blocks = (
+        np.concatenate([getattr(tile, name) for tile in tiles])
+        for name in ("mean", "variance", "correlation", "blocks")
+    )
+    return Moments(mean, variance, correlation, blocks, block_offsets(starts))
+
+
+def group_tiles(starts: Array, width: int) -> Iterator[tuple[int, int]]:
+    """Consecutive groups of up to `width` columns together, and at least one group."""
+    first, n_groups = 0, len(starts) - 1
+    while first < n_groups:
+        last = max(first + 1, int(np.searchsorted(starts, starts[first] + width, side="right")) - 1)
+        yield first, min(last, n_groups)
+        first = last
 
 
 def outer_products(values: Array, starts: Array) -> NDArray[np.float64]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from covey.designs.dense import dense_moments
-from covey.designs.protocol import Design, Moments, block_offsets
+from covey.designs.dense import group_tiles, tiled_moments
+from covey.designs.protocol import Design, Moments
 from covey.validation import Array, FloatArray
 
 __all__ = ["ProductColumns"]
@@ -55,17 +54,9 @@ class ProductColumns(Design):
 
     def moments(self, y: Array, q: Array, members: Array, starts: Array, *, centre: bool, scale: Array) -> Moments:
         self.n_passes += 1
-        tiles = []
-        for first, last in self._tiles(starts):
-            at = slice(int(starts[first]), int(starts[last]))
-            X, edges = self.take(members[at]), starts[first : last + 1] - starts[first]
-            tiles.append(dense_moments(X, y, q, np.arange(X.shape[1]), edges, centre=centre, scale=scale[at]))
-        mean, variance, correlation, blocks = (
-            np.concatenate([getattr(tile, name) for tile in tiles])
-            for name in ("mean", "variance", "correlation", "blocks")
-        )
-        self.refuse(members[~np.isfinite(variance)])
-        return Moments(mean, variance, correlation, blocks, block_offsets(starts))
+        moments = tiled_moments(self, TILE, y, q, members, starts, centre=centre, scale=scale)
+        self.refuse(members[~np.isfinite(moments.variance)])
+        return moments
 
     def correlate(self, R: Array) -> Array:
         self.n_passes += 1
@@ -79,7 +70,7 @@ class ProductColumns(Design):
     def gradient_norms(self, problem: Any, R: Array) -> NDArray[np.float64]:
         self.n_passes += 1
         layout, norms = problem.layout, np.empty((len(R), problem.ranks.size))
-        for first, last in self._tiles(layout.starts):
+        for first, last in group_tiles(layout.starts, TILE // self.shape[0]):
             X = self.take(layout.members[layout.starts[first] : layout.starts[last]])
             norms[:, first:last] = problem.correlation_norms(R @ X, first, last)
         return norms
@@ -108,11 +99,3 @@ class ProductColumns(Design):
         out = X[:, np.zeros(columns.size, dtype=np.intp)]
         out[:, np.flatnonzero(~is_product)], out[:, np.flatnonzero(is_product)] = X[:, at[:n_plain]], products
         return out
-
-    def _tiles(self, starts: Array) -> Iterator[tuple[int, int]]:
-        """Consecutive groups whose columns are computed together."""
-        width, first, n_groups = max(1, TILE // self.shape[0]), 0, len(starts) - 1
-        while first < n_groups:
-            last = max(first + 1, int(np.searchsorted(starts, starts[first] + width, side="right")) - 1)
-            yield first, min(last, n_groups)
-            first = last

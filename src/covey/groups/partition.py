@@ -12,6 +12,7 @@ import json
 import numbers
 from collections.abc import Hashable, Iterable, Mapping
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -52,9 +53,9 @@ class Groups:
     """Which columns belong together: named groups, with every column in exactly one of them unless they may overlap.
 
     Use the constructor that matches your data: `from_size`, `from_sizes`, `from_labels`, `from_separator`,
-    `from_lists` or `from_names`. Groups keep the order in which they first appear, and the columns of a group keep
-    their order in the table. `from_lists` and `from_names` accept ``overlap=True``, which lets a column be in several
-    groups: it then has one coefficient per group, and the model's coefficient is their sum.
+    `from_lists`, `from_names`, `from_intervals` or `from_gmt`. Groups keep the order in which they first appear, and
+    the columns of a group keep their order in the table. `from_lists` and `from_names` accept ``overlap=True``, which
+    lets a column be in several groups: it then has one coefficient per group, and the model's coefficient is their sum.
     `limit_path` and the estimators accept such groups.
 
     Attributes
@@ -133,12 +134,26 @@ class Groups:
 
     @classmethod
     def _trusted(
-        cls, members: IntArray, starts: IntArray, names: tuple[Hashable, ...], columns: tuple[str, ...] | None
+        cls,
+        members: IntArray,
+        starts: IntArray,
+        names: tuple[Hashable, ...],
+        columns: tuple[str, ...] | None,
+        n_columns: int | None = None,
     ) -> Groups:
-        """Groups that are known to be a partition, without checks, which are slow for a million columns."""
+        """Groups that are known to hold every column, without checks, which are slow for a million columns.
+
+        They are a partition unless `n_columns` is less than the number of members.
+        """
         groups = cls.__new__(cls)
-        groups._freeze(members, starts, names, columns, members.size)
+        groups._freeze(members, starts, names, columns, members.size if n_columns is None else n_columns)
         return groups
+
+    @classmethod
+    def _united(cls, members: Mapping[Hashable, IntArray], n_columns: int, columns: tuple[str, ...] | None) -> Groups:
+        """Groups of sorted columns that hold every column, some perhaps several times, by name."""
+        starts = offsets([len(some) for some in members.values()])
+        return cls._trusted(np.concatenate(list(members.values())), starts, tuple(members), columns, n_columns)
 
     # ------------------------------------------------------------------ constructors
 
@@ -263,6 +278,61 @@ class Groups:
             shown = ", ".join(map(repr, names[:6])) + (", ..." if len(names) > 6 else "")
             raise ValueError(f"groups: no column's name holds the separator {separator!r}; they are {shown}.")
         return cls.from_labels([name.split(separator, 1)[0] or name for name in names], columns=names)
+
+    @classmethod
+    def from_intervals(
+        cls, genes: Any, positions: Any, *, flank: int = 0, overlap: str = "share", empty: str = "raise"
+    ) -> Groups:
+        """Genes as groups of variants, by position; a variant in no gene is a group of its own.
+
+        To leave out variants in no gene, open the genotypes with ``regions=genes``.
+
+        Parameters
+        ----------
+        genes : DataFrame or path of a BED file
+            Chromosome, start, end and name of every gene. In a table, the first position is 1, and start and end are
+            inside; in a file, starts are counted from 0, as in all BED files. A gene may have several lines. "chr7" and
+            "7" are the same chromosome, and so are "X" and "23".
+        positions : DataFrame
+            Name, chromosome and position of every column, as in ``X.positions`` of opened genotypes.
+        flank : int
+            Positions on either side that count as part of a gene.
+        overlap : {"share", "nearest"}
+            Whether a variant in several genes is in all their groups, which then overlap, or only in that of the gene
+            whose middle is nearest.
+        empty : {"raise", "drop"}
+            What to do with a gene without variants.
+
+        >>> import pandas as pd
+        >>> genes = pd.DataFrame({"chromosome": [1, 1], "start": [1, 40], "end": [50, 90], "name": ["A", "B"]})
+        >>> variants = pd.DataFrame({"name": ["v", "w", "x", "y"], "chromosome": 1, "position": [10, 45, 60, 99]})
+        >>> {name: Groups.from_intervals(genes, variants)[name].tolist() for name in ["A", "B", "y"]}
+        {'A': [0, 1], 'B': [1, 2], 'y': [3]}
+        """
+        from covey.groups.genome import genes_of  # pandas is imported only where it is needed
+
+        members = genes_of(genes, positions, flank, overlap, empty)
+        return cls._united(members, len(positions), tuple(map(str, positions["name"])))
+
+    @classmethod
+    def from_gmt(cls, path: str | Path, names: Iterable[str] | Groups, *, empty: str = "raise") -> Groups:
+        """Pathways of a GMT file as groups, which may overlap; a gene in no pathway is a group of its own.
+
+        Parameters
+        ----------
+        path : path
+            One pathway per line: its name, a description and its genes, separated by tabs. Genes that are not in
+            `names` are left out.
+        names : sequence of str, or Groups
+            The gene of every column, or genes as groups of columns, as `from_intervals` makes them.
+        empty : {"raise", "drop"}
+            What to do with a pathway without columns.
+        """
+        from covey.groups.genome import pathways_of
+
+        genes = names if isinstance(names, Groups) else cls.from_labels(list(names), columns=names)
+        members = pathways_of(path, dict(zip(genes.names, genes.lists(), strict=True)), empty)
+        return cls._united(members, genes.n_columns, genes.columns)
 
     @classmethod
     def coerce(cls, groups: object, n_columns: int, columns: Iterable[str] | None = None) -> Groups:

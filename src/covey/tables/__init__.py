@@ -1,5 +1,6 @@
 """Read and check tables and groups from files; bad input is refused with a reason and a remedy."""
 
+from covey.tables.anndata import from_anndata
 from covey.tables.columns import (
     apart,
     find_columns,
@@ -19,6 +20,7 @@ __all__ = [
     "apart",
     "find_columns",
     "find_files",
+    "from_anndata",
     "marks_of",
     "missing_values",
     "named_faults",

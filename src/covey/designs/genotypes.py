@@ -1,0 +1,287 @@
+"""Genotypes of two bits, on disk or in memory: columns are decoded a few at a time, when they are needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from copy import copy
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import DTypeLike, NDArray
+
+from covey.designs.dense import tiled_moments
+from covey.designs.plink import name_variants, read_bed_files
+from covey.designs.protocol import RESIDUALS, Design, Moments, part_grams
+from covey.designs.row_blocks import float_type
+from covey.groups.genome import in_genes
+from covey.validation import Array
+
+__all__ = ["GenotypeDesign"]
+
+# Decoded numbers that are multiplied at a time: this many columns, and rows up to 2 MiB, stay in a core's cache.
+WIDTH, TILE = 64, 2**18
+
+# The counts of A1 that the codes 00, 01, 10 and 11 stand for; 01 is a missing genotype.
+COUNTS = np.array([2.0, np.nan, 1.0, 0.0])
+MISSING = 1
+
+
+class GenotypeDesign(Design):
+    """PLINK genotypes behind the `Design` protocol: counts 0, 1, 2 of allele A1, the fifth column of the .bim file.
+
+    A missing genotype counts as the mean of its variant over the samples that were opened. Variants that are constant
+    on them are left out. Files are mapped and never written to; a decoded copy of all genotypes is never made.
+
+    Parameters
+    ----------
+    source : path, pattern or sequence of paths
+        .bed files in variant-major order, each with its .bim and .fam beside it. Several have the same samples and are
+        joined in the order of their chromosomes.
+    samples : sequence of str, optional
+        Ids of the samples to use, in the order of the rows; by default all. The ids are those of the .fam file's second
+        column, or ``FAMILY_ID`` if these are not unique.
+    min_maf : float
+        Variants whose rarer allele has a smaller frequency are left out.
+    regions : DataFrame or path of a BED file, optional
+        Only variants in these intervals are used: chromosome, start, end and name, as in `Groups.from_intervals`.
+    like : GenotypeDesign, optional
+        Use its variants, alleles and means, which is what `predict` on other samples needs. Variants are found by name;
+        where A1 and A2 are exchanged, the other allele is counted.
+    in_memory : bool
+        Whether to read the files into memory, at two bits a genotype, instead of mapping them.
+    dtype : dtype
+        float64 or float32: the precision of products.
+    name : str
+        The name of X in messages.
+
+    Attributes
+    ----------
+    samples : ndarray of str
+        The ids of the rows.
+    positions : DataFrame
+        Of every column: name, chromosome, position, the alleles a1 and a2, and the frequency of a1.
+    """
+
+    _values: NDArray[np.float64]
+
+    def __init__(
+        self,
+        source: str | Path | Sequence[str | Path],
+        *,
+        samples: Sequence[str] | None = None,
+        min_maf: float = 0.0,
+        regions: Any = None,
+        like: GenotypeDesign | None = None,
+        in_memory: bool = False,
+        dtype: DTypeLike = "float64",
+        name: str = "X",
+    ) -> None:
+        from covey.designs.genotype_kernels import count_codes  # compiled, so imported only for genotypes
+
+        if not 0 <= min_maf <= 0.5:
+            raise ValueError(f"min_maf is the least frequency of the rarer allele, between 0 and 0.5, not {min_maf}.")
+        if like is not None and (min_maf or regions is not None):
+            raise ValueError("like= uses the variants of other genotypes: leave out min_maf and regions.")
+        self.files = read_bed_files(source, in_memory)
+        where = str(source)
+        self.samples, self._rows = _chosen(self.files[0].samples, samples, where)
+        variants = pd.concat([file.variants for file in self.files], ignore_index=True)
+        variants["name"] = name_variants(variants)
+        counts = np.concatenate([count_codes(file.packed, self._rows, self.samples.size) for file in self.files])
+        known = np.delete(counts, MISSING, axis=1)
+        n_known = known.sum(axis=1)
+        mean = np.divide(known @ np.delete(COUNTS, MISSING), n_known, out=np.zeros(len(known)), where=n_known > 0)
+        values = np.tile(COUNTS, (len(counts), 1))
+        values[:, MISSING] = mean
+        variants["frequency"] = mean / 2
+        if like is None:
+            columns = _kept(variants, known, min_maf, regions, where)
+        else:
+            columns, swapped = _same_variants(variants, like, where)
+            values[columns] = np.where(swapped[:, None], 2.0 - values[columns], values[columns])
+            values[columns, MISSING] = like._values[:, MISSING]
+        starts = np.cumsum([0, *(len(file.variants) for file in self.files)])
+        self._file = np.searchsorted(starts, columns, side="right") - 1
+        self._variant = columns - starts[self._file]
+        self._values, self._present = values[columns], counts[columns] > 0
+        self._variants = variants.iloc[columns].reset_index(drop=True)
+        self._table, self._table_names = np.empty((self.samples.size, 0)), tuple[str, ...]()
+        shape, kind = (self.samples.size, columns.size), float_type(np.dtype(float), dtype, where)
+        super().__init__(shape, kind, columns=self._variants["name"].tolist(), name=name)
+
+    # ------------------------------------------------------------------ what the columns are
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The names of the variants, and of the columns beside them."""
+        assert self.columns is not None
+        return self.columns
+
+    @property
+    def positions(self) -> pd.DataFrame:
+        """Name, chromosome, position, alleles and frequency of a1 of every column; covariates only have a name."""
+        columns = ["name", "chromosome", "position", "a1", "a2", "frequency"]
+        return self._variants[columns].reindex(range(self.shape[1])).assign(name=list(self.names))
+
+    def beside(self, table: pd.DataFrame) -> GenotypeDesign:
+        """The genotypes with the columns of a table as further columns, matched by sample id, the table's index.
+
+        Rows of the table that are of no sample are not used. To keep the columns in every model, name them in `always`
+        of the estimator.
+        """
+        ids = pd.Index(table.index.map(str))
+        if ids.has_duplicates:
+            raise ValueError(f"The table has several rows of sample {ids[ids.duplicated()][0]!r}: keep one.")
+        if len(unknown := pd.Index(self.samples).difference(ids, sort=False)):
+            raise ValueError(
+                f"The table has no row of {len(unknown)} samples, the first is {unknown[0]!r}: its index must hold the "
+                "sample ids; leave out samples without covariates with samples=."
+            )
+        matched = table.set_axis(ids, axis=0).loc[list(self.samples)]
+        for column in matched.columns:
+            if not pd.api.types.is_numeric_dtype(matched[column]) or matched[column].isna().any():
+                raise ValueError(f"Column {column!r} of the table must hold numbers, none of them missing: encode it.")
+        values, names = matched.to_numpy(dtype=float), tuple(map(str, table.columns))
+        out = copy(self)
+        out._table, out._table_names = np.hstack([self._table, values]), self._table_names + names
+        out.columns, out.n_passes = [*self.names, *names], 0
+        if len(set(out.columns)) < len(out.columns):
+            raise ValueError(f"A column of the table has the name of another column: {', '.join(names[:6])}.")
+        out.shape = (self.shape[0], self.shape[1] + len(names))
+        return out
+
+    # ------------------------------------------------------------------ operations
+
+    def moments(self, y: Array, q: Array, members: Array, starts: Array, *, centre: bool, scale: Array) -> Moments:
+        self.n_passes += 1
+        return tiled_moments(self, RESIDUALS, y, q, members, starts, centre=centre, scale=scale)
+
+    def correlate(self, R: Array) -> Array:
+        self.n_passes += 1
+        R = np.ascontiguousarray(R, dtype=self.dtype)
+        out, buffer = np.zeros((len(R), self.shape[1])), np.empty(TILE, dtype=self.dtype)
+        for a in range(0, self.shape[1], WIDTH):
+            columns = np.arange(a, min(a + WIDTH, self.shape[1]))
+            for rows in self._row_slices(TILE // WIDTH):
+                out[:, columns] += R[:, rows] @ self._decoded(columns, rows, buffer)
+        return out.astype(self.dtype, copy=False)
+
+    def take(self, columns: Array) -> NDArray[np.float64]:
+        return self._decoded(np.asarray(columns), slice(0, self.shape[0]))
+
+    def predict(self, columns: Array, coefs: Array, intercepts: Array) -> Array:
+        out = np.empty((self.shape[0], len(coefs)))
+        for rows in self._row_slices(RESIDUALS // (columns.size + 1)):
+            out[rows] = self._decoded(columns, rows) @ np.asarray(coefs).T + intercepts
+        return out
+
+    def gram_parts(self, columns: Array, shift: Array, y: Array, weights: Sequence[Array]) -> NDArray[np.float64]:
+        slices = self._row_slices(RESIDUALS // (columns.size + 2))
+        return part_grams(((rows, self._decoded(columns, rows)) for rows in slices), shift, y, weights)
+
+    def extremes(self, columns: Array, weight: Array) -> Array:
+        if not (weight > 0).all():
+            return super().extremes(columns, weight)
+        table = self._table
+        low = np.where(self._present, self._values, np.inf).min(axis=1)
+        high = np.where(self._present, self._values, -np.inf).max(axis=1)
+        return np.stack([np.append(low, table.min(axis=0)), np.append(high, table.max(axis=0))])[:, columns]
+
+    def _row_slices(self, step: int) -> Iterator[slice]:
+        """Consecutive rows; every slice starts at a new byte."""
+        step = max(4, step - step % 4)
+        return (slice(a, min(a + step, self.shape[0])) for a in range(0, self.shape[0], step))
+
+    def _decoded(self, columns: Array, rows: slice, buffer: Array | None = None) -> Array:
+        """Some columns on consecutive rows as an array in Fortran order, float64 or the type of the buffer."""
+        from covey.designs.genotype_kernels import decode
+
+        width, n_rows, n_variants = columns.size, rows.stop - rows.start, self._variant.size
+        out = np.empty(width * n_rows) if buffer is None else buffer[: width * n_rows]
+        out = out.reshape(width, n_rows)
+        is_variant = columns < n_variants
+        places = np.flatnonzero(is_variant)
+        chosen = columns[places]
+        for number in np.unique(self._file[chosen]):
+            file, at = self.files[number], self._file[chosen] == number
+            file.check()
+            decode(
+                file.packed, self._variant[chosen[at]], self._values[chosen[at]], self._rows, rows.start, rows.stop,
+                places[at], out,
+            )  # fmt: skip
+        if places.size < width:
+            out[~is_variant] = self._table[rows, columns[~is_variant] - n_variants].T
+        return out.T
+
+
+def _chosen(
+    known: NDArray[np.object_], samples: Sequence[str] | None, where: str
+) -> tuple[NDArray[np.object_], NDArray[np.int64]]:
+    """The ids of the rows, and their places in the file; no places if they are the first ones in order."""
+    if samples is None:
+        return known, np.empty(0, dtype=np.int64)
+    wanted = pd.Index([str(one) for one in samples], dtype=object)
+    if wanted.empty:
+        raise ValueError("samples is empty: give the ids of the samples to use.")
+    if wanted.has_duplicates:
+        raise ValueError(f"samples names {wanted[wanted.duplicated()][0]!r} more than once.")
+    at = pd.Index(known).get_indexer(wanted)
+    if (at < 0).any():
+        raise ValueError(
+            f"{where} has no sample {wanted[at < 0][0]!r} ({(at < 0).sum()} of {len(at)} ids are unknown); its samples "
+            f"are named like {known[0]!r}: give ids of the .fam file."
+        )
+    first_ones = np.array_equal(at, np.arange(at.size))
+    return wanted.to_numpy(dtype=object), np.empty(0, dtype=np.int64) if first_ones else at.astype(np.int64)
+
+
+def _kept(variants: pd.DataFrame, known: Array, min_maf: float, regions: Any, where: str) -> NDArray[np.intp]:
+    """The variants that vary, are frequent enough and are in a region; `known` are counts of the three genotypes."""
+    frequency = variants["frequency"].to_numpy()
+    kept = (np.count_nonzero(known, axis=1) > 1) & (np.minimum(frequency, 1 - frequency) >= min_maf)
+    if regions is not None:
+        inside = np.zeros(len(variants), dtype=bool)
+        inside[in_genes(regions, variants)] = True
+        kept &= inside
+    columns = np.flatnonzero(kept)
+    if not columns.size:
+        among = "" if regions is None else " and lies in a region"
+        raise ValueError(
+            f"{where}: none of {len(variants):,} variants varies, has min_maf={min_maf:g}{among}: lower min_maf, or "
+            "use more samples or regions."
+        )
+    names = variants["name"].iloc[columns]
+    if names.duplicated().any():
+        raise ValueError(
+            f"{where} has variant {names[names.duplicated()].iloc[0]!r} more than once: remove repeats (plink2 "
+            "--rm-dup) or give each a name."
+        )
+    return columns
+
+
+def _same_variants(
+    variants: pd.DataFrame, like: GenotypeDesign, where: str
+) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+    """The variants of other genotypes, in their order, and whether their alleles are exchanged."""
+    wanted = like._variants
+    index = pd.Index(variants["name"])
+    repeated = index[index.duplicated()].intersection(wanted["name"])
+    columns = np.full(len(wanted), -1) if len(repeated) else index.drop_duplicates().get_indexer(wanted["name"])
+    if (columns < 0).any():
+        fault = "more than once" if len(repeated) else "not at all"
+        name = repeated[0] if len(repeated) else wanted["name"][columns < 0].iloc[0]
+        raise ValueError(f"{where} has variant {name!r} of like= {fault}: it needs all {len(wanted):,} variants once.")
+    if index.has_duplicates:
+        columns = np.flatnonzero(~index.duplicated())[columns]
+    found = variants.iloc[columns].reset_index(drop=True)
+    same = (found["a1"] == wanted["a1"]) & (found["a2"] == wanted["a2"])
+    swapped = (found["a1"] == wanted["a2"]) & (found["a2"] == wanted["a1"])
+    if not (same | swapped).all():
+        j = int(np.argmin(same | swapped))
+        raise ValueError(
+            f"{where}: variant {wanted['name'][j]!r} has the alleles {found['a1'][j]} and {found['a2'][j]}, but "
+            f"{wanted['a1'][j]} and {wanted['a2'][j]} in like=."
+        )
+    return columns, swapped.to_numpy()

@@ -1,0 +1,158 @@
+"""PLINK's files: genotypes in .bed, variants in .bim, samples in .fam; read, checked and never written to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from glob import glob, has_magic
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from covey.groups.genome import chromosome_name
+
+__all__ = ["BedFile", "name_variants", "natural", "read_bed_files"]
+
+# The first three bytes of a .bed file: PLINK's mark, and whether variants or samples lie one after another.
+MARK, BY_VARIANT, BY_SAMPLE = b"\x6c\x1b", b"\x01", b"\x00"
+
+
+@dataclass(frozen=True)
+class BedFile:
+    """Genotypes of two bits, four samples to a byte, and what they are of.
+
+    Attributes
+    ----------
+    path : Path
+    packed : ndarray of uint8, shape (n_variants, bytes per variant)
+        Mapped from the file, or in memory; read-only.
+    variants : DataFrame
+        Chromosome, position, name, and the alleles a1 and a2.
+    samples : ndarray of str
+    in_memory : bool
+    """
+
+    path: Path
+    packed: NDArray[np.uint8]
+    variants: pd.DataFrame
+    samples: NDArray[np.object_]
+    in_memory: bool
+
+    def check(self) -> None:
+        """Raise if the file has become shorter: reading the map would crash the process."""
+        if not self.in_memory and (not self.path.is_file() or self.path.stat().st_size < 3 + self.packed.size):
+            raise ValueError(f"{self.path} was moved or cut short after it was opened; restore it and open it again.")
+
+
+def read_bed_files(source: str | Path | Sequence[str | Path], in_memory: bool) -> list[BedFile]:
+    """One file, several, or those that a pattern matches, in the order of their first variants' chromosomes."""
+    paths = _paths(source)
+    files = [_read(path, in_memory) for path in paths]
+    first = files[0]
+    for other in files[1:]:
+        if len(other.samples) != len(first.samples) or (other.samples != first.samples).any():
+            raise ValueError(
+                f"{other.path.with_suffix('.fam')} and {first.path.with_suffix('.fam')} list different samples, or in "
+                "another order: write all files with the same samples (plink --keep, --indiv-sort)."
+            )
+    return sorted(files, key=lambda file: (natural(file.variants["chromosome"].iloc[0]), natural(file.path.name)))
+
+
+def natural(text: str) -> list[tuple[bool, int, str]]:
+    """A key that sorts numbers in a text by their value, and before letters.
+
+    >>> sorted(["chr10", "chrX", "chr2"], key=natural)
+    ['chr2', 'chr10', 'chrX']
+    """
+    return [(not part.isdigit(), int(part) if part.isdigit() else 0, part) for part in re.findall(r"\d+|\D+", text)]
+
+
+def name_variants(variants: pd.DataFrame) -> pd.Series:
+    """One name per variant: its id, or its place and alleles if it has none or shares it."""
+    position = variants["position"].astype(str)
+    place = variants["chromosome"] + ":" + position + ":" + variants["a1"] + ":" + variants["a2"]
+    return variants["name"].where(~variants["name"].duplicated(keep=False) & (variants["name"] != "."), place)
+
+
+def _paths(source: str | Path | Sequence[str | Path]) -> list[Path]:
+    given = [source] if isinstance(source, str | Path) else list(source)
+    paths = []
+    for one in map(str, given):
+        found = sorted(glob(one)) if has_magic(one) and not Path(one).exists() else [one]
+        paths += [Path(path) for path in found if not has_magic(one) or path.endswith(".bed")]
+    if not paths:
+        raise FileNotFoundError(f"No .bed file matches {source!r}.")
+    for path in paths:
+        if paths.count(path) > 1:
+            raise ValueError(f"{path} is given more than once.")
+        for suffix in (".bed", ".bim", ".fam"):
+            if not (needed := path.with_suffix(suffix)).is_file():
+                raise FileNotFoundError(
+                    f"There is no file {needed}: genotypes are three files with the same name that end in .bed, .bim "
+                    "and .fam."
+                )
+    return paths
+
+
+def _read(path: Path, in_memory: bool) -> BedFile:
+    bim, fam = path.with_suffix(".bim"), path.with_suffix(".fam")
+    variants, samples = _variants(bim), _samples(fam)
+    with path.open("rb") as file:
+        start = file.read(3)
+    if start == MARK + BY_SAMPLE:
+        raise ValueError(f"{path} is stored sample by sample: convert it with plink 1.9 (--make-bed).")
+    if start != MARK + BY_VARIANT:
+        raise ValueError(f"{path} is not a PLINK .bed file: it starts with {start.hex(' ')}, not 6c 1b 01.")
+    shape = (len(variants), -(-len(samples) // 4))
+    expected, size = 3 + shape[0] * shape[1], path.stat().st_size
+    if size != expected:
+        fault = "is truncated" if size < expected else "is too long"
+        raise ValueError(
+            f"{path} {fault}: {len(variants):,} variants ({bim.name}) of {len(samples):,} samples ({fam.name}) take "
+            f"{expected:,} bytes, and it has {size:,}. The three files must be of one data set, and complete."
+        )
+    if in_memory:
+        packed = np.fromfile(path, np.uint8, offset=3).reshape(shape)
+        packed.flags.writeable = False
+    else:
+        packed = np.asarray(np.memmap(path, np.uint8, "r", 3, shape))
+    return BedFile(path, packed, variants, samples, in_memory)
+
+
+def _variants(path: Path) -> pd.DataFrame:
+    """The variants of a .bim file."""
+    table = _columns(path, ["chromosome", "name", "cM", "position", "a1", "a2"]).drop(columns="cM")
+    position = pd.to_numeric(table["position"], errors="coerce")
+    if position.isna().any():
+        line = int(np.argmax(position.isna()))
+        raise ValueError(f"{path}, line {line + 1}: the position {table['position'].iloc[line]!r} is not a number.")
+    known = {name: chromosome_name(name) for name in table["chromosome"].unique()}
+    table["position"], table["chromosome"] = position.astype(np.int64), table["chromosome"].map(known)
+    return table
+
+
+def _samples(path: Path) -> NDArray[np.object_]:
+    """The samples of a .fam file: their own ids, or FAMILY_ID if only these differ."""
+    table = _columns(path, ["family", "id", "father", "mother", "sex", "phenotype"])
+    ids = table["id"]
+    if ids.duplicated().any():
+        ids = table["family"] + "_" + ids
+    if ids.duplicated().any():
+        raise ValueError(
+            f"{path} lists sample {table['id'][ids.duplicated()].iloc[0]!r} twice: give every sample its own id."
+        )
+    return ids.to_numpy(dtype=object)
+
+
+def _columns(path: Path, names: list[str]) -> pd.DataFrame:
+    """A table without header whose columns are separated by spaces or tabs, as text."""
+    try:
+        table = pd.read_csv(path, sep=r"\s+", header=None, dtype=str, na_filter=False, quoting=3)
+    except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} cannot be read: {error}.") from None
+    if table.shape[1] != len(names) or (table.isna() | (table == "")).any(axis=None):
+        raise ValueError(f"{path} must have {len(names)} columns in every line: {', '.join(names)}.")
+    return table.set_axis(names, axis=1)

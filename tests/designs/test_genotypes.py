@@ -1,0 +1,285 @@
+"""PLINK files: what is read, what is left out, and what is refused; `test_contract` compares products and fits."""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import covey
+from bed_files import write_bed
+from covey import Groups, GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor
+
+
+def genotypes(n, p, seed=0, missing=0.05):
+    rng = np.random.default_rng(seed)
+    G = rng.binomial(2, rng.uniform(0.2, 0.8, p), (n, p)).astype(float)
+    G[rng.random((n, p)) < missing] = np.nan
+    return G
+
+
+def filled(G, means=None):
+    """Missing genotypes as means."""
+    return np.where(np.isnan(G), np.nanmean(G, axis=0) if means is None else means, G)
+
+
+def decoded(X):
+    return X.take(np.arange(X.shape[1]))
+
+
+@pytest.mark.parametrize("n", [5, 6, 7, 8, 129, 4099])
+@pytest.mark.parametrize("in_memory", [False, True])
+def test_counts_of_a1_and_means_for_missing_ones(n, in_memory, tmp_path):
+    G = genotypes(n, 70, missing=0.1)
+    G[:2, :] = [[0.0], [2.0]]  # no column is constant
+    X = covey.open(write_bed(tmp_path / "x.bed", G), in_memory=in_memory)
+    expected = filled(G)
+    np.testing.assert_allclose(decoded(X), expected, rtol=1e-15)
+    R = np.random.default_rng(1).standard_normal((3, n))
+    np.testing.assert_allclose(X.correlate(R), R @ expected, atol=1e-10)
+    np.testing.assert_allclose(X.positions["frequency"], expected.mean(axis=0) / 2)
+    np.testing.assert_array_equal(X.largest(), 2.0)
+    assert list(X.samples) == [f"s{i}" for i in range(n)]
+    assert X.names[:2] == ["x0", "x1"]
+
+
+LOSSES = {
+    "squared": (GroupSparseRegressor(3), lambda eta, rng: eta + rng.standard_normal(eta.size)),
+    "binomial": (GroupSparseClassifier(3), lambda eta, rng: rng.logistic(size=eta.size) < eta),
+    "poisson": (GroupSparseRegressor(3, loss="poisson"), lambda eta, rng: rng.poisson(np.exp(eta))),
+    "cox": (
+        GroupSparseCox(3, selection=2),
+        lambda eta, rng: np.column_stack([rng.exponential(np.exp(-eta)), rng.random(eta.size) < 0.7]),
+    ),
+}
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_models_with_missing_genotypes_are_those_of_the_dense_array(loss, tmp_path):
+    G = genotypes(205, 60)
+    model, response = LOSSES[loss]
+    D = filled(G)
+    eta = D[:, 3:6] @ [0.8, -0.6, 0.7] + D[:, 30] - 1
+    y = response(eta - eta.mean(), np.random.default_rng(2))
+    X = covey.open(write_bed(tmp_path / "x.bed", G))
+    found, expected = (type(model)(**model.get_params()).fit(Z, y) for Z in (X, D))
+    assert found.selected_groups_ == expected.selected_groups_ != []
+    np.testing.assert_allclose(found.coef_, expected.coef_, atol=1e-6 * abs(expected.coef_).max())
+    np.testing.assert_allclose(found.predict(X), expected.predict(D), rtol=1e-6)
+
+
+def test_files_are_joined_in_the_order_of_chromosomes(tmp_path):
+    G = genotypes(50, 40)
+    parts = {"chr10": (0, 10), "chr2": (10, 25), "chrX": (25, 30), "chr1": (30, 40)}
+    for name, (a, b) in parts.items():
+        names = [f"{name}:{j}" for j in range(a, b)]
+        number = "23" if name == "chrX" else name
+        write_bed(tmp_path / f"{name}.bed", G[:, a:b], chromosomes=[number] * (b - a), names=names)
+    X = covey.open(str(tmp_path / "chr*.bed"))
+    order = [*range(30, 40), *range(10, 25), *range(10), *range(25, 30)]
+    np.testing.assert_allclose(decoded(X), filled(G)[:, order])
+    assert X.positions["chromosome"].tolist() == ["1"] * 10 + ["2"] * 15 + ["10"] * 10 + ["X"] * 5
+    scattered = np.array([33, 2, 12, 39, 3])
+    np.testing.assert_allclose(X.take(scattered), filled(G)[:, order][:, scattered])
+    listed = covey.open([tmp_path / "chrX.bed", tmp_path / "chr2.bed"])
+    assert listed.shape == (50, 20)
+    assert listed.positions["chromosome"].iloc[0] == "2"
+
+
+@pytest.mark.parametrize("wanted", ["s7 s29 s0 s11 s3 s4 s21", "s0 s1 s2 s3 s4 s5 s6"], ids=["scattered", "first"])
+def test_samples_are_chosen_and_ordered_by_id(wanted, tmp_path):
+    G, wanted = genotypes(30, 8), wanted.split()
+    rows = [int(one[1:]) for one in wanted]
+    X = covey.open(write_bed(tmp_path / "x.bed", G), samples=wanted)
+    kept = [int(name[1:]) for name in X.names]
+    np.testing.assert_allclose(decoded(X), filled(G[rows])[:, kept])
+    assert list(X.samples) == wanted
+
+
+def test_rare_and_constant_variants_are_left_out(tmp_path):
+    G = genotypes(100, 6, missing=0)
+    G[:, 1] = 0.0
+    G[:, 2] = np.nan
+    G[:, 3] = 0.0
+    G[:5, 3] = 1.0  # a frequency of 0.025
+    G[:, 4] = np.where(np.arange(100) < 50, 2.0, np.nan)  # constant but for missing ones
+    path = write_bed(tmp_path / "x.bed", G)
+    assert covey.open(path).names == ["x0", "x3", "x5"]
+    assert covey.open(path, min_maf=0.03).names == ["x0", "x5"]
+    assert covey.open(path, min_maf=0.02).names == ["x0", "x3", "x5"]
+    regions = pd.DataFrame({"chromosome": ["1"], "start": [350], "end": [450], "name": ["gene"]})
+    assert covey.open(path, regions=regions).names == ["x3"]
+    with pytest.raises(ValueError, match=r"none of 6 variants .* lower min_maf"):
+        covey.open(path, min_maf=0.5)
+
+
+def test_names_of_variants_that_have_none_or_share_one(tmp_path):
+    path = write_bed(tmp_path / "x.bed", genotypes(40, 4), names=[".", "a", "a", "b"])
+    assert covey.open(path).names == ["1:100:A:C", "1:200:A:C", "1:300:A:C", "b"]
+    write_bed(path, genotypes(40, 2), names=["a", "a"], positions=[5, 5])
+    with pytest.raises(ValueError, match="has variant '1:5:A:C' more than once"):
+        covey.open(path)
+
+
+def test_families_tell_samples_apart(tmp_path):
+    path = write_bed(tmp_path / "x.bed", genotypes(3, 40), samples=["1", "2", "1"])
+    with pytest.raises(ValueError, match=r"x.fam lists sample '1' twice"):
+        covey.open(path)
+    path.with_suffix(".fam").write_text("a 1 0 0 0 -9\na 2 0 0 0 -9\nb 1 0 0 0 -9\n")
+    assert list(covey.open(path).samples) == ["a_1", "a_2", "b_1"]
+
+
+# ---------------------------------------------------------------------- other samples
+
+
+def test_prediction_on_other_samples_uses_the_variants_alleles_and_means_of_the_fit(tmp_path):
+    G = genotypes(300, 20)
+    G[250:, 2] = 0.0  # constant on the new samples
+    y = filled(G)[:, 2] + filled(G)[:, 7] + 0.1 * np.random.default_rng(0).standard_normal(300)
+    X = covey.open(write_bed(tmp_path / "fit.bed", G[:250]), min_maf=0.1)
+    model = GroupSparseRegressor().fit(X, y[:250])
+    order = np.random.default_rng(1).permutation(20)
+    swapped = write_bed(tmp_path / "new.bed", 2 - G[250:, order], names=[f"x{j}" for j in order], alleles=("C", "A"))
+    new = covey.open(swapped, like=X)
+    expected = filled(G[250:], np.nanmean(G[:250], axis=0))
+    np.testing.assert_allclose(decoded(new), expected, rtol=1e-15)
+    np.testing.assert_allclose(model.predict(new), expected @ model.coef_ + model.intercept_, rtol=1e-12)
+    with pytest.raises(ValueError, match="leave out min_maf and regions"):
+        covey.open(swapped, like=X, min_maf=0.1)
+    with pytest.raises(ValueError, match=r"has variant 'x19' of like= not at all"):
+        covey.open(write_bed(tmp_path / "few.bed", G[250:, :19]), like=X)
+    with pytest.raises(ValueError, match=r"variant 'x0' has the alleles G and C, but A and C in like="):
+        covey.open(write_bed(tmp_path / "odd.bed", G[250:], alleles=("G", "C")), like=X)
+
+
+# ---------------------------------------------------------------------- covariates
+
+
+def test_covariates_beside_genotypes_stay_in_every_model(tmp_path):
+    G = genotypes(200, 30)
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"age": rng.uniform(20, 80, 203), "sex": rng.integers(0, 2, 203)})
+    table.index = [f"s{i}" for i in rng.permutation(203)]
+    X = covey.open(write_bed(tmp_path / "x.bed", G)).beside(table)
+    ages = table.loc[[f"s{i}" for i in range(200)], "age"].to_numpy()
+    np.testing.assert_array_equal(X.take(np.array([30])).ravel(), ages)
+    D = np.hstack([filled(G), table.loc[list(X.samples)].to_numpy(float)])
+    R = rng.standard_normal((2, 200))
+    np.testing.assert_allclose(X.correlate(R), R @ D, atol=1e-9)
+    np.testing.assert_allclose(X.extremes(np.array([31, 2, 30]), np.ones(200))[1], D[:, [31, 2, 30]].max(axis=0))
+    y = filled(G)[:, 4] + rng.standard_normal(200)
+    model = GroupSparseRegressor(always=["age", "sex"]).fit(X, y)
+    assert {"age", "sex", "x4"} <= set(model.selected_groups_)
+    groups = Groups.from_intervals({"chromosome": ["1"], "start": [1], "end": [1000], "name": ["gene"]}, X.positions)
+    assert groups["gene"].tolist() == list(range(10))
+    assert groups.names[-2:] == ("age", "sex")
+
+
+def test_covariates_that_do_not_match(tmp_path):
+    X = covey.open(write_bed(tmp_path / "x.bed", genotypes(40, 30)))
+    table = pd.DataFrame({"age": np.arange(40.0)}, index=X.samples)
+    with pytest.raises(ValueError, match=r"no row of 1 samples, the first is 's3'"):
+        X.beside(table.drop("s3"))
+    with pytest.raises(ValueError, match=r"several rows of sample 's0'"):
+        X.beside(table.rename({"s1": "s0"}))
+    with pytest.raises(ValueError, match=r"Column 'age' .* encode"):
+        X.beside(table.astype(str))
+    with pytest.raises(ValueError, match=r"Column 'age' .* missing"):
+        X.beside(table.where(table > 3))
+    with pytest.raises(ValueError, match=r"has the name of another column: x5"):
+        X.beside(table.rename(columns={"age": "x5"}))
+
+
+# ---------------------------------------------------------------------- bad input
+
+
+@pytest.fixture
+def path(tmp_path):
+    return write_bed(tmp_path / "x.bed", genotypes(10, 30))
+
+
+def test_damaged_files(path):
+    good = path.read_bytes()
+    for change, message in [
+        (good[:-1], r"x\.bed is truncated: 30 variants \(x\.bim\) of 10 samples \(x\.fam\) take 93 bytes, .* has 92"),
+        (good + b"\0", "x.bed is too long"),
+        (b"\x00" + good[1:], "x.bed is not a PLINK .bed file: it starts with 00 1b 01"),
+        (good[:2] + b"\x00" + good[3:], "sample by sample: convert"),
+        (b"", "not a PLINK"),
+    ]:
+        path.write_bytes(change)
+        with pytest.raises(ValueError, match=message):
+            covey.open(path)
+
+
+def test_a_file_that_is_cut_after_it_was_opened(path):
+    X = covey.open(path)
+    path.write_bytes(path.read_bytes()[:20])
+    with pytest.raises(ValueError, match="cut short after it was opened"):
+        X.correlate(np.ones((1, 10)))
+
+
+@pytest.mark.parametrize("suffix", [".bim", ".fam"])
+def test_tables_that_disagree(path, suffix):
+    table = path.with_suffix(suffix)
+    lines = table.read_text().splitlines(keepends=True)
+    # a sample less takes the same number of bytes if it shares its byte with others
+    table.write_text("".join(lines[: -1 if suffix == ".bim" else -2]))
+    with pytest.raises(ValueError, match=r"must be of one data set"):
+        covey.open(path)
+    table.write_text("".join(lines)[:-5])
+    with pytest.raises(ValueError, match=rf"x\{suffix} must have 6 columns in every line"):
+        covey.open(path)
+    table.unlink()
+    with pytest.raises(FileNotFoundError, match=rf"There is no file .*x\{suffix}"):
+        covey.open(path)
+
+
+def test_positions_that_are_no_numbers(path):
+    table = path.with_suffix(".bim")
+    table.write_text(table.read_text().replace("\t300\t", "\tthree\t"))
+    with pytest.raises(ValueError, match=r"x\.bim, line 3: the position 'three'"):
+        covey.open(path)
+
+
+def test_samples_that_are_unknown_or_repeated(path):
+    with pytest.raises(ValueError, match=r"no sample 'x1' \(1 of 2 ids are unknown\); its samples are named like 's0'"):
+        covey.open(path, samples=["s1", "x1"])
+    with pytest.raises(ValueError, match=r"samples names 's1' more than once"):
+        covey.open(path, samples=["s1", "s1"])
+    with pytest.raises(ValueError, match="samples is empty"):
+        covey.open(path, samples=[])
+
+
+def test_files_with_different_samples(path):
+    write_bed(path.with_name("y.bed"), genotypes(10, 3), samples=[f"t{i}" for i in range(10)])
+    with pytest.raises(ValueError, match=r"y\.fam and .*x\.fam list different samples"):
+        covey.open(str(path.with_name("*.bed")))
+    with pytest.raises(ValueError, match="more than once"):
+        covey.open([path, path])
+    with pytest.raises(FileNotFoundError, match=r"No \.bed file matches"):
+        covey.open(str(path.with_name("z*.bed")))
+
+
+def test_options_that_are_out_of_range(path):
+    with pytest.raises(ValueError, match="min_maf"):
+        covey.open(path, min_maf=0.7)
+    with pytest.raises(ValueError, match="dtype must be float32 or float64"):
+        covey.open(path, dtype="int8")
+
+
+def test_files_are_never_written_to(path):
+    def states():
+        files = [path.with_suffix(suffix) for suffix in (".bed", ".bim", ".fam")]
+        return [(hashlib.sha256(file.read_bytes()).hexdigest(), file.stat().st_mtime_ns) for file in files]
+
+    before = states()
+    for file in path.parent.iterdir():
+        file.chmod(0o444)
+    X = covey.open(path)
+    GroupSparseRegressor(selection="ebic").fit(X, np.arange(10.0))
+    assert states() == before
+    with pytest.raises(ValueError, match="read-only"):
+        X.files[0].packed[0, 0] = 1

@@ -1,0 +1,101 @@
+"""Groups of variants by genes and of genes by pathways."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from covey import Groups
+
+POSITIONS = pd.DataFrame(
+    {
+        "name": [f"v{j}" for j in range(8)],
+        "chromosome": ["1", "1", "1", "1", "2", "2", "X", None],
+        "position": [10, 50, 51, 200, 10, 60, 7, np.nan],
+    }
+)
+GENES = pd.DataFrame(
+    {"chromosome": ["chr1", "1", 2, 23], "start": [5, 51, 60, 1], "end": [51, 300, 60, 9], "name": ["A", "B", "C", "D"]}
+)
+
+
+def as_dict(groups):
+    return {name: groups[name].tolist() for name in groups.names}
+
+
+def test_overlapping_genes_share_variants():
+    groups = Groups.from_intervals(GENES, POSITIONS)
+    assert as_dict(groups) == {"A": [0, 1, 2], "B": [2, 3], "C": [5], "D": [6], "v4": [4], "v7": [7]}
+    assert groups.overlapping
+    assert groups.columns == tuple(POSITIONS["name"])
+
+
+def test_the_nearest_gene():
+    groups = Groups.from_intervals(GENES, POSITIONS, overlap="nearest")
+    assert as_dict(groups) == {"A": [0, 1, 2], "B": [3], "C": [5], "D": [6], "v4": [4], "v7": [7]}
+    assert not groups.overlapping
+
+
+def test_flanks_and_genes_in_several_lines():
+    lines = pd.DataFrame({"chromosome": [1, 2, 1], "start": [8, 8, 190], "end": [9, 9, 198], "name": ["A", "B", "A"]})
+    assert as_dict(Groups.from_intervals(lines, POSITIONS, flank=2))["A"] == [0, 3]
+    with pytest.raises(ValueError, match=r"Genes without variants \(2 of 2\): 'A', 'B'; widen .* empty='drop'"):
+        Groups.from_intervals(lines, POSITIONS)
+    assert Groups.from_intervals(lines, POSITIONS, empty="drop").n_groups == 8
+
+
+def test_a_bed_file_counts_starts_from_zero(tmp_path):
+    path = tmp_path / "genes.bed"
+    path.write_text("track name=genes\n# a comment\nchr1\t4\t51\tA\t0\t+\nchr1 50 300 B 0 -\nchr2 59 60 C 0 +\n")
+    groups = Groups.from_intervals(path, POSITIONS)
+    assert as_dict(groups) == as_dict(Groups.from_intervals(GENES[:3], POSITIONS))
+
+
+def test_genes_that_cannot_be_read(tmp_path):
+    with pytest.raises(ValueError, match="no column 'end'"):
+        Groups.from_intervals(GENES.drop(columns="end"), POSITIONS)
+    with pytest.raises(ValueError, match="positions has no column 'position'"):
+        Groups.from_intervals(GENES, POSITIONS[["name", "chromosome"]])
+    with pytest.raises(ValueError, match="positions has no column 'name'"):
+        Groups.from_intervals(GENES, POSITIONS[["chromosome", "position"]])
+    with pytest.raises(ValueError, match="the start of gene 'B' is 'x'"):
+        Groups.from_intervals(GENES.astype({"start": object}).replace({"start": {51: "x"}}), POSITIONS)
+    with pytest.raises(ValueError, match="gene 'C' ends before it starts"):
+        Groups.from_intervals(GENES.replace({"end": {60: 6}}), POSITIONS)
+    with pytest.raises(ValueError, match="overlap must be"):
+        Groups.from_intervals(GENES, POSITIONS, overlap="split")
+    with pytest.raises(ValueError, match="empty must be"):
+        Groups.from_intervals(GENES, POSITIONS, empty="skip")
+    (tmp_path / "genes.bed").write_text("chr1\t4\t51\n")
+    with pytest.raises(ValueError, match=r"genes\.bed: every line must start with .* not 'chr1 4 51'"):
+        Groups.from_intervals(tmp_path / "genes.bed", POSITIONS)
+
+
+def test_names_that_stand_for_two_groups():
+    with pytest.raises(ValueError, match="Two groups would have the name 'v4'"):
+        Groups.from_intervals(GENES.replace({"name": {"A": "v4"}}), POSITIONS)
+    with pytest.raises(ValueError, match="several variants named 'v4'"):
+        Groups.from_intervals(GENES, POSITIONS.replace({"name": {"v7": "v4"}}))
+
+
+def test_pathways(tmp_path):
+    path = tmp_path / "sets.gmt"
+    path.write_text("one\thttp://x\ta\tb\tunknown\n\ntwo\t\tb\tc\n")
+    assert as_dict(Groups.from_gmt(path, ["a", "b", "c", "d"])) == {"one": [0, 1], "two": [1, 2], "d": [3]}
+    # several columns of one gene
+    assert as_dict(Groups.from_gmt(path, list("abcbdd"))) == {"one": [0, 1, 3], "two": [1, 2, 3], "d": [4, 5]}
+    genes = Groups.from_lists([[0, 1], [1, 2], [3], [4]], names=list("abcz"), overlap=True)
+    assert as_dict(Groups.from_gmt(path, genes)) == {"one": [0, 1, 2], "two": [1, 2, 3], "z": [4]}
+    with pytest.raises(ValueError, match=r"sets\.gmt without any of the genes \(1 of 2\): 'one'"):
+        Groups.from_gmt(path, ["c"])
+    assert as_dict(Groups.from_gmt(path, ["c"], empty="drop")) == {"two": [0]}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"), [("one\tx\n", "line 1: a pathway is"), ("a\tx\tb\na\tx\tb\n", "line 2: pathway 'a' occurs")]
+)
+def test_gmt_files_that_cannot_be_read(tmp_path, text, message):
+    (tmp_path / "sets.gmt").write_text(text)
+    with pytest.raises(ValueError, match=message):
+        Groups.from_gmt(tmp_path / "sets.gmt", ["b"])
