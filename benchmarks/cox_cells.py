@@ -84,7 +84,7 @@ def encoded(X: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
 
 
 def real(read: Callable[[], Any], seed: int) -> Problem:
-    """Two thirds of the rows to fit, the others to test; errors are deviance above that of a model without columns."""
+    """Two thirds of the rows to fit, the others to test; the error is the deviance per event."""
     try:
         table, y, always = read()
     except (ImportError, OSError) as missing:
@@ -95,7 +95,7 @@ def real(read: Callable[[], Any], seed: int) -> Problem:
     X, labels = X[:, kept], np.unique(labels[kept], return_inverse=True)[1]
     X = (X - X[train].mean(axis=0)) / X[train].std(axis=0)
     fixed = tuple(k for k, name in enumerate(table) if name in always)
-    error, order = excess(y[test], np.zeros(len(test))), np.r_[train, test]
+    error, order = partial(COX.error, y[test]), np.r_[train, test]
     return problem_of(X[order], y[order], labels, len(train), error, always=fixed)
 
 

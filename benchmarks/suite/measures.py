@@ -26,10 +26,11 @@ def stability(selections: list[list[int]], n_groups: int) -> float:
 
 
 class Results:
-    """Means over seeds, methods x problems; a method has a result on a problem where it has one for every seed.
+    """Means over seeds, methods x problems.
 
-    `error` is the test deviance, `to_best` relative to the least of all methods but the references, `to_null` relative
-    to the null model; `false` and `missed` are counted where the truth is known; `stability` is Nogueira's.
+    `error` is the test deviance, `to_best` relative to the least of the methods that ran on all seeds, but for the
+    references, `to_null` relative to the null model; a method that ran on some seeds is compared on these. `false` and
+    `missed` are counted where the truth is known; `stability` is Nogueira's.
     """
 
     def __init__(self, store: Store) -> None:
@@ -40,18 +41,37 @@ class Results:
             if column not in frame:
                 frame[column] = np.nan
         self.frame = frame
-        self.error = self._means("error")
-        judged = self.error.drop(index=[name for name in REFERENCES if name in self.error.index])
-        self.to_best = self.error / judged.min()
+        errors = self._by_seed("error")
+        self.error = self._means(errors)
+        whole = errors.notna().all(axis=1).unstack("problem").reindex(self.methods)[self.problems]
+        judged = self.error.where(whole | ~whole.any()).drop(index=[one for one in REFERENCES if one in self.methods])
         self.best = judged.idxmin()
-        self.to_null = self.error / self.error.loc["null"]
-        self.false, self.missed = self._means("false"), self._means("missed")
-        self.groups, self.seconds = self._means("groups"), self._means("seconds")
+        self.to_best, self.to_null = self.error.copy(), self.error.copy()
+        for method, problem in errors.index:
+            ran = errors.loc[(method, problem)].notna()
+            for table, reference in ((self.to_best, self.best[problem]), (self.to_null, "null")):
+                compared = errors.loc[(reference, problem)] if (reference, problem) in errors.index else ran * np.nan
+                table.loc[method, problem] /= compared[ran].mean()
+        self.false, self.missed, self.groups, self.seconds = (
+            self._means(self._by_seed(measure)) for measure in ("false", "missed", "groups", "seconds")
+        )
         self.stability = self._stability()
 
-    def _means(self, measure: str) -> pd.DataFrame:
-        table = self.frame.pivot(index=["method", "problem"], columns="seed", values=measure).astype(float)
-        return table.mean(axis=1, skipna=False).unstack("problem").reindex(self.methods)[self.problems]
+    def _by_seed(self, measure: str) -> pd.DataFrame:
+        return self.frame.pivot(index=["method", "problem"], columns="seed", values=measure).astype(float)
+
+    def _means(self, table: pd.DataFrame) -> pd.DataFrame:
+        return table.mean(axis=1).unstack("problem").reindex(self.methods)[self.problems]
+
+    def partial(self) -> dict[str, list[str]]:
+        """By method, the problems that it ran on under some seeds only."""
+        known = self._by_seed("error").notna().sum(axis=1)
+        asked = self.frame[self.frame["reason"].isna()].groupby(["method", "problem"])["seed"].nunique()
+        some = [key for key, count in asked.items() if 0 < count < len(self.seeds) and known[key]]
+        found: dict[str, list[str]] = {}
+        for method, problem in some:
+            found.setdefault(str(method), []).append(str(problem))
+        return found
 
     def _stability(self) -> pd.DataFrame:
         found = pd.DataFrame(np.nan, index=self.methods, columns=self.problems)

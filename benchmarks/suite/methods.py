@@ -83,6 +83,13 @@ def oracle(problem: Problem) -> Fit:
     return Fit(model.fit(X, problem.y).predict(X_test).reshape(len(X_test), -1), problem.active)
 
 
+def skglm(problem: Problem) -> Fit:
+    """The solutions of adelie, more slowly: the end of the path is only computed where folds choose it."""
+    if problem.table is not None:
+        raise CannotRunError("takes minutes on splines and levels, for the models that adelie finds")
+    return by(paths.on_unit_columns(paths.skglm), ratio=1e-2, least=1e-4)(problem)
+
+
 # ---------------------------------------------------------------------- without groups, on columns of unit variance
 
 
@@ -160,8 +167,7 @@ METHODS: dict[str, Method] = {
     "covey": covey,
     "covey predict": partial(covey, rule="predict"),
     "adelie": by(paths.adelie_standardised),
-    # the solutions of adelie, more slowly: the end of the path is only computed where folds choose it
-    "skglm": by(paths.on_unit_columns(paths.skglm), ratio=1e-2, least=1e-4),
+    "skglm": skglm,
     "abess": by(paths.abess),
     "group MCP": by(paths.group_mcp),
     "grpreg lasso": partial(grpreg, penalty="grLasso"),

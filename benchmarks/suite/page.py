@@ -68,6 +68,8 @@ def to_best(results: Results) -> list[str]:
 
 def reasons(results: Results) -> list[str]:
     lines = [f"- {method}: {reason} ({', '.join(on)})." for (method, reason), on in results.reasons().items()]
+    for method, on in results.partial().items():
+        lines.append(f"- {method}: not run under every seed, and compared on those it has ({', '.join(on)}).")
     return lines or ["Every method ran on every problem."]
 
 
@@ -100,13 +102,17 @@ def write(store: Store, docs: Path) -> None:
 
 
 def better(results: Results) -> str:
-    """Where a peer is ahead of both rules of covey by more than 2%, in words."""
+    """Where a peer is ahead of both rules of covey by more than 2%."""
     ours = [method for method in results.methods if method.startswith("covey")]
+    peers = results.to_best.drop(index=[*ours, *(one for one in REFERENCES if one in results.methods)])
     lines = []
     for name in results.problems:
-        ratio = results.to_best.loc[ours, name].min()
+        best, rule = peers[name].idxmin(), results.to_best.loc[ours, name].idxmin()
+        ratio = results.to_best.loc[rule, name] / peers.loc[best, name]
         if ratio > 1.02:
-            lines.append(f"- {name}: {results.best[name]} is ahead of the better rule of covey by {ratio - 1:.0%}.")
+            lines.append(
+                f"- {name}: the deviance of {rule}, the better rule here, is {ratio:.2f} times that of {best}."
+            )
     return "\n".join(lines) or "On no problem is a peer ahead of the better rule of covey by more than 2%."
 
 

@@ -17,7 +17,7 @@ from . import survival
 from .families import FAMILIES
 from .problem import Problem, folds
 from .raw_tables import Table
-from .real_data import DATA, Data, columns_of, user_file
+from .real_data import DATA, Data, columns_of, some_rows, user_file
 from .real_data import table as statsmodels_table
 from .tables import from_table, table_problem
 
@@ -141,8 +141,8 @@ def encoded_frame(frame: pd.DataFrame, y: pd.Series, categories: tuple[str, ...]
 
 
 def splice() -> Data:
-    """Splice site or not, from the letters at seven positions; 600 rows, drawn once."""
-    frame = user_file("splice.csv").sample(600, random_state=0)
+    """Splice site or not, from the letters at seven positions; at most 600 rows, drawn once."""
+    frame = some_rows(user_file("splice.csv"))
     return encoded_frame(frame.drop(columns="y"), frame["y"], tuple(frame.columns))
 
 
