@@ -4,6 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 BENCH  := .venv-bench
+SUITE  := OMP_NUM_THREADS=1 PYTHONPATH=src $(BENCH)/bin/python benchmarks/run_suite.py
 
 # Data sets that are not ours to ship are looked for here; commands say how to get them when they are absent.
 ifneq ($(wildcard ../shared/data),)
@@ -15,7 +16,7 @@ export MPLBACKEND ?= Agg
 QUICK := tests/search tests/tables tests/datasets tests/persistence tests/test_groups.py \
 	tests/test_path.py tests/test_preprocess.py tests/cli/test_one_model.py tests/cli/test_bad_input.py tests/report/test_fit.py
 
-.PHONY: help install demo test quick check format reproduce bench mutants robustness docs wheel-check clean
+.PHONY: help install demo test quick check format reproduce bench suite suite-quick mutants robustness docs wheel-check clean
 
 help:
 	@echo "make demo       set up .venv and run the demonstration"
@@ -25,6 +26,8 @@ help:
 	@echo "make format     apply the formatter"
 	@echo "make reproduce  every figure and table of the paper, quick settings, into reproduction/"
 	@echo "make bench      the benchmarks, printed as tables (installs the peers into .venv-bench)"
+	@echo "make suite      covey beside its peers on the same problems, and the page docs/suite.md (half an hour)"
+	@echo "make suite-quick  two seeds of four of these problems, printed"
 	@echo "make mutants    change the code of the paper's rooms 300 times, and count how often a test fails (hours)"
 	@echo "make robustness  every attack of docs/robustness.md, counted (an hour)"
 	@echo "make docs       the documentation, into docs/_build/html"
@@ -71,10 +74,16 @@ bench: $(STAMP) $(BENCH)/.installed
 	$(BIN)/python benchmarks/predict.py
 	PYTHONPATH=src $(BENCH)/bin/python benchmarks/hard.py --quick --brief --seeds 101
 	PYTHONPATH=src $(BENCH)/bin/python benchmarks/real.py --quick
-	PYTHONPATH=src $(BENCH)/bin/python benchmarks/kinds.py --quick
+	$(SUITE) --join benchmarks/kinds.py --only --quick --methods covey adelie "group MCP" null
 	PYTHONPATH=src $(BENCH)/bin/python benchmarks/noise.py --quick
 	PYTHONPATH=src $(BENCH)/bin/python benchmarks/times.py --quick
-	PYTHONPATH=src $(BENCH)/bin/python benchmarks/peers_glm.py --quick
+	$(SUITE) --join benchmarks/glm_data.py --only --seeds 0 --problems splice wine fair --methods covey adelie ridge null
+
+suite: $(BENCH)/.installed
+	$(SUITE) --keep benchmarks/results/suite.jsonl --page
+
+suite-quick: $(BENCH)/.installed
+	$(SUITE) --quick
 
 mutants: $(STAMP)
 	$(BIN)/python tools/mutants.py

@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from results_store import Store, arguments, run_all
-from rscript import run_r
+from suite.rscript import run_r
+from suite.store import Store, arguments, run_all
 
 N, LINES, CURVES, DEGREE, NOISE, FRESH = 500, 3, 3, 8, 0.5, 2000
 TRUTH = np.array([1] * LINES + [2] * CURVES)

@@ -1,4 +1,6 @@
-"""Real data sets with classes and counts, offline: name -> function that gives a `Table`.
+"""Real data sets with classes and counts that join the suite.
+
+    .venv-bench/bin/python benchmarks/run_suite.py --join benchmarks/glm_data.py --only
 
 They come with scikit-learn and statsmodels; splice and colon are looked for in the folder that `COVEY_DATA` names.
 Every split takes 80% of the rows to fit and the others to test, but at most 1000 to fit and 4000 to test, drawn anew
@@ -9,15 +11,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from glm_families import FAMILIES
-from glm_problems import Fit, GlmProblem, folds
-from real_data import columns_of, genes, table, user_file
+from suite.families import FAMILIES
+from suite.methods import lasso
+from suite.paths import adelie, adelie_standardised, by
+from suite.problem import Problem, folds
+from suite.real_data import columns_of, genes, table, user_file
 
 MOST_TO_FIT, MOST_TO_TEST = 1000, 4000
 
@@ -115,7 +120,7 @@ DATA: dict[str, Callable[[], Table]] = {
 }
 
 
-def make_real(name: str, seed: int) -> GlmProblem:
+def make_real(name: str, seed: int) -> Problem:
     """A split of a data set; classes have the same shares among the rows to fit and to test."""
     data = DATA[name]()
     rng = np.random.default_rng([seed, *name.encode()])
@@ -131,13 +136,18 @@ def make_real(name: str, seed: int) -> GlmProblem:
     n_fit = min(round(0.8 * len(y)), MOST_TO_FIT)
     fit, test = order[:n_fit], order[n_fit : n_fit + MOST_TO_TEST]
     names, labels = list(dict.fromkeys(data.group_of)), pd.factorize(data.group_of)[0]
-    y_test = y[test]
+    outputs, error = int(y.max()) + 1 if data.family == "multinomial" else 1, partial(family.error, y[test])
+    return Problem(
+        family, data.X[fit], y[fit], labels, data.X[test], error, folds(family, y[fit], rng), outputs=outputs,
+        names=names,
+    )  # fmt: skip
 
-    def measure(result: Fit) -> dict[str, Any]:
-        measures: dict[str, Any] = {"error": family.error(y_test, result.mean)}
-        return measures if result.groups is None else measures | {"groups": len(result.groups)}
 
-    outputs = int(y.max()) + 1 if data.family == "multinomial" else 1
-    return GlmProblem(
-        family, data.X[fit], y[fit], labels, data.X[test], measure, folds(family, y[fit], rng), outputs, names=names
-    )
+PROBLEMS = {name: partial(make_real, name) for name in DATA}
+# real columns on scales of their own want long grids, and the first dip of their losses misleads
+LONG = {"ratio": 1e-4, "least": 1e-6}
+METHODS = {
+    "adelie": by(adelie_standardised, **LONG),
+    "adelie raw": by(adelie, **LONG),
+    "lasso": partial(lasso, **LONG),
+}

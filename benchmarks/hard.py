@@ -16,13 +16,17 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-import rivals as r
-from methods import OURS, Fit, Method, Problem, network
-from results_store import Store, arguments, print_all, run_all
+from rivals import OURS, PEERS
+from suite.families import FAMILIES
+from suite.paths import adelie, adelie_orthonormal, by, relaxed
+from suite.problem import Fit, Method, Problem
+from suite.problems import autoregressive as autoregressive_columns
+from suite.store import Store, arguments, print_all, run_all
 
 N_TEST = 2000
 
@@ -52,14 +56,7 @@ def rademacher(rng, rows, labels):
 
 
 def autoregressive(rho):
-    def make(rng, rows, labels):
-        X = rng.standard_normal((rows, labels.size))
-        X[:, 1:] *= np.sqrt(1 - rho * rho)
-        for j in range(1, labels.size):
-            X[:, j] += rho * X[:, j - 1]
-        return X
-
-    return make
+    return lambda rng, rows, labels: autoregressive_columns(rng, rows, labels.size, rho)
 
 
 def equicorrelated(rho):
@@ -113,14 +110,7 @@ ACTIVE = (2, 10, 40, 0)
 SIZES = ("equal", "mixed")
 
 
-@dataclass
-class HardProblem(Problem):
-    """A problem whose active columns are known."""
-
-    active: np.ndarray | None = None
-
-
-def make_problem(cell: Cell, seed: int, n: int = 200, p: int = 1000) -> HardProblem:
+def make_problem(cell: Cell, seed: int, n: int = 200, p: int = 1000) -> Problem:
     """Draw a problem of a cell."""
     rng = np.random.default_rng([seed, *f"{cell}".encode()])
     if cell.sizes == "equal":
@@ -135,45 +125,48 @@ def make_problem(cell: Cell, seed: int, n: int = 200, p: int = 1000) -> HardProb
     w = np.where(np.isin(labels, active), rng.standard_normal(labels.size), 0.0)
     signal = X @ w
     y = signal + signal.std() / np.sqrt(cell.snr) * rng.standard_normal(signal.size)
-    X_test, truth, judges = X[n + n_val :], signal[n + n_val :], slice(n, n + n_val)
-
-    def error(predicted: np.ndarray) -> float:
-        return float(np.mean((predicted - truth) ** 2))
-
-    return HardProblem(
-        X[:n], y[:n], labels, X_test, error, validation=(X[judges], y[judges]), active=np.isin(labels, active)
-    )
+    judges, test, family = slice(n, n + n_val), slice(n + n_val, None), FAMILIES["gaussian"]
+    error = partial(family.excess, signal[test, None])
+    validation = (X[judges], y[judges])
+    return Problem(family, X[:n], y[:n], labels, X[test], error, validation=validation, active=np.sort(active))
 
 
 # ---------------------------------------------------------------------- methods and tables
 
 
-def oracle(problem: HardProblem) -> Fit:
+def network(problem: Problem) -> Fit:
+    """The paper's network from a small start, its path stopped by the validation rows, nothing else."""
+    from covey import Groups
+    from covey.paper import NetworkRegressor
+    from covey.selection import HoldOut
+
+    stopping = HoldOut(validation=problem.validation)
+    model = NetworkRegressor(Groups.from_labels(problem.labels), stopping=stopping).fit(problem.X, problem.y)
+    return problem.linear(model.coef_[:, None], model.intercept_)
+
+
+def oracle(problem: Problem) -> Fit:
     """Least squares on the true groups where there are more rows than columns, else ridge of the best penalty."""
-    on = problem.active
+    on = np.isin(problem.labels, problem.active)
     mean, level = problem.X[:, on].mean(axis=0), problem.y.mean()
     U, s, Vt = np.linalg.svd(problem.X[:, on] - mean, full_matrices=False)
     penalties = s[0] * np.r_[1e-8, np.geomspace(1e-2, 1e1, 20)][:, None]
     coefs = (s * (U.T @ (problem.y - level)) / (s * s + penalties**2)) @ Vt
     X_val, y_val = problem.validation
     errors = np.mean((y_val - level - coefs @ (X_val[:, on] - mean).T) ** 2, axis=1)
-    coef = np.zeros(problem.labels.size)
-    coef[on] = coefs[np.argmin(errors)]
+    coef = np.zeros((problem.labels.size, 1))
+    coef[on, 0] = coefs[np.argmin(errors)]
     return problem.linear(coef, level - mean @ coef[on])
 
 
 METHODS: dict[str, Method] = {
-    "group lasso": r.by(r.adelie_raw, r.adelie_orthonormal),
-    "relaxed group lasso": r.by(r.relaxed(r.adelie_raw), r.relaxed(r.adelie_orthonormal)),
-    "adaptive group lasso": r.by(r.adaptive),
-    "group MCP": r.by(r.group_mcp),
-    "group SCAD": r.by(r.group_scad),
-    "abess": r.by(r.abess),
-    "covey": OURS["covey"],
-    "covey predict": OURS["covey predict"],
+    "group lasso": by(adelie, adelie_orthonormal),
+    "relaxed group lasso": by(relaxed(adelie), relaxed(adelie_orthonormal)),
+    "adaptive group lasso": PEERS["adaptive"],
+    **{name: PEERS[name] for name in ("group MCP", "group SCAD", "abess", "mean")},
+    **OURS,
     "covey network": network,
     "oracle": oracle,
-    "mean": r.mean,
 }
 RIVALS = [
     "group lasso", "relaxed group lasso", "adaptive group lasso", "group MCP", "group SCAD", "abess", "plain 0.1.0"

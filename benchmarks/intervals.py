@@ -31,7 +31,7 @@ import scipy.linalg  # noqa: F401 - with a BLAS of its own, whose threads can on
 from threadpoolctl import threadpool_limits
 
 from real import ALL, sizes, split_rows
-from results_store import Store
+from suite.store import Store
 
 LEVEL = 0.9
 TITLE = "<!-- What benchmarks/intervals.py wrote; its docstring says how to run it and which splits decided. -->"

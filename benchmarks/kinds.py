@@ -1,28 +1,27 @@
-"""Tiny and awkward kinds of problems, covey beside its rivals, everything tuned by the same five folds.
+"""Tiny and awkward kinds of problems that join the suite.
 
 Few rows, rows of a time series, heavy tails in X and noise, one-hot groups with rare levels, singletons, and many rows
 with hundreds of active groups. The error is ``mean((X w - X w*)^2)`` over fresh rows. Settings are decided on seeds 0
 to 35; results are reported on seeds 100 to 129. On one core:
 
-    OMP_NUM_THREADS=1 PYTHONPATH=src .venv-bench/bin/python benchmarks/kinds.py --keep FILE --seeds $(seq 100 129)
-    ... --quick --methods covey      one seed, without the large kind
+    run=".venv-bench/bin/python benchmarks/run_suite.py --join benchmarks/kinds.py --only"
+    $run --seeds $(seq 100 129) --methods covey adelie "group MCP" abess null
+    $run --quick
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
-from methods import OURS, Problem
-from results_store import Store, arguments, print_all, run_all
 from rivals import PEERS
+from suite.families import FAMILIES
+from suite.problem import Problem
+from suite.problems import autoregressive, equal
 
 N_TEST = 2000
-PENALISED = ["adelie raw", "adelie orthonormal", "adelie standardised", "group MCP", "abess"]
-METHODS = {name: PEERS[name] for name in [*PENALISED, "mean"]} | OURS
-RIVALS = PENALISED
-LARGE = "n=3000 p=1500 300 active"
 
 
 def posed(rng, X, labels, active, n, snr, noise=None) -> Problem:
@@ -32,16 +31,9 @@ def posed(rng, X, labels, active, n, snr, noise=None) -> Problem:
     signal = X @ w
     noise = rng.standard_normal(len(X)) if noise is None else noise / noise.std()
     y = signal + signal.std() / np.sqrt(snr) * noise
-    truth = signal[n:]
-
-    def error(predicted: np.ndarray) -> float:
-        return float(np.mean((predicted - truth) ** 2))
-
-    return Problem(X[:n], y[:n], labels, X[n:], error, fold_of=rng.permutation(n) % 5)
-
-
-def equal(p: int, size: int) -> np.ndarray:
-    return np.repeat(np.arange(p // size), size)
+    family = FAMILIES["gaussian"]
+    error = partial(family.excess, signal[n:, None])
+    return Problem(family, X[:n], y[:n], labels, X[n:], error, rng.permutation(n) % 5, active=np.sort(on))
 
 
 def tiny(rng) -> Problem:
@@ -90,11 +82,7 @@ def one_hot(rng) -> Problem:
 def singletons(rng) -> Problem:
     """Each column alone, AR(0.5) columns, ten active."""
     n, p = 150, 600
-    X = rng.standard_normal((n + N_TEST, p))
-    X[:, 1:] *= np.sqrt(0.75)
-    for j in range(1, p):
-        X[:, j] += 0.5 * X[:, j - 1]
-    return posed(rng, X, np.arange(p), 10, n, 5.0)
+    return posed(rng, autoregressive(rng, n + N_TEST, p, 0.5), np.arange(p), 10, n, 5.0)
 
 
 def many_active(rng) -> Problem:
@@ -108,24 +96,13 @@ KINDS: dict[str, Callable[[np.random.Generator], Problem]] = {
     "heavy tails": heavy_tails,
     "one-hot, rare levels": one_hot,
     "singletons": singletons,
-    LARGE: many_active,
+    "n=3000 p=1500 300 active": many_active,
 }
 
 
-def main() -> None:
-    parser = arguments(__doc__, METHODS, [0, 1, 2], "one seed, without the large kind")
-    args = parser.parse_args()
-    names = [name for name in KINDS if not args.cells or any(part in name for part in args.cells)]
-    seeds = args.seeds
-    if args.quick:
-        names, seeds = [name for name in names if name != LARGE], seeds[:1]
-    store = Store(args.keep)
-    problems = {
-        name: lambda seed, name=name: KINDS[name](np.random.default_rng([seed, *name.encode()])) for name in names
-    }
-    run_all(problems, {name: METHODS[name] for name in args.methods}, seeds, store, args.tag)
-    print_all(store, names, args.show, RIVALS, seeds, "kind", args.brief)
+def drawn(name: str, seed: int) -> Problem:
+    return KINDS[name](np.random.default_rng([seed, *name.encode()]))
 
 
-if __name__ == "__main__":
-    main()
+PROBLEMS = {name: partial(drawn, name) for name in KINDS}
+METHODS = {name: PEERS[name] for name in ("adelie raw", "adelie orthonormal")}

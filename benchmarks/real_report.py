@@ -6,27 +6,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from results_store import Store, complete_methods
+from suite.measures import stability
+from suite.store import Store, complete_methods
 
 CLOSE = 1.05
 TEST_SHARE = 0.2
-# Geometric mean and largest of the ratios to the best rival, shares of data sets within 5% of it and better than it.
-GOALS = {"covey": (1.03, 1.2, 0.75, 1 / 3), "covey predict": (1.01, 1.2, 0.85, 1 / 3)}
-
-
-def stability(selections: list[list[int]], n_groups: int) -> float:
-    """Nogueira's measure over splits: 1 if all select the same, 0 as if each drew its number of groups at random.
-
-    It is not defined where every split selects all groups or none.
-    """
-    chosen = np.zeros((len(selections), n_groups))
-    for row, groups in zip(chosen, selections, strict=True):
-        row[groups] = 1
-    share, m = chosen.mean(axis=0), len(selections)
-    level = share.mean()
-    if m < 2 or not 0 < level < 1:
-        return np.nan
-    return float(1 - m / (m - 1) * (share * (1 - share)).mean() / (level * (1 - level)))
 
 
 class Table:
@@ -88,7 +72,7 @@ def report(
     rivals = [m for m in rivals if m in complete]
     table = Table(store, sizes, rivals, [*ours, *rivals], seeds)
     lines = [f"{len(sizes)} data sets, {len(seeds)} splits each.", ""]
-    lines += [*summary(table), *goals(table)]
+    lines += summary(table)
     if not brief:
         lines += [*by_set(table, ours), *ratios(table)]
     return lines + failures(store, sizes, seeds)
@@ -127,29 +111,6 @@ def summary(table: Table) -> list[str]:
             f"{known(np.mean, share[:, j], 2)} | {known(np.mean, stable[:, j], 2)} | "
             f"{known(np.median, seconds[:, j], 3)} |"
         )
-    return [*lines, ""]
-
-
-def goals(table: Table) -> list[str]:
-    """What was aimed at, and what was reached."""
-    lines = [
-        "| goals: reached (aimed at) | geometric mean | worst | within 5% | better than every rival | behind the best "
-        "rival by two standard errors |",
-        "| --- " * 6 + "|",
-    ]
-    for method, (mean, worst, close, most) in GOALS.items():
-        if method in table.methods:
-            j = table.methods.index(method)
-            ratio, apart = (
-                table.ratio[:, j],
-                table.relative[:, j] - table.relative[np.arange(len(table.best)), table.best],
-            )
-            behind = sum(apart[i] > 2 * table.doubt(i, j, best) for i, best in enumerate(table.best))
-            lines.append(
-                f"| {method} | {np.exp(np.log(ratio).mean()):.3f} ({mean}) | {ratio.max():.2f} ({worst}) | "
-                f"{np.mean(ratio <= CLOSE):.0%} ({close:.0%}) | {np.mean(ratio < 1):.0%} ({most:.0%}) | "
-                f"{behind} of {ratio.size} |"
-            )
     return [*lines, ""]
 
 

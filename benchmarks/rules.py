@@ -25,9 +25,9 @@ import scipy.linalg  # noqa: F401 - with a BLAS of its own, whose threads can on
 from threadpoolctl import threadpool_limits
 
 from real import make_problem, sizes
-from real_data import DATA
-from real_report import stability
 from real_tables import TABLES
+from suite.measures import stability
+from suite.real_data import DATA
 
 BEFORE = Path(__file__).parent / "results" / "rules-0.2.0.jsonl"
 STATES = (0, 1)
@@ -55,7 +55,7 @@ def fits(name: str, seed: int, state: int) -> dict[str, dict[str, Any]]:
             warnings.simplefilter("ignore")
             model.fit(problem.X, problem.y)
         seconds = time.process_time() - start
-        error = problem.error(model.predict(problem.X_test))
+        error = problem.error(model.predict(problem.X_test)[:, None])
         groups = sorted(int(group) for group in model.selected_groups_)
         found[way] = {"error": error, "groups": groups, "deals": model.n_deals_, "seconds": seconds}
     return found

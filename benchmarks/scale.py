@@ -1,4 +1,4 @@
-"""Designs at scale: `python benchmarks/scale.py --case sparse|memmap|dask|torch [--save]`.
+"""Designs at scale: `python benchmarks/scale.py --case sparse|memmap|dask|torch [--gib 1] [--save]`.
 
 Each case is a file of its own, `benchmarks/scale_CASE.py`, with its goals, and has a function `run` that returns what
 it measured. With --save the figures, and the machine they came from, go into `benchmarks/results/scale-CASE.json`.
@@ -25,8 +25,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--case", choices=CASES, required=True)
     parser.add_argument("--save", action="store_true", help="keep the figures in benchmarks/results/")
+    parser.add_argument("--gib", type=float, help="size of X, for memmap (by default 8) and dask (4)")
     args = parser.parse_args()
-    measured = import_module(f"scale_{args.case}").run()
+    size = {} if args.gib is None else {"gib": args.gib}
+    measured = import_module(f"scale_{args.case}").run(**size)
     record = {
         "case": args.case, "covey": __version__, "numpy": np.__version__, "python": platform.python_version(),
         "cores": os.cpu_count(), "load average at the end": round(os.getloadavg()[0], 1), "measured": measured,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from results_store import Store, is_ours
+from suite.store import Store, is_ours
 from table_methods import METHODS, RIVALS
 
 TREES = ("boosted trees", "forest")

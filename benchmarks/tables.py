@@ -18,18 +18,16 @@ With `--keep` a run goes on where it was stopped; covey is run again unless the 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import pandas as pd
 
-from raw_tables import TABLES, Table, split
-from results_store import Store, is_ours, run_all
-from table_methods import METHODS, RIVALS, Method
+from suite.problem import Problem
+from suite.raw_tables import TABLES, split
+from suite.store import Store, is_ours, run_all
+from suite.tables import read, table_problem
+from table_methods import METHODS, RIVALS
 from table_report import report
 
 SPLITS = {"decide": range(3), "report": range(100, 110)}
@@ -37,47 +35,16 @@ SPLITS = {"decide": range(3), "report": range(100, 110)}
 SURE = 1e-4
 
 
-@dataclass
-class Problem:
-    """One split of a table."""
-
-    X: pd.DataFrame
-    y: np.ndarray
-    X_test: pd.DataFrame
-    y_test: np.ndarray
-    task: str
-
-    def loss(self, predicted: np.ndarray) -> float:
-        if self.task == "regression":
-            return float(np.mean((self.y_test - predicted) ** 2))
-        p = np.clip(predicted, SURE, 1 - SURE)
-        return float(-np.mean(np.where(self.y_test == 1, np.log(p), np.log1p(-p))))
-
-    def score(self, fit: tuple[Method, np.ndarray]) -> dict[str, Any]:
-        method, predicted = fit
-        base = self.loss(np.full(len(self.y_test), self.y.mean()))
-        measures: dict[str, Any] = {"error": round(self.loss(predicted) / base, 6), "terms": method.n_terms}
-        return measures if method.seconds is None else {**measures, "seconds": round(method.seconds, 4)}
-
-
-@cache
-def table(name: str) -> Table:
-    return TABLES[name]()
-
-
 def make_problem(name: str, seed: int) -> Problem:
-    X, y, task = table(name)
-    fit, test = split(name, len(y), seed)
-    X_fit, X_test = X.iloc[fit].reset_index(drop=True), X.iloc[test].reset_index(drop=True)
-    return Problem(X_fit, y[fit], X_test, y[test], task)
+    """A split of a table, with errors relative to those of the mean of the rows to fit."""
+    problem, y = table_problem(name, seed), read(name)[1]
+    y_test, level = y[split(name, len(y), seed)[1]], problem.y.mean()
 
+    def loss(predicted: np.ndarray) -> float:
+        return problem.family.error(y_test, np.clip(predicted, SURE, 1 - SURE) if problem.family.classes else predicted)
 
-def solver(make: Callable[[str], Method]) -> Callable[[Problem], tuple[Method, np.ndarray]]:
-    def solve(problem: Problem) -> tuple[Method, np.ndarray]:
-        method = make(problem.task).fit(problem.X, problem.y)
-        return method, method.predict(problem.X_test)
-
-    return solve
+    base = loss(np.full((len(y_test), 1), level))
+    return replace(problem, error=lambda mean: round(loss(mean) / base, 6))
 
 
 def splits_of(text: list[str]) -> list[int]:
@@ -104,13 +71,13 @@ def main() -> None:
     args = parser.parse_args()
     names = [name for name in TABLES if not args.cells or any(part in name for part in args.cells)]
     store, seeds = Store(args.keep), splits_of(args.splits)
-    methods = {name: solver(METHODS[name]) for name in args.methods}
+    methods = {name: METHODS[name] for name in args.methods}
     for name in filter(is_ours, methods):  # compiled before the clock starts
         methods[name](make_problem("salaries", 0))
         methods[name](make_problem("titanic", 0))
     problems = {name: lambda seed, name=name: make_problem(name, seed) for name in names}
     run_all(problems, methods, seeds, store, args.tag)
-    shapes = {name: (table(name)[0].shape, table(name)[2]) for name in names}
+    shapes = {name: (read(name)[0].shape, read(name)[2]) for name in names}
     lines = report(store, shapes, seeds, args.show)
     print("\n".join(lines))
     if args.write:

@@ -183,14 +183,15 @@ def real_problem(load: Callable[[], tuple[np.ndarray, np.ndarray, np.ndarray]]) 
 
 
 def real_table(quick: bool) -> None:
-    from real_data import DATA, NotHereError
+    from suite.problem import CannotRunError
+    from suite.real_data import DATA
 
     header("Real data, five folds")
     ratios = []
     for name in list(DATA)[:: 4 if quick else 1]:
         try:
             problem = real_problem(DATA[name])()
-        except NotHereError:
+        except CannotRunError:
             continue
         ratios.append(row(name, problem, covey_folds, adelie_folds))
     print(f"\nmedian ratio {np.median(ratios):.3f}, largest {max(ratios):.2f}")
@@ -198,9 +199,10 @@ def real_table(quick: bool) -> None:
 
 def rivals_table(quick: bool) -> None:
     """Processor seconds of every rival on the same folds, and how many times covey's."""
-    from methods import OURS, Problem
-    from real_data import DATA
-    from rivals import PEERS
+    from rivals import OURS, PEERS
+    from suite.families import FAMILIES
+    from suite.problem import CannotRunError, Problem
+    from suite.real_data import DATA
 
     problems = {"150x300": SIZES["150x300"]}
     if not quick:
@@ -210,13 +212,15 @@ def rivals_table(quick: bool) -> None:
     print("| --- " * (len(methods) + 1) + "|")
     for title, make in problems.items():
         timed = make()
-        problem = Problem(timed.X, timed.y, timed.labels, timed.X[:1], lambda predicted: 0.0, fold_of=timed.fold_of)
+        problem = Problem(
+            FAMILIES["gaussian"], timed.X, timed.y, timed.labels, timed.X[:1], lambda mean: 0.0, timed.fold_of
+        )
         taken = {}
         for name, solve in methods.items():
             try:
                 solve(problem)
                 taken[name] = seconds(lambda q, solve=solve: solve(q), problem)
-            except NotImplementedError:  # least squares with more columns than rows
+            except CannotRunError:  # least squares with more columns than rows
                 taken[name] = np.nan
         cells = [f"{t:.3f} ({t / taken['covey']:.1f})" if np.isfinite(t) else "-" for t in taken.values()]
         print(f"| {title} | " + " | ".join(cells) + " |", flush=True)

@@ -67,7 +67,7 @@ sphinx_gallery_conf = {
     "backreferences_dir": "generated/backreferences",
     "doc_module": ("covey",),
     "image_srcset": ["2x"],
-    "thumbnail_size": (640, 448),
+    "thumbnail_size": (832, 582),
     "only_warn_on_example_error": False,
     "abort_on_example_error": True,
 }

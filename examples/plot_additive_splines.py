@@ -3,13 +3,16 @@ An additive model: few variables, any smooth shape
 ==================================================
 
 The progression of diabetes after a year, from ten variables. Each is expanded in cubic B-splines, and its columns form
-one group, so selecting groups means selecting variables. The plots then show the shape of each selected effect.
+one group, so selecting groups means selecting variables. The plots then show the shape of each selected effect. How
+predictable the progression is at all, a ridge says first: about half of its variance.
 """
 
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.compose import ColumnTransformer
 from sklearn.datasets import load_diabetes
+from sklearn.linear_model import RidgeCV
+from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import SplineTransformer
 
@@ -17,6 +20,8 @@ from covey import GroupSparseRegressor, TermGroups
 
 frame, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
 smooth = [name for name in frame if name != "sex"]
+held_out = cross_val_score(RidgeCV(), frame, y, cv=5).mean()
+print(f"predictable: a ridge on the ten variables explains {held_out:.0%} of the variance of held-out patients")
 
 # %%
 # `TermGroups` determines the groups during the fit, once the names of the spline columns are known: all columns that

@@ -4,7 +4,7 @@ Categories: whole variables, not single levels
 
 A category becomes one column for each of its levels. A lasso on those columns picks levels, and which ones depends on
 the level that was left out as the reference. As a group, the variable is in or out with all its levels, and the
-selection does not depend on the coding.
+selection does not depend on the coding. The price is simulated, and three fifths of its variance can be predicted.
 """
 
 import matplotlib.pyplot as plt
@@ -27,6 +27,7 @@ table = pd.DataFrame({name: [f"{name[0]}{k}" for k in rng.integers(0, n, 600)] f
 price = table["region"].map({f"r{k}": value for k, value in enumerate(rng.normal(0, 1.0, 12))})
 price = price + table["fuel"].map({"f0": 0.0, "f1": 0.5, "f2": -0.5, "f3": 1.5}) + 1.5 * (table["brand"] == "b7")
 price = price + rng.normal(0, 1.0, 600)
+print(f"predictable: the true effects explain {1 - 1 / price.var():.0%} of the variance of the price")
 
 
 def one_hot(**options):

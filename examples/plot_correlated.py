@@ -5,7 +5,8 @@ Correlated groups: common factors
 If all columns share a common factor (a batch, a market, the size of a patient), every group is correlated with the
 response, active or not, and groups wake up in the wrong order. The estimator detects such factors from the eigenvalues
 of the columns' correlation matrix, and includes them in the model while it finds the order of the groups. The final
-model has no factors: it is fitted on the selected groups alone. ``factors=0`` turns this off.
+model has no factors: it is fitted on the selected groups alone. ``factors=0`` turns this off. Nearly all of the
+response is predictable here; to find its groups is what is hard.
 """
 
 import matplotlib.pyplot as plt
@@ -20,6 +21,9 @@ data = make_group_sparse(
 )
 X, y = data.X[:200], data.y[:200]
 fresh, signal = data.X[200:], data.X[200:] @ data.w_star
+print(
+    f"predictable: the true groups explain {np.var(signal) / np.var(data.y[200:]):.1%} of the variance of the response"
+)
 
 # %%
 # The order of the groups on the path, with the factor in the model and without: how many false groups wake before the

@@ -4,7 +4,8 @@ Counts: rates, exposure and terms that are always in
 
 How many claims does a policy have? A two-year policy has about twice as many as a one-year policy, so the logarithm of
 the years is an offset: it is added to the linear predictor with a coefficient of one. The exponentials of the
-coefficients are then ratios of yearly rates.
+coefficients are then ratios of yearly rates. Most of what happens to a single policy is chance: even the true rates
+remove only a quarter of the deviance.
 """
 
 import matplotlib.pyplot as plt
@@ -23,7 +24,11 @@ for name, size in {"region": 8, "fuel": 3, "brand": 10, "colour": 6, "job": 9}.i
 years = rng.uniform(0.1, 2.0, n)
 by_region = dict(zip([f"r{k}" for k in range(8)], rng.normal(0, 0.6, 8), strict=True))
 young = 1.2 * np.exp(-(((table["age"] - 18) / 12) ** 2))
-claims = rng.poisson(years * np.exp(-0.3 + young + table["region"].map(by_region)))
+rate = np.exp(-0.3 + young + table["region"].map(by_region))
+claims = rng.poisson(years * rate)
+null = mean_poisson_deviance(claims, years * claims.sum() / years.sum())
+removed = 1 - mean_poisson_deviance(claims, years * rate) / null
+print(f"predictable: the true rates remove {removed:.0%} of the deviance of one rate for all")
 
 # %%
 # Numbers become splines, categories one column per level; each variable is a group. Every insurer's model includes age,

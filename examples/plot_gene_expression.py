@@ -7,12 +7,14 @@ five B-splines so that its effect may have any smooth shape. A gene is a group: 
 columns or not at all.
 
 The data are not part of covey. If ``COVEY_DATA`` does not name a folder with them, a simulated table of the same shape
-is used instead, so this page always builds.
+is used instead, so this page always builds. How predictable TRIM32 is, a ridge on all columns says first.
 """
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from sklearn.linear_model import RidgeCV
+from sklearn.model_selection import KFold, cross_val_score
 from sklearn.preprocessing import SplineTransformer
 
 from covey import GroupSparseRegressor, stability_selection
@@ -37,6 +39,8 @@ try:
 except DataNotFoundError:
     X, y, groups = simulated()
     print("simulated: the data are not on this machine")
+ridge = cross_val_score(RidgeCV(np.logspace(-3, 3, 13)), X, y, cv=KFold(5, shuffle=True, random_state=0)).mean()
+print(f"predictable: a ridge on all columns explains {ridge:.0%} of the variance of held-out rats")
 
 # %%
 # Cross-validation chooses the simplest model that the held-out rows cannot tell from the best. `summary` lists its

@@ -4,7 +4,8 @@ Grouping layers in torch
 
 Two layers of `covey.paper.nn` that work in any network: `GroupedDiagonalLinear`, the network of the paper with its
 weight-normalised training, and `GroupedLinearStack`, the linear layers within groups of channels from the latent space
-of the grouped autoencoder.
+of the grouped autoencoder. The response of the first is predictable almost to the last digit, so that only the order
+of the groups is at stake.
 """
 
 # %%
@@ -22,6 +23,7 @@ from covey.datasets import make_group_sparse
 from covey.paper.nn import GroupedDiagonalLinear, GroupedLinearStack, NormalizedDescent
 
 data = make_group_sparse(150, 60, 3, active=3, values=[3.0] * 3 + [2.0] * 3 + [1.0] * 3, random_state=0)
+print(f"predictable: the true groups explain {(data.X @ data.w_star).var() / data.y.var():.1%} of the variance")
 X, y = torch.from_numpy(data.X), torch.from_numpy(data.y)[:, None]
 net = nn.Sequential(GroupedDiagonalLinear(data.groups, dtype=torch.float64))
 descent = NormalizedDescent(net, torch.optim.SGD, lr=0.01)

@@ -7,7 +7,7 @@ the question is in which direction. It is the direction of the largest margin, a
 norm in which that margin is measured. For the paper's normalised network of depth 2, and for ``w_l = u_l v_l``, it is
 the group norm ``sum_l norm(w_l)``, the penalty of the group lasso. For ``w_l = u_l^2 v_l`` it is
 ``sum_l norm(w_l)^(2/3)``, which is not convex and favours fewer groups. The section "Separable classes" of the theory
-page says which parts are proved and which are measured.
+page says which parts are proved and which are measured. The classes are entirely predictable, by construction.
 """
 
 import matplotlib.pyplot as plt
@@ -22,6 +22,8 @@ rng = np.random.default_rng(0)
 n_rows, n_groups, size = 30, 6, 2
 X = rng.standard_normal((n_rows, n_groups * size))
 y = (X[:, : 2 * size] @ rng.standard_normal(2 * size) > 0).astype(float)
+
+print(f"predictable: a plane separates all rows; always the larger class is right in {max(y.mean(), 1 - y.mean()):.0%}")
 
 # %%
 # Three networks, all with ``clock="loss"``: gradients are divided by the loss, because otherwise the margins would grow

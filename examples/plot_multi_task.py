@@ -4,7 +4,7 @@ Several responses that share their variables
 
 Four traits and 200 markers are measured on the same patients. The same markers matter for all traits, but with
 different sizes and signs. With a response of several columns, a group is in the model for all responses or for none:
-its norm is taken over all its coefficients.
+its norm is taken over all its coefficients. About five sixths of each trait's variance can be predicted.
 """
 
 import matplotlib.pyplot as plt
@@ -20,6 +20,8 @@ truth = np.zeros((n_traits, n_markers))
 truth[:, active] = rng.choice([-1, 1], (n_traits, 3)) * rng.uniform(0.4, 1.2, (n_traits, 3))
 markers = rng.standard_normal((n_rows, n_markers))
 traits = markers @ truth.T + rng.normal(0, 0.7, (n_rows, n_traits))
+signal = np.sum(truth**2, axis=1)
+print("predictable: share of each trait's variance:", ", ".join(f"{one / (one + 0.49):.0%}" for one in signal))
 
 together = GroupSparseRegressor().fit(markers, traits)
 print(together.summary())

@@ -6,7 +6,8 @@ Ten of a thousand groups carry signal. The group lasso shrinks the groups it sel
 for it. On covey's path the ten wake up one after another, each at once at its full size, and groups that the validation
 rows do not need are dropped again. The relaxed group lasso, least squares on the groups that the group lasso selects at
 each penalty, avoids the shrinkage too and does as well here: it is the fair competitor. All methods choose their model
-on the same validation rows.
+on the same validation rows. The true groups explain about nine tenths of the response: the signal is there, and the
+question is who finds it.
 """
 
 import matplotlib.pyplot as plt
@@ -20,6 +21,7 @@ from covey.selection import HoldOut
 rng = np.random.default_rng(0)
 strengths = np.repeat(np.linspace(1.0, 2.8, 10), 5) * rng.choice([-1, 1], 50)
 data = make_group_sparse(550, 5_000, 5, active=10, values=strengths, design="gaussian", sigma=3.0, random_state=1)
+print(f"predictable: the true groups explain {np.var(data.X @ data.w_star) / np.var(data.y):.0%} of the variance")
 X, y = data.X[:400], data.y[:400]
 X_val, y_val = data.X[400:], data.y[400:]
 

@@ -4,12 +4,13 @@ Splice sites: two classes, factors and their pairs
 
 Where is a gene cut? Seven letters of DNA around a site determine whether it is a splice site. Each position is a factor
 with four levels, and a group: it is in the model with all levels or not at all. Every pair of positions is a group too,
-with sixteen columns.
+with sixteen columns. A plain logistic regression on all letters says first how predictable a site is.
 """
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 from sklearn.model_selection import cross_val_predict
 
@@ -45,6 +46,12 @@ except DataNotFoundError:
     print("COVEY_DATA names no folder with splice.csv: these data are simulated.")
 site = np.where(data.y == 1, "site", "none")
 main = data.X.iloc[:, :28]
+plain = cross_val_predict(LogisticRegression(), main, site, cv=5, method="predict_proba")
+rate = (site == "site").mean()
+null = log_loss(site, np.tile([1 - rate, rate], (len(site), 1)))
+print(
+    f"predictable: logistic regression removes {1 - log_loss(site, plain) / null:.0%} of the log loss of the base rate"
+)
 
 # %%
 # First, a model with the seven positions. The coefficients are log odds ratios of the second class in alphabetical

@@ -3,7 +3,8 @@ Survival: which genes add to clinical variables
 ===============================================
 
 The response is the time to metastasis of 144 breast cancers. Five clinical columns are in every model; seventy genes
-compete to join them. The question is not whether genes predict, but whether they add anything.
+compete to join them. The question is not whether genes predict, but whether they add anything. How predictable the
+times are without genes is printed first, as the held-out concordance of the clinical columns alone; 0.5 is chance.
 """
 
 import matplotlib.pyplot as plt
@@ -53,6 +54,18 @@ except DataNotFoundError:
         data, clinical = simulated()
 X, y = data.X, data.y
 print(f"{len(X)} rows, {y['event'].sum()} events, {data.groups.n_groups} groups, always in: {', '.join(clinical)}")
+outer = StratifiedKFold(5, shuffle=True, random_state=0)
+alone = [
+    name for name, label in zip(X.columns, data.groups.labels, strict=True) if data.groups.names[label] in clinical
+]
+clinic = GroupSparseCox(Groups.from_labels(alone, columns=alone), selection=5, always=alone[:-1])
+scores = {
+    "clinic": [
+        clinic.fit(X.iloc[train][alone], y[train]).score(X.iloc[test][alone], y[test])
+        for train, test in outer.split(X, y["event"])
+    ]
+}
+print(f"predictable: the clinical columns alone have a held-out concordance of {np.mean(scores['clinic']):.2f}")
 
 # %%
 # ``always=`` keeps the clinical columns in every model, without a penalty. Five folds score candidates by the held-out
@@ -80,18 +93,12 @@ for name in genes:
 # The held-out concordance, with the model chosen anew within each outer fold: with genes (the rule ``"predict"``), and
 # with the clinical columns alone.
 
-outer = StratifiedKFold(5, shuffle=True, random_state=0)
-alone = [
-    name for name, label in zip(X.columns, data.groups.labels, strict=True) if data.groups.names[label] in clinical
-]
-clinic = GroupSparseCox(Groups.from_labels(alone, columns=alone), selection=5, always=alone[:-1])
-scores = {"clinic and genes": [], "clinic": []}
+scores["clinic and genes"] = []
 held_out = np.empty(len(X))
 for train, test in outer.split(X, y["event"]):
     fitted = GroupSparseCox(data.groups, always=clinical, rule="predict").fit(X.iloc[train], y[train])
     held_out[test] = fitted.predict(X.iloc[test])
     scores["clinic and genes"].append(fitted.score(X.iloc[test], y[test]))
-    scores["clinic"].append(clinic.fit(X.iloc[train][alone], y[train]).score(X.iloc[test][alone], y[test]))
 for name, own in scores.items():
     print(f"{name}: concordance {np.mean(own):.3f} +- {np.std(own, ddof=1) / np.sqrt(len(own)):.3f}")
 

@@ -33,12 +33,17 @@ def _mark(found: re.Match[str]) -> str:
     return f"--{found[1]} " + ('"\'"' if mark == "'" else shlex.quote(mark))
 
 
+def _missing(found: re.Match[str]) -> str:
+    return " ".join(f"--missing {shlex.quote(text)}" for text in ast.literal_eval(found[1]))
+
+
 # Names that are no parameters, or values that are objects.
 WORDS = (
     (r"\bX\.drop\(columns=(\[(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|, )*\])\)", _drop),
     (r"\bX\.drop\(columns=\.\.\.\)", "--drop"),
     (r"\b(sep|decimal|thousands)=('[^']*'|\"'\")", _mark),
     (r"\b(sep|decimal|thousands)=(?= )", r"--\1"),
+    (r"\bna_values=(\[(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|, )*\])", _missing),
     (r"\bgive terms='auto' instead of groups=", "leave out --groups"),
     (r"\bwith (?:X\.dropna\(\)|X\[.*?\]), fill them in with an imputer,", "with --drop-missing,"),
     (r"\balways=\[('(?:[^'\\]|\\.)*')\]", lambda found: f"--always {shlex.quote(ast.literal_eval(found[1]))}"),

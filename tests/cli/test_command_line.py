@@ -19,7 +19,8 @@ SETTINGS = {
     "plain": FitSettings(("a.csv",), ("y",)),
     "terms": FitSettings(
         ("a b.csv", "c*.parquet"), ("y", "$z"), linear=("x*",), curve=("age:7", "b*"), levels=("sex",),
-        pairs=("with:sex",), drop=("id",), drop_missing=True, sep=";", decimal=",", thousands=".", weights="w",
+        pairs=("with:sex",), drop=("id",), drop_missing=True, sep=";", decimal=",", thousands=".",
+        missing=("?", "-999"), weights="w",
         selection="size:3", always=("age",), seed=7, nested=False, stability=True,
     ),
     "options": FitSettings(

@@ -172,3 +172,25 @@ def test_diagnose_takes_a_table_as_fit_does(fit):
     assert {"guaranteed", "conditions"} == set(json.loads(result.stdout))
     refused(covey("diagnose", fit / "table.csv", "-t", "yy"), "no column 'yy'")
     refused(covey("diagnose", fit / "table.csv", "-t", "y", "--drop", "nam"), "did you mean 'name'?")
+
+
+def test_what_stands_for_a_missing_value(frame, fit, tmp_path):
+    odd = frame.assign(a=[".", "-999", *frame["a"][2:]]).drop(columns="when")
+    odd.to_csv(tmp_path / "t.csv", index=False)
+    refused(covey("fit", tmp_path / "t.csv", "-t", "y"), "if that means missing, read the table with --missing .;")
+    missing = ["--missing", ".", "--missing", "-999"]
+    result = covey("fit", tmp_path / "t.csv", "-t", "y", *missing, "-o", tmp_path / "fit", *QUICK)
+    assert result.exit_code == 0, result.output
+    assert selected(tmp_path / "fit") == {"a", "site"}
+    assert len(predictions(tmp_path / "fit", tmp_path / "t.csv", *missing)) == len(frame)
+    told = covey("predict", tmp_path / "fit", tmp_path / "t.csv")
+    assert "The fit read its table with --missing . --missing -999: add it" in told.stderr
+    assert "UserWarning" not in told.stderr
+
+
+def test_a_number_far_outside_of_the_fit_is_noticed(frame, fit, tmp_path):
+    frame.assign(a=[1e9, *frame["a"][1:]]).drop(columns="when").to_csv(tmp_path / "t.csv", index=False)
+    told = covey("predict", fit / "fit", tmp_path / "t.csv")
+    assert "notice: a is 1e+09 in 1 row, far from " in told.stderr
+    assert "predicted by extrapolation" in told.stderr
+    assert "far from" not in covey("predict", fit / "fit", fit / "table.csv").stderr

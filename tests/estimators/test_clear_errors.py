@@ -94,6 +94,16 @@ def test_values_whose_squares_overflow(model, y):
         model.fit(large, y)
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("value", [1e160, 1e308])
+def test_one_value_whose_square_overflows_is_neither_missing_nor_infinite(value):
+    rng = np.random.default_rng(0)
+    large, y = rng.standard_normal((80, 2)), rng.standard_normal(80)
+    large[3, 1] = value
+    with pytest.raises(ValueError, match="X has values in column 1 whose squares overflow beside the others: change"):
+        GroupSparseRegressor(groups=1).fit(large, y)
+
+
 def test_balanced_classes_have_the_same_total_weight():
     weight = np.random.default_rng(1).uniform(0.5, 2.0, 40)
     totals = np.bincount(LABELS, weights=weight)

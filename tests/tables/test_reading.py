@@ -150,3 +150,14 @@ def test_a_first_line_that_is_no_header_is_shown(tmp_path):
         TableError, match=r"in its header, '# exported today'; .* if that line is not the header, remove"
     ):
         read_table(tmp_path / "t.csv")
+
+
+def test_values_that_stand_for_missing_ones(tmp_path):
+    frame = pd.DataFrame({"a": [1.0, 2.0, None, None], "b": ["u", None, "w", "u"]})
+    (tmp_path / "t.csv").write_text("a,b\n1,u\n2,?\n-999,w\n.,u\n")
+    read = read_table(tmp_path / "t.csv", na_values=[".", "?", "-999"])
+    pd.testing.assert_frame_equal(read, frame, check_dtype=False)
+    assert read["a"].dtype == float
+    pd.DataFrame({"a": [1, 2, -999, -999], "b": ["u", "?", "w", "u"]}).to_parquet(tmp_path / "t.parquet")
+    read = read_table(tmp_path / "t.parquet", na_values=[".", "?", "-999"])
+    pd.testing.assert_frame_equal(read, frame, check_dtype=False)

@@ -58,3 +58,43 @@ def test_dates_with_names_of_months(written):
     days = pd.date_range("2019-03-01", periods=N, freq="MS" if written == "%b %Y" else "9D")
     encoding = Terms().fit(pd.DataFrame({"d": days.strftime(written)}))
     assert encoding.table()["values"].tolist() == [f"2019-03-01 to {days[-1]:%Y-%m-%d}"]
+
+
+def test_a_variable_that_repeats_another_is_left_out():
+    """Of two columns with the same dates, each took half of the trend, and their pair was the curve."""
+    days = pd.date_range("2021-01-03", periods=N, freq="3D")
+    frame = pd.DataFrame(
+        {
+            "day": days.strftime("%d.%m.%Y"),
+            "opened": days.strftime("%b %d %Y"),
+            "x": X,
+            "again": X,
+            "c": np.array(["u", "v", "w"])[np.arange(N) % 3],
+            "d": np.array(["u", "v", "w"])[np.arange(N) % 3],
+            "x_missing": np.where(np.arange(N) == 3, np.nan, X),
+        }
+    )
+    encoding = Terms().fit(frame)
+    assert encoding.dropped == {
+        "opened": "the same values as day", "again": "the same values as x", "d": "the same values as c",
+    }  # fmt: skip
+    assert "'opened' (the same values as day)" in encoding.remarks[0]
+    assert "again" not in Terms({"again": "linear"}).fit(frame).dropped  # what a user asks for is used
+
+
+def test_text_in_a_column_of_numbers_says_what_may_be_missing():
+    texts = np.array([f"{value:.3f}" for value in X], dtype=object)
+    texts[[3, 7]] = ".", "?"
+    with pytest.raises(TableError, match=r"2 of 60 values are not: '\.', '\?'\); if that means missing, read"):
+        remarks(z=texts)
+    texts[3] = "<0.1"  # a number after all
+    with pytest.raises(TableError) as refused:
+        remarks(z=texts)
+    assert "na_values" not in str(refused.value)
+
+
+def test_a_long_text_is_shortened_where_it_is_listed():
+    c = np.array(["a", "b", "z" * 100_000])[np.arange(N) % 3]
+    line = Terms().fit(pd.DataFrame({"c": c})).table()["values"][0]
+    assert line.startswith("3 levels: a, b, zzz")
+    assert len(line) < 200

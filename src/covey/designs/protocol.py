@@ -285,9 +285,14 @@ class Design(ABC):
     # ------------------------------------------------------------------ for messages
 
     def refuse(self, bad: Array) -> None:
-        """Raise if there are columns with non-finite values."""
+        """Raise if there are columns whose moments are not finite: a value is not, or squares overflow."""
         if np.size(bad):
             where = name_columns(bad, self.columns)
+            if np.isfinite(self.largest()[bad]).all():
+                raise ValueError(
+                    f"{self.name} has values in {where} whose squares overflow beside the others: change the units, or "
+                    "correct them."
+                )
             raise ValueError(f"{self.name} has missing or infinite values in {where}; impute or drop them.")
 
 
@@ -350,8 +355,9 @@ def part_grams(
         for w, total in zip(weights, out, strict=True):
             used = np.flatnonzero(w[at])
             part = A[used] * np.sqrt(w[at][used])[:, None]
-            # BLAS computes only half of a matrix times its transpose
-            total += part.T @ part
+            # BLAS computes only half of a matrix times its transpose; if squares overflow, `refuse` names the columns
+            with np.errstate(over="ignore", invalid="ignore"):
+                total += part.T @ part
     return out
 
 

@@ -316,6 +316,13 @@ def _events(values: ArrayLike, name: str) -> NDArray[np.bool_]:
     given = np.asarray(on_host(values))
     if given.dtype.kind == "b" and given.ndim == 1:
         return given
+    if given.dtype.kind in "OUST":
+        texts = list(dict.fromkeys(str(value) for value in given.ravel()))
+        if 1 < len(texts) <= 10 and not set(texts) <= {"0", "1", "0.0", "1.0", "True", "False"}:
+            raise ValueError(
+                f"{name} must be 0 or 1, or boolean, but holds {', '.join(map(repr, texts))}: say which value is the "
+                f"event, such as event == {texts[-1]!r}."
+            )
     numbers = _numbers(values, name)
     refuse_rows(
         ~np.isin(numbers, (0.0, 1.0)), numbers, f"{name} must be 0 or 1, or boolean",

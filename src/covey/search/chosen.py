@@ -137,9 +137,10 @@ def price_of_sparsity(model: Any) -> str:
         return ""
     gain, standard_error = model.price_
     expansion = getattr(model, "expansion_", None)
-    every = f"all {model.groups_.n_groups} groups"
-    if expansion is not None:
-        every = f"all {len(expansion.encoding.terms)} terms of single variables"
+    count = model.groups_.n_groups if expansion is None else len(expansion.encoding.terms)
+    every = f"all {count} groups" if expansion is None else f"all {count} terms of single variables"
+    if count == 1:
+        every = "the one group" if expansion is None else "the one term of a single variable"
     if gain <= 0:
         return f"No model of {every} predicts better."
     return f"The best model of {every} predicts {gain:.1%} ± {standard_error:.1%} better (rule='predict')."

@@ -28,6 +28,7 @@ SEP = (
 )
 DECIMAL = "The decimal mark of numbers in text. Of the comma and the point, the other one then separates thousands."
 MARK = "The mark between thousands of numbers in text: , if 2,596 is two thousand and more."
+MISSING = "What stands for a missing value, such as . or -999, besides an empty cell, NA and the like. Repeatable."
 ALWAYS = "A variable, term or group that is in every model, such as age and sex. Repeat it, or give a list: age,sex."
 
 
@@ -74,6 +75,7 @@ class TableSettings(Settings):
     sep: str | None = in_table(None, SEP, "CHAR")
     decimal: Literal[".", ","] | None = in_table(None, DECIMAL, shown=".")
     thousands: Literal[",", ".", "space", "'"] | None = in_table(None, MARK)
+    missing: tuple[str, ...] = in_table((), MISSING, "TEXT")
     weights: str | None = in_table(None, "The column with row weights; a weight of two counts the row twice.", "COL")
     family: Literal[
         "auto", "gaussian", "huber", "quantile", "poisson", "negative-binomial", "gamma", "tweedie", "binomial",
@@ -291,3 +293,4 @@ class PredictSettings(Settings):
     sep: str | None = in_table(None, SEP, "CHAR")
     decimal: Literal[".", ","] | None = in_table(None, DECIMAL, shown=".")
     thousands: Literal[",", ".", "space", "'"] | None = in_table(None, MARK)
+    missing: tuple[str, ...] = in_table((), MISSING, "TEXT")

@@ -26,9 +26,17 @@ def shown(value: object) -> str:
     >>> shown("a"), shown(2.5), len(shown("ab" * 1_000_000))
     ("'a'", '2.5', 105)
     """
-    text = value if isinstance(value, str) else repr(value)
-    short = text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
+    short = shortened(value if isinstance(value, str) else repr(value))
     return repr(short) if isinstance(value, str) else short
+
+
+def shortened(text: str) -> str:
+    """The beginning of a text that is too long to be printed.
+
+    >>> shortened("a"), len(shortened("ab" * 1_000_000))
+    ('a', 103)
+    """
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
 
 
 def listed(names: Iterable[object], limit: int = 6) -> str:

@@ -92,6 +92,8 @@ def describe_marks(texts: Sequence[str]) -> tuple[str, str] | None:
     ('a decimal comma', "decimal=','")
     >>> describe_marks(["1,057,566", "957"])
     ('with commas between thousands', "thousands=','")
+    >>> describe_marks(["1.234,5", "957"])
+    ('with points between thousands and a decimal comma', "decimal=',' and thousands='.'")
     >>> describe_marks(["2,596", "957"])
     ("which is 2596 with thousands=',' and 2.596 with decimal=','", "thousands=',' or decimal=','")
     """
@@ -100,6 +102,8 @@ def describe_marks(texts: Sequence[str]) -> tuple[str, str] | None:
         marked = [text for text in texts if grouped.fullmatch(text)]
         if not marked or not all(grouped.fullmatch(text) or _is_plain(text) for text in texts):
             continue
+        if mark == "." and any("," in text for text in marked):
+            return "with points between thousands and a decimal comma", "decimal=',' and thousands='.'"
         if mark != "," or not _may_be_decimals(texts):
             return f"with {WORDS[mark]} between thousands", f"thousands={mark!r}"
         first = marked[0]

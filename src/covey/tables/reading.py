@@ -62,11 +62,12 @@ def find_files(sources: Sequence[str | Path]) -> tuple[Path, ...]:
 
 
 def read_tables(
-    sources: Sequence[str | Path], *, sep: str | None = None, decimal: str | None = None, thousands: str | None = None
-) -> pd.DataFrame:
+    sources: Sequence[str | Path], *, sep: str | None = None, decimal: str | None = None, thousands: str | None = None,
+    na_values: Sequence[str] = (),
+) -> pd.DataFrame:  # fmt: skip
     """Read files with the same columns as one table, concatenated in order; `read_table` has the parameters."""
     files, marks = find_files(sources), Marks.of(decimal, thousands)
-    frames = [_read_file(file, sep=sep, marks=marks) for file in files]
+    frames = [_read_file(file, sep=sep, marks=marks, na_values=na_values) for file in files]
     first = frames[0]
     for file, frame in zip(files, frames, strict=True):
         odd = set(first.columns) ^ set(frame.columns)
@@ -81,6 +82,7 @@ def read_table(
     sep: str | None = None,
     decimal: str | None = None,
     thousands: str | None = None,
+    na_values: Sequence[str] = (),
 ) -> pd.DataFrame:
     """Read a table as ``covey fit`` does: CSV, TSV (gzipped or not), Excel, Parquet or Feather, with the same checks.
 
@@ -96,17 +98,18 @@ def read_table(
     thousands : {",", ".", "space", "'"}, optional
         The mark between thousands: ``","`` if 2,596 is two thousand and more. Without `decimal` and `thousands`, a
         column that could be read either way is refused.
+    na_values : sequence of str
+        What stands for a missing value, such as ``"."`` or ``"-999"``, besides an empty cell, NA and the like.
 
     Returns
     -------
     pandas.DataFrame
     """
-    return read_tables(
-        [path] if isinstance(path, str | Path) else list(path), sep=sep, decimal=decimal, thousands=thousands
-    )
+    sources = [path] if isinstance(path, str | Path) else list(path)
+    return read_tables(sources, sep=sep, decimal=decimal, thousands=thousands, na_values=na_values)
 
 
-def _read_file(path: Path, *, sep: str | None, marks: Marks) -> pd.DataFrame:
+def _read_file(path: Path, *, sep: str | None, marks: Marks, na_values: Sequence[str]) -> pd.DataFrame:
     """Read one file in the format of its extension, or of its first bytes if it is a pipe."""
     try:
         content = pipe_content(path)
@@ -120,18 +123,27 @@ def _read_file(path: Path, *, sep: str | None, marks: Marks) -> pd.DataFrame:
         if not (path.stat().st_size if content is None else content):
             raise TableError(f"{path} cannot be read as a table: it is empty.")
         if kind in SEPARATORS:
-            frame = read_text(path, kind, sep=sep, marks=marks)
+            frame = read_text(path, kind, sep=sep, marks=marks, na_values=na_values)
         elif sep is not None:
             raise TableError(f"sep={sep!r} is for text files, which {path} is not: leave it out.")
         else:
             read = read_excel if kind == ".xlsx" else _read_arrow
             frame = read(path, kind, path if content is None else io.BytesIO(content))
+            frame = _without(frame, na_values)
     except OSError as reason:
         raise TableError(f"{path} cannot be read: {reason.strerror or reason}.") from None
     if frame.empty:
         raise TableError(f"{path} has no rows.")
     frame.columns = frame.columns.map(str)
     return as_numbers(frame, marks)
+
+
+def _without(frame: pd.DataFrame, na_values: Sequence[str]) -> pd.DataFrame:
+    """The frame with missing values in place of some texts and numbers."""
+    if not na_values:
+        return frame
+    numbers = pd.to_numeric(pd.Series(na_values, dtype=object), errors="coerce").dropna()
+    return frame.mask(frame.isin([*na_values, *numbers])).infer_objects()
 
 
 def _kind(path: Path) -> str:
@@ -165,8 +177,9 @@ def _read_arrow(path: Path, kind: str, source: Any) -> pd.DataFrame:
 
 
 def read_text(
-    path: Path, kind: str, *, sep: str | None = None, marks: Marks = UNKNOWN, longest_line: int = LONGEST_LINE
-) -> pd.DataFrame:
+    path: Path, kind: str, *, sep: str | None = None, marks: Marks = UNKNOWN, na_values: Sequence[str] = (),
+    longest_line: int = LONGEST_LINE,
+) -> pd.DataFrame:  # fmt: skip
     """Read a text table, gzipped or not.
 
     If `sep` is not given, the file's extension determines the separator, unless the header lacks it and contains a
@@ -187,6 +200,7 @@ def read_text(
             low_memory=False,
             encoding=encoding,
             skipinitialspace=True,
+            na_values=list(na_values),
         )
         with _open(path) as stream:
             frame = parse(stream)

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from covey.tables.complaint import Column, leave_out, shown
+from covey.tables.complaint import Column, leave_out, listed, shown
 from covey.tables.marks import describe_marks
 
 # A column with more distinct values than this share of the rows is an identifier or free text: a category seen only
@@ -28,6 +28,9 @@ TIME_OF_DAY = re.compile(r"([01]?\d|2[0-4]):[0-5]\d(:[0-5]\d(\.\d+)?)?( ?[aApP]\
 
 # Text with at most this many different values is taken as categories, whatever it looks like.
 FEW_LEVELS = 10
+
+# The most texts that may all stand for a missing value, such as "?" and "n. a.".
+MOST_CODES = 5
 
 # The most columns to list.
 MOST_LISTED = 20
@@ -92,9 +95,8 @@ def read_unreadable(column: Column, bad: NDArray[np.bool_]) -> Unreadable:
     if is_identifier(column):
         holds = f"holds text, {_first(column, bad)}, with {n} different values in {n_known} rows"
         return Unreadable(name, f"{holds}: an identifier or free text", without)
-    return Unreadable(
-        name, f"holds text with {n} different values, {_first(column, bad)}", becomes.format("categories")
-    )
+    values = f"with {n} different values, " if n > 1 else "that is always the same, "
+    return Unreadable(name, f"holds text {values}{_first(column, bad)}", becomes.format("categories"))
 
 
 def find_faulty(columns: Iterable[Column]) -> list[Unreadable]:
@@ -130,8 +132,11 @@ def _read_fault(column: Column, bad: NDArray[np.bool_], texts: Sequence[str]) ->
         return Unreadable(name, f"holds times of the day, {first}", f"write them as numbers of hours, or {without}")
     n_bad, n_known = int(bad.sum()), int(column.notna().sum())
     if 2 * n_bad < n_known:
-        more = "" if n_bad == 1 else f" ({n_bad} of {n_known} values are not)"
-        remedy = f"correct it or empty the cell, {levels}, or {without}"
+        different = list(dict.fromkeys(texts))
+        more = "" if n_bad == 1 else f" ({n_bad} of {n_known} values are not: {listed(different, 3)})"
+        remedy = f"correct it or empty the cell, {levels} if they are codes, or {without}"
+        if len(different) <= MOST_CODES and not any(re.search(r"\d", text) for text in different):
+            remedy = f"if that means missing, read the table with na_values={different!r}; otherwise {remedy}"
         return Unreadable(name, f"holds {first}, which is not a number{more}", remedy)
     return None
 
@@ -151,6 +156,7 @@ def complaint(found: Sequence[Unreadable], remedy: str | None = None) -> str:
     drop = [one.name for one in found if not one.marks]
     marks = list(dict.fromkeys(one.marks for one in found if one.marks))
     marks = [one for one in marks if " or " not in one] or marks  # a certain mark settles it for all columns
+    marks = [one for one in marks if not any(one in other for other in marks if other != one)]
     steps = [*marks, *([leave_out(drop)] if drop else [])]
     short = f"; {remedy}:" if remedy else f"; in short, {' and '.join(steps)}:"
     return f"{len(found)} columns cannot be read as numbers{short}" + "".join(f"\n  - {line}" for line in lines)

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 
 from covey.tables.complaint import Column, TableError, listed
@@ -59,6 +60,9 @@ def fit_encoding(
             planned[name] = _plan(frame[name], given[name], weights)
         except _LeftOutError as reason:
             dropped[name] = str(reason)
+    for name, first in _repeated(frame, planned, given).items():
+        del planned[name]
+        dropped[name] = f"the same values as {first}"
     if not planned:
         raise TableError(
             f"No variable of the table can be used: {_reasons(dropped)} If one should be, say what it is, "
@@ -81,6 +85,23 @@ def fit_encoding(
     encoding = Encoding(names, fitted, dropped)
     wanted, more = find_pairs(pairs, encoding, frame)
     return Encoding(names, fitted, dropped, wanted, [*remarks, *_remarks(fitted.values()), *more])
+
+
+def _repeated(
+    frame: pd.DataFrame, planned: Mapping[str, Sample | Category | Date], given: Mapping[str, Kind]
+) -> dict[str, str]:
+    """Variables that nothing was said about and that repeat an earlier one in every row, with that one."""
+    seen: dict[Any, str] = {}
+    repeated = {}
+    for name, one in planned.items():
+        if isinstance(one, Category):
+            key: Any = tuple(as_labels(frame[name]))
+        else:
+            key = (one.x if isinstance(one, Sample) else as_days(frame[name], one.format)).tobytes()
+        first = seen.setdefault((type(one), key), name)
+        if first != name and isinstance(given[name], Auto):
+            repeated[name] = first
+    return repeated
 
 
 def _refuse_faulty(columns: Iterable[Column]) -> None:
@@ -190,7 +211,7 @@ def _left_out(dropped: Mapping[str, str]) -> list[str]:
 
 def _remarks(fitted: Any) -> list[str]:
     """Remarks on joined levels and missing values."""
-    joined = [f"{one.name} ({len(one.joined)})" for one in fitted if isinstance(one, Category) and one.joined]
+    joined = [f"{one.name} ({len(one.joined)} levels)" for one in fitted if isinstance(one, Category) and one.joined]
     trends = [one.trend if isinstance(one, Date) else one for one in fitted]
     filled = [f"{one.name} ({one.n_missing})" for one in trends if isinstance(one, Number) and one.n_missing]
     level = [one.name for one in fitted if isinstance(one, Category) and one.missing is not None]
@@ -220,7 +241,7 @@ def _code(sample: Sample) -> str:
         if CODE.fullmatch(f"{code:g}") and n_rows >= LEAST_FLAGGED and abs(code - near) > abs(near - far) > 0:
             return (
                 f"{sample.name} is {code:g} in {n_rows} rows, far from all other values ({min(near, far):g} to "
-                f"{max(near, far):g}): if that means missing, empty these cells."
+                f"{max(near, far):g}): if that means missing, read the table with na_values=['{code:g}']."
             )
     return ""
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from covey.tables.complaint import Column
+from covey.tables.complaint import Column, shortened
 from covey.terms.reading import as_labels
 from covey.validation import Array, FloatArray, IntArray
 
@@ -81,7 +81,7 @@ class Category:
 
     def describe(self) -> dict[str, Any]:
         """A line of `Encoding.table`."""
-        shown = [text for text in self.labels if text != self.missing]
+        shown = [shortened(text) for text in self.labels if text != self.missing]
         more = f" and {len(shown) - 4} more" if len(shown) > 4 else ""
         missing = self.counts[self.labels.index(self.missing)] if self.missing is not None else 0
         return {

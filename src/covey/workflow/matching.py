@@ -16,6 +16,7 @@ from covey.tables.columns import complete_rows
 from covey.tables.complaint import listed, near
 from covey.terms import Encoding
 from covey.terms.levels import Category
+from covey.terms.numbers import Number
 from covey.terms.reading import as_labels
 from covey.terms.reading import missing_values as missing_in
 from covey.validation import FloatArray
@@ -161,6 +162,8 @@ class SavedModel:
                 n_missing = 0 if variable.missing is not None else n_missing
             elif variable.describe()["missing"]:
                 n_missing = 0
+            if far := _far_outside(variable, frame[name]):
+                notices.append(f"{name} is {far}: predicted by extrapolation.")
             if n_missing:
                 notices.append(
                     f"{name} is missing in {counted(n_missing)}, and never was in the fit: predicted as its mean."
@@ -177,6 +180,19 @@ class SavedModel:
         survival, offset = self.facts.get("survival") or {}, self.facts.get("offset") or ""
         about = [*survival.get("strata", ()), survival.get("start"), offset, offset.removeprefix("log:")]
         return {*self.facts.get("targets", ()), *(name for name in about if name)}
+
+
+def _far_outside(variable: Any, column: pd.Series[Any]) -> str:
+    """Numbers further outside of the fit's range than that is wide, in words; empty if there are none."""
+    if not isinstance(variable, Number) or variable.labels is not None:
+        return ""
+    low, high = variable.low, variable.high
+    values = pd.to_numeric(column, errors="coerce").to_numpy(dtype=float, na_value=np.nan)
+    far = np.maximum(low - values, values - high)
+    n_far = int((far > high - low).sum())
+    if not n_far:
+        return ""
+    return f"{values[np.nanargmax(far)]:.6g} in {counted(n_far)}, far from {low:.6g} to {high:.6g} in the fit"
 
 
 def counted(n: int) -> str:

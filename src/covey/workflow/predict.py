@@ -70,12 +70,13 @@ def predict_table(settings: PredictSettings, show: Show = show_nothing) -> Predi
 
 def _marks_of_fit(settings: PredictSettings) -> list[str]:
     """A notice if the fit's table was read with marks that this one is read without: 1.310 would be a number, too."""
-    if settings.decimal or settings.thousands:
+    if settings.decimal or settings.thousands or settings.missing:
         return []
     folder = Path(settings.model) if Path(settings.model).is_dir() else Path(settings.model).parent
     try:
         used = json.loads((folder / "run.json").read_bytes())["settings"]
         given = [f"--{name} {shlex.quote(used[name])}" for name in ("decimal", "thousands") if used.get(name)]
+        given += [f"--missing {shlex.quote(text)}" for text in used.get("missing", ())]
     except (OSError, ValueError, KeyError, TypeError, AttributeError):  # a model file alone
         return []
     return [f"The fit read its table with {' '.join(given)}: add it if this one is written alike."] if given else []

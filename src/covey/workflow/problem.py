@@ -177,7 +177,10 @@ def read_files(
     """A table, read as the options say, and remarks on how it was read."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        frame = read_tables(sources, sep=settings.sep, decimal=settings.decimal, thousands=settings.thousands)
+        frame = read_tables(
+            sources, sep=settings.sep, decimal=settings.decimal, thousands=settings.thousands,
+            na_values=settings.missing,
+        )  # fmt: skip
     return frame, [str(one.message) for one in caught if one.category is UserWarning]
 
 

@@ -14,7 +14,7 @@ from covey.paper.baselines import GroupLasso
 
 sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
 
-from concave import GroupMCP, GroupSCAD, OrthonormalProblem
+from suite.concave import GroupMCP, GroupSCAD, OrthonormalProblem
 
 BOTH = pytest.mark.parametrize("model", [GroupMCP, GroupSCAD])
 

@@ -18,6 +18,8 @@ import numpy as np
 import scipy.linalg  # noqa: F401 - with a BLAS of its own, whose threads can only be limited once it is loaded
 from threadpoolctl import threadpool_limits
 
+from .problem import CannotRunError
+
 Key = tuple[str, str, int]
 
 
@@ -106,6 +108,8 @@ def solved(problem: Any, solve: Callable[[Any], Any]) -> dict[str, Any]:
     start = time.process_time()
     try:
         fit = solve(problem)
+    except CannotRunError as reason:
+        return {"reason": str(reason)}
     except Exception as failure:  # a peer may fail in its own way; what it said is the result
         return {"reason": f"{type(failure).__name__}: {failure}"[:300]}
     seconds = time.process_time() - start

@@ -13,17 +13,15 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from .problem import CannotRunError
+
 LIMIT = 240  # seconds
-
-
-class NoResultError(Exception):
-    """R is not here, or its script failed or took too long."""
 
 
 def run_r(script: str, tables: dict[str, pd.DataFrame], limit: float = LIMIT) -> np.ndarray:
     """Run a script that reads NAME.csv for every table and writes numbers, one a line, to out.txt."""
     if shutil.which("Rscript") is None:
-        raise NoResultError("R is not on this machine")
+        raise CannotRunError("R is not on this machine")
     with tempfile.TemporaryDirectory() as folder:
         at = Path(folder)
         for name, table in tables.items():
@@ -33,7 +31,7 @@ def run_r(script: str, tables: dict[str, pd.DataFrame], limit: float = LIMIT) ->
         try:
             done = subprocess.run(command, cwd=at, capture_output=True, text=True, timeout=limit, check=False)
         except subprocess.TimeoutExpired:
-            raise NoResultError(f"more than {limit:.0f} seconds") from None
+            raise CannotRunError(f"more than {limit:.0f} seconds") from None
         if done.returncode:
-            raise NoResultError((done.stderr.strip().splitlines() or ["no message"])[-1])
+            raise CannotRunError((done.stderr.strip().splitlines() or ["no message"])[-1])
         return np.loadtxt(at / "out.txt", ndmin=1)

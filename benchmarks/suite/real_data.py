@@ -16,13 +16,9 @@ import numpy as np
 import pandas as pd
 from sklearn.preprocessing import SplineTransformer
 
+from .problem import CannotRunError
+
 Data = tuple[np.ndarray, np.ndarray, np.ndarray]
-
-
-class NotHereError(Exception):
-    """A data set that is not on this machine."""
-
-
 MOST_ROWS = 600
 
 
@@ -171,7 +167,7 @@ def star98(knots: int) -> Data:
 def user_file(name: str) -> pd.DataFrame:
     folder = os.environ.get("COVEY_DATA")
     if not folder or not (Path(folder) / name).exists():
-        raise NotHereError(f"{name} is looked for in the folder that COVEY_DATA names")
+        raise CannotRunError(f"{name} is looked for in the folder that COVEY_DATA names")
     return pd.read_csv(Path(folder) / name)
 
 

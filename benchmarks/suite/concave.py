@@ -71,7 +71,7 @@ class GroupMCP(RegressorMixin, BaseEstimator):
 
     Examples
     --------
-    >>> from concave import GroupMCP
+    >>> from suite.concave import GroupMCP
     >>> from covey.datasets import make_group_sparse
     >>> data = make_group_sparse(100, 60, 3, active=2, random_state=0)
     >>> path = GroupMCP(groups=data.groups).path(data.X, data.y)
@@ -203,7 +203,7 @@ class GroupSCAD(GroupMCP):
 
     Examples
     --------
-    >>> from concave import GroupSCAD
+    >>> from suite.concave import GroupSCAD
     >>> from covey.datasets import make_group_sparse
     >>> data = make_group_sparse(100, 60, 3, active=2, random_state=0)
     >>> path = GroupSCAD(groups=data.groups).path(data.X, data.y)

@@ -1,14 +1,15 @@
-"""The four kinds of response of the benchmark: the loss of a linear predictor, its mean, and what a prediction loses.
+"""The kinds of response: the loss of a linear predictor, its mean, and what a prediction loses.
 
-Linear predictors and means are arrays of rows x outputs: one output for binary classes and counts, one per class, one
-per response. Labels of classes are 0, 1, ... Deviance is twice the mean negative log-likelihood ratio for counts, the
-mean log loss for classes, and the mean square over rows and responses for several responses.
+Linear predictors and means are arrays of rows x outputs: one output for numbers, binary classes and counts, one per
+class, one per response. Labels of classes are 0, 1, ... Deviance is twice the mean negative log-likelihood ratio for
+counts, the mean log loss for classes, and the mean square over rows and responses otherwise.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.special import expit, log_softmax, softmax, xlogy
@@ -28,6 +29,10 @@ class Family:
     mean: Callable[[np.ndarray], np.ndarray]
     deviance: Callable[[np.ndarray, np.ndarray], np.ndarray]
     classes: bool = False
+
+    def held_out(self, X: np.ndarray, y: np.ndarray, models: Any, out: np.ndarray) -> np.ndarray:
+        """What each of some models, fitted without the rows `out`, loses on them."""
+        return np.array([self.loss(y[out], eta).sum() for eta in models.predictors(X[out])])
 
     def excess(self, truth: np.ndarray, mean: np.ndarray) -> float:
         """Expected deviance of predictions over that of the true means, given the rows; no response is drawn for it."""
@@ -72,7 +77,7 @@ def poisson_deviance(truth, mean):
 
 
 def squared(y, eta):
-    return ((y - eta) ** 2).mean(axis=1)
+    return ((y.reshape(eta.shape) - eta) ** 2).mean(axis=1)
 
 
 def exponential(eta):
@@ -86,6 +91,7 @@ FAMILIES = {
         Family("binomial", binomial_loss, expit, binomial_deviance, classes=True),
         Family("multinomial", multinomial_loss, lambda eta: softmax(eta, axis=1), multinomial_deviance, classes=True),
         Family("poisson", poisson_loss, exponential, poisson_deviance),
+        Family("gaussian", squared, lambda eta: eta, squared),
         Family("several", squared, lambda eta: eta, squared),
     )
 }
