@@ -19,8 +19,8 @@ SOURCES = {path.stem: ast.parse(path.read_text()) for path in sorted(FOLDER.glob
 TOLERANCES = {
     "active": "DEPENDENT",
     "binding": "AT_LIMIT FELT",
-    "cone": "CLOSE JITTER ROUNDING",
-    "kernels": "DEPENDENT KEPT",
+    "cone": "JITTER ROUNDING",
+    "kernels": "DEPENDENT KEPT MOST_ROUNDS",
     "coordinates": "LEAST_CURVATURE LEAST_STEP LEFT MOST_STEPS ROUNDING",
     "elimination": "JITTER LARGEST MORE_JITTER NO_RISE REPEATED_TIE ROUNDING SMALLEST TIE",
     "events": "DIGITS EXHAUSTED TIE",

@@ -23,11 +23,7 @@ from covey.validation import FloatArray
 __all__ = ["Cone", "Constraint", "Rows", "root"]
 
 # Coefficients this close to a bound, in the units of their column, are at the bound up to round-off error.
-ROUNDING = 1e-11
-
-# Inequalities on several columns that are broken by less than this, relative to the size of their terms, are broken by
-# the round-off error of mapping coefficients back.
-CLOSE = 1e-9
+ROUNDING = 1e-10
 
 # Added to the diagonal, relative to it, so that dependent columns leave a second derivative positive definite.
 JITTER = 1e-10
@@ -172,7 +168,9 @@ class Cone:
         at = spans(starts, np.asarray(groups, dtype=np.intp))
         low, high, rounding = (one[at] for one in self._bounds)
         for bound in (low, high):
-            coef = np.where(np.abs(coef - bound) <= rounding, bound, coef)
+            near = rounding + ROUNDING * np.abs(np.where(np.isfinite(bound), bound, 0.0))
+            coef = np.where(np.abs(coef - bound) <= near, bound, coef)
+        coef = np.where(rounding > 0, np.clip(coef, low, high), coef)  # constant columns have no coefficient
         place, inside = {int(j): i for i, j in enumerate(at)}, set(groups)
         for one in self.constraints:
             if (np.count_nonzero(one.A, axis=1) < 2).all() or not inside.intersection(one.groups):
@@ -182,7 +180,7 @@ class Cone:
             A, columns = one.A[:, known], np.array(among)[known]
             flat = coef.reshape(-1, coef.shape[-1])
             off = flat[:, columns] @ A.T - one.low
-            some = (off < 0).any(axis=1) & (off >= -CLOSE * (np.abs(flat[:, columns]) @ np.abs(A).T)).all(axis=1)
+            some = (off < 0).any(axis=1)
             flat = flat.copy() if some.any() else flat
             for number in np.flatnonzero(some):
                 flat[number, columns] = Rows(A, one.low).nearest(flat[number, columns, None])[:, 0]

@@ -15,6 +15,9 @@ DEPENDENT = 1e-11
 # Inequalities that are broken by less than this, relative to the size of their terms, are kept up to round-off error.
 KEPT = 1e-13
 
+# How often a minimiser is moved to where it keeps inequalities that only round-off error breaks.
+MOST_ROUNDS = 3
+
 
 @njit(cache=True)
 def multipliers(M, d, tolerance):
@@ -182,7 +185,7 @@ def stepped(L, w, gradient, G, h, first, last):
     while True:
         new = broken(G, h, first, last, there, used)
         if new.size == 0:
-            return there - w, left
+            return _polished(G, h, first, last, order[:n], V[:n], there) - w, left
         for j in new:
             used[j], order[n], V[n] = True, j, _divided(L, G[j])
             n += 1
@@ -191,6 +194,16 @@ def stepped(L, w, gradient, G, h, first, last):
         for i in range(n):
             if forces[i] > 0:
                 left += forces[i] * G[order[i]]
+
+
+@njit(cache=True)
+def _polished(G, h, first, last, order, V, w):
+    """Keep inequalities that are broken by the round-off error of a minimiser without them that is far away."""
+    for _ in range(MOST_ROUNDS):
+        if broken(G, h, first, last, w, np.zeros(h.size, np.bool_)).size == 0:
+            break
+        w, _ = held(G[order], h[order], V, w)
+    return w
 
 
 @njit(cache=True)
@@ -259,7 +272,7 @@ def _within(inverse, w, G, h, first, last):
     while True:
         new = broken(G, h, first, last, there, used)
         if new.size == 0:
-            return there
+            return _polished(G, h, first, last, order[:n], V[:n], there)
         for j in new:
             used[j], order[n] = True, j
             for i in range(first[j], last[j]):
