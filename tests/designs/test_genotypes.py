@@ -225,10 +225,13 @@ def test_a_file_that_is_cut_after_it_was_opened(path):
 def test_tables_that_disagree(path, suffix):
     table = path.with_suffix(suffix)
     lines = table.read_text().splitlines(keepends=True)
-    # a sample less takes the same number of bytes if it shares its byte with others
     table.write_text("".join(lines[: -1 if suffix == ".bim" else -2]))
     with pytest.raises(ValueError, match=r"must be of one data set"):
         covey.open(path)
+    if suffix == ".fam":  # nine samples take as many bytes as ten
+        table.write_text("".join(lines[:4] + lines[5:]))
+        with pytest.raises(ValueError, match=r"genotypes of more samples than the 9 of x\.fam"):
+            covey.open(path)
     table.write_text("".join(lines)[:-5])
     with pytest.raises(ValueError, match=rf"x\{suffix} must have 6 columns in every line"):
         covey.open(path)

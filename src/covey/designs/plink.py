@@ -119,6 +119,12 @@ def _read(path: Path, in_memory: bool) -> BedFile:
         packed.flags.writeable = False
     else:
         packed = np.asarray(np.memmap(path, np.uint8, "r", 3, shape))
+    # bits after the last sample are zero; a missing line of the .fam file may not change the number of bytes
+    if len(samples) % 4 and (packed[:, -1] >> 2 * (len(samples) % 4)).any():
+        raise ValueError(
+            f"{path} holds genotypes of more samples than the {len(samples):,} of {fam.name}: find the .fam file that "
+            "was written with it, or write all three again (plink --make-bed)."
+        )
     return BedFile(path, packed, variants, samples, in_memory)
 
 
