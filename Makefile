@@ -26,7 +26,7 @@ help:
 	@echo "make format     apply the formatter"
 	@echo "make reproduce  every figure and table of the paper, quick settings, into reproduction/"
 	@echo "make bench      the benchmarks, printed as tables (installs the peers into .venv-bench)"
-	@echo "make suite      covey beside its peers on the same problems, and the page docs/suite.md (half an hour)"
+	@echo "make suite      covey beside its peers on the same problems, and the page docs/suite.md (an hour)"
 	@echo "make suite-quick  two seeds of four of these problems, printed"
 	@echo "make mutants    change the code of the paper's rooms 300 times, and count how often a test fails (hours)"
 	@echo "make robustness  every attack of docs/robustness.md, counted (an hour)"

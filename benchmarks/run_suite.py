@@ -1,7 +1,7 @@
 """The suite: every method on every problem under every seed, with the same folds and the same scorer.
 
     export OMP_NUM_THREADS=1 PYTHONPATH=src
-    .venv-bench/bin/python benchmarks/run_suite.py --keep results.jsonl      about 25 minutes on one core
+    .venv-bench/bin/python benchmarks/run_suite.py --keep results.jsonl      under an hour on one core
     ... --quick                                            two seeds of four problems, without slow methods
     ... --join mine.py --methods mine covey null           a file with METHODS or PROBLEMS of yours
     ... --join benchmarks/glm_cells.py --only              the problems of that file, and no others

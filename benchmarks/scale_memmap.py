@@ -3,7 +3,7 @@
     python benchmarks/scale_memmap.py [--gib 8] [--limit 2] [--folder /tmp]
 
 The limit is on address space (RLIMIT_AS), set in a process of its own before anything is imported. The fit is the
-estimator's default: a fifth of the rows held out, the time chosen, and the path run again on all rows. "cold" drops
+estimator's default: five folds, dealt again while the verdict is open. "cold" drops
 the file from the page cache before every pass, as if there were no memory to keep it; "cached" is the best that a large
 machine does.
 """
@@ -36,7 +36,7 @@ class ColdDesign:
             def check(self) -> None:
                 super().check()
                 if cold:
-                    with open(self.path, "rb") as file:
+                    with open(self.place.path, "rb") as file:
                         os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
         return Made(path)

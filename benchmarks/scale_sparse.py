@@ -2,8 +2,8 @@
 
     python benchmarks/scale_sparse.py [--shrink 10]
 
-The fit is the estimator's default: a fifth of the rows held out, the time chosen, and the path run again on all rows.
-One thread. Goals: at most 4 GiB, and at most 15 products X'y per woken group plus 10 s.
+The fit is the estimator's default: five folds, dealt again while the verdict is open. One thread. Goals: at most 4 GiB,
+and at most 15 products X'y per woken group plus 10 s.
 """
 
 from __future__ import annotations

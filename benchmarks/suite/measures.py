@@ -73,6 +73,12 @@ class Results:
             found.setdefault(str(method), []).append(str(problem))
         return found
 
+    def absent(self) -> dict[str, list[str]]:
+        """By method, the problems for which there is neither a result nor a reason."""
+        there = set(zip(self.frame["method"], self.frame["problem"], strict=True))
+        found = {method: [one for one in self.problems if (method, one) not in there] for method in self.methods}
+        return {method: problems for method, problems in found.items() if problems}
+
     def _stability(self) -> pd.DataFrame:
         found = pd.DataFrame(np.nan, index=self.methods, columns=self.problems)
         for (method, problem), rows in self.frame.groupby(["method", "problem"]):

@@ -68,6 +68,7 @@ def to_best(results: Results) -> list[str]:
 
 def reasons(results: Results) -> list[str]:
     lines = [f"- {method}: {reason} ({', '.join(on)})." for (method, reason), on in results.reasons().items()]
+    lines += [f"- {method}: not run, or stopped ({', '.join(on)})." for method, on in results.absent().items()]
     for method, on in results.partial().items():
         lines.append(f"- {method}: not run under every seed, and compared on those it has ({', '.join(on)}).")
     return lines or ["Every method ran on every problem."]

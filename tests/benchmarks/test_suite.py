@@ -1,5 +1,6 @@
 """The suite runs a method and a problem that join it, and says why others cannot run."""
 
+import json
 import re
 import sys
 from pathlib import Path
@@ -143,3 +144,12 @@ def test_methods_of_tables_say_why_not():
     for method in (ebm, METHODS["mgcv"], METHODS["glinternet"]):
         with pytest.raises(CannotRunError, match="takes variables, not groups of columns"):
             method(problem)
+
+
+def test_the_committed_results_are_of_this_suite():
+    """covey and the null model have a result for every problem and seed, and nothing is of another suite."""
+    rows = [json.loads(line) for line in (ROOT / "benchmarks" / "results" / "suite.jsonl").read_text().splitlines()]
+    found = {(row["method"], row["problem"], row["seed"]) for row in rows}
+    assert len(found) == len(rows)
+    assert found <= {(m, p, s) for m in METHODS for p in PROBLEMS for s in run_suite.SEEDS}
+    assert {(m, p, s) for m in ("covey", "covey predict", "null") for p in PROBLEMS for s in run_suite.SEEDS} <= found

@@ -112,6 +112,9 @@ def test_the_commonest_class_is_said_to_do_as_well(rare):
     text = str(nested)
     assert "Held-out probabilities of default, 6.8% of the rows" in text
     assert "Always saying ok is right in 93.2% of the rows, and the model's most likely class is right about as" in text
+    assert "rarer class" not in text
+    common = nested_score(model, X, y, 3, references=False)
+    assert "scores of ok; for those of default, the rarer class, say positive='default'." in str(common)
     assert 0.6 < nested.class_scores.table["auc"].iloc[0] < 0.9
     report = FitReport.from_model(model, X, y, nested=nested)
     page = render(report)

@@ -238,11 +238,13 @@ def _classes(result: Fit) -> str:
 
 
 def _print_scores(result: Fit) -> None:
+    from covey.wording import as_options
+
     scores, nested = result.scores, result.nested
     name = scores.measure.replace("²", "^2")
     if nested is not None:
         text = str(nested).replace(nested.verdict, _worded(nested.verdict, result))
-        say("\n".join(map(plain, text.splitlines())))
+        say("\n".join(map(plain, as_options(text).splitlines())))
         if nested.class_scores is not None:
             print_table(_thresholds(nested.class_scores), most=SHOWN)
     text = f"Not held out, so optimistic{'' if nested else ' (--nested gives a held-out score)'}:"

@@ -30,6 +30,9 @@ SHARES, FEWEST_ROWS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5), 5
 # Lift is measured among this share of the rows.
 TENTH = 0.1
 
+# If the positive class has more than this share of the rows, a reader probably wants the scores of the other one.
+COMMON = 0.8
+
 # Quantile of the normal distribution for a 90% interval.
 NORMAL_90 = 1.645
 
@@ -210,6 +213,18 @@ class ClassScores:
         return " ".join(self._remarks())
 
     def _remarks(self) -> list[str]:
+        return [*self._accuracy(), *self._other_class()]
+
+    def _other_class(self) -> list[str]:
+        """A hint if the scores are about the class of nearly all rows."""
+        if self.position is None or len(self.classes) != 2 or self.shares[self.position] < COMMON:
+            return []
+        rare = self.classes[1 - self.position]
+        return [
+            f"These are scores of {self.positive}; for those of {rare}, the rarer class, say positive={str(rare)!r}."
+        ]
+
+    def _accuracy(self) -> list[str]:
         gain, margin = self.gain
         always = f"Always saying {self.commonest} is right in {self.shares.max():.1%} of the rows"
         if gain > margin:
