@@ -16,7 +16,8 @@ from estimator_problems import noisy_problem
 from loss_problems import Quadratic
 from search.posing import few_near, problem_with
 
-SOURCES = {path.name: ast.parse(path.read_text()) for path in sorted(Path(covey.search.__file__).parent.glob("*.py"))}
+FOLDER = Path(covey.search.__file__).parent
+SOURCES = {str(path.relative_to(FOLDER)): ast.parse(path.read_text()) for path in sorted(FOLDER.rglob("*.py"))}
 CLASSES = {name for name in losses.__all__ if isinstance(getattr(losses, name), type)}
 
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy.optimize import lsq_linear, nnls
 
-from covey.search.cone import Cone, Constraint, Rows, root
+from covey.search.constraints.cone import Cone, Constraint, Rows, root
+from covey.search.constraints.kernels import multipliers
+from covey.search.constraints.nested import eliminate_within, ridges_within
 from covey.search.elimination import eliminate
-from covey.search.kernels import multipliers
-from covey.search.nested import eliminate_within, ridges_within
 from covey.search.quadratic import Quadratic
 
 

@@ -13,14 +13,18 @@ import covey.search
 from covey.search.settings import Settings
 
 FOLDER = Path(covey.search.__file__).parent
-SOURCES = {path.stem: ast.parse(path.read_text()) for path in sorted(FOLDER.glob("*.py"))}
+SOURCES = {
+    ".".join(path.relative_to(FOLDER).with_suffix("").parts): ast.parse(path.read_text())
+    for path in sorted(FOLDER.rglob("*.py"))
+    if path.stem != "__init__"
+}
 
 # How many digits a result has, and what counts as round-off error.
 TOLERANCES = {
     "active": "DEPENDENT",
-    "binding": "AT_LIMIT FELT",
-    "cone": "JITTER ROUNDING",
-    "kernels": "DEPENDENT KEPT MOST_ROUNDS",
+    "constraints.binding": "AT_LIMIT FELT",
+    "constraints.cone": "JITTER ROUNDING",
+    "constraints.kernels": "DEPENDENT KEPT MOST_ROUNDS",
     "coordinates": "LEAST_CURVATURE LEAST_STEP LEFT MOST_STEPS ROUNDING",
     "elimination": "JITTER LARGEST MORE_JITTER NO_RISE REPEATED_TIE ROUNDING SMALLEST TIE",
     "events": "DIGITS EXHAUSTED TIE",
@@ -33,7 +37,7 @@ TOLERANCES = {
     "ridges": "ORTHONORMAL ROUNDING",
     "splits": "SAME",
     "pairs": "CONSTANT SLACK",
-    "within": "BROKEN",
+    "constraints.minimise": "BROKEN",
 }
 
 # How much is computed or held at once.
@@ -54,7 +58,7 @@ SIZES = {
 OTHERS = {
     "agreement.MOST_NAMES": "the length of a sentence",
     "chosen.MOST_NAMES": "the length of a sentence",
-    "binding.TABLES": "what a table says about groups that are left out",
+    "constraints.binding.TABLES": "what a table says about groups that are left out",
     "dense.ALWAYS": "stands for zero",
     "dense.NOMINAL_SIZE": "stands for infinity",
     "splits.REPEATED": "how rows are dealt to folds",
@@ -71,7 +75,7 @@ def numeric_constants():
     """Names of the numbers, and tuples of numbers, that modules of the search define."""
     found = set()
     for name, tree in SOURCES.items():
-        module = importlib.import_module(f"covey.search.{name}" if name != "__init__" else "covey.search")
+        module = importlib.import_module(f"covey.search.{name}")
         for node in tree.body:
             targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
             names = [

@@ -9,7 +9,7 @@ import numpy as np
 
 from covey.groups import Groups
 from covey.losses.base import Response
-from covey.search.cone import Constraint
+from covey.search.constraints.cone import Constraint
 from covey.terms.requirements import Requirement, check_bounds, match
 from covey.terms.shapes import requirements_of, term_constraints
 from covey.validation import FloatArray

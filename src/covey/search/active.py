@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
 
 from covey.search.arrays import beside, host, like
+from covey.search.constraints.minimise import minimise_within
 from covey.search.newton import Curvature, Fit, Solver, minimise
 from covey.search.observations import Observations
 from covey.search.table import Table
-from covey.search.within import minimise_within
 from covey.validation import FloatArray
 
 __all__ = ["DEPENDENT", "ActiveSet"]

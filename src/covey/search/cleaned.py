@@ -20,14 +20,14 @@ from covey.layout import spans
 from covey.progress import tell
 from covey.search.active import DEPENDENT, ActiveSet
 from covey.search.arrays import host
+from covey.search.constraints.minimise import minimise_within
+from covey.search.constraints.nested import eliminate_within, ridges_within
 from covey.search.elimination import Eliminated, QuadraticForm, eliminate_all
-from covey.search.nested import eliminate_within, ridges_within
 from covey.search.newton import Curvature, minimise
 from covey.search.paths import Paths
 from covey.search.quadratic import Quadratic, least_norm
 from covey.search.recipes import Model, Recipe, Training
 from covey.search.rough import Alike, minimise_together
-from covey.search.within import minimise_within
 from covey.validation import FloatArray
 
 __all__ = ["Cleaned", "CleanedRound", "Plan", "clean", "repeat"]

@@ -18,7 +18,7 @@ from covey.losses import Loss, Squared
 from covey.losses.arrays import weighted_median
 from covey.preprocess import WorkingProblem, prepare
 from covey.preprocess.working import read_weights, standard_response
-from covey.search.cone import Cone, Constraint
+from covey.search.constraints.cone import Cone, Constraint
 from covey.search.observations import Observations
 from covey.search.pairs import AllPairs, PairRates
 from covey.search.settings import SETTINGS, Settings

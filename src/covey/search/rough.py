@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covey.search.arrays import host, like
-from covey.search.cone import Rows, root
+from covey.search.constraints.cone import Rows, root
 from covey.search.newton import (
     DECREASE,
     EPS,

@@ -19,7 +19,7 @@ from covey.groups import Groups
 from covey.losses import Loss
 from covey.path import Path
 from covey.progress import tell
-from covey.search.binding import binding_table
+from covey.search.constraints.binding import binding_table
 from covey.search.criteria import Criterion, Discrepancy, InformationCriterion, Size, training_table
 from covey.search.fold_models import FoldModels, fold_models
 from covey.search.judge import Board, Verdict
@@ -118,7 +118,7 @@ class Selected:
     folds : FoldModels or None
         The model without the rows of each fold; None if no rows were held out.
     binding : DataFrame or None
-        Which constraints bind, if there are any; see `covey.search.binding`.
+        Which constraints bind, if there are any; see `covey.search.constraints.binding`.
     """
 
     by_group: FloatArray

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from covey.search.cone import Constraint
+from covey.search.constraints.cone import Constraint
 from covey.tables.complaint import listed
 from covey.terms.dates import Date
 from covey.terms.encoding import Encoding

@@ -8,7 +8,7 @@ import pandas as pd
 from covey.layout import spans
 from covey.preprocess.factoring import block_diagonal
 from covey.preprocess.working import noise_weights
-from covey.search.cone import Rows
+from covey.search.constraints.cone import Rows
 from covey.search.problem import Posed
 from covey.validation import FloatArray, on_host
 

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotri
 
 from covey.layout import offsets
-from covey.search.cone import Rows
+from covey.search.constraints.cone import Rows
 from covey.search.elimination import (
     JITTER,
     LARGEST,
@@ -41,7 +41,7 @@ def eliminate_within(form: QuadraticForm, rows: Rows, n_always: int = 0) -> Elim
     n_always : int
         How many of the first groups are never dropped.
     """
-    from covey.search.kernels import nested_minimisers  # compiled with the first constraint
+    from covey.search.constraints.kernels import nested_minimisers  # compiled with the first constraint
 
     K, c, starts, parents = form
     rows = rows.on(np.arange(len(c)))
@@ -87,7 +87,7 @@ def ridges_within(
     -------
     ndarray, shape (n_tried * n_penalties, 1, k)
     """
-    from covey.search.kernels import nested_minimisers  # compiled with the first constraint
+    from covey.search.constraints.kernels import nested_minimisers  # compiled with the first constraint
 
     # groups that are dropped first come last, so that what is left is on the first columns
     order = [*sorted(set(range(quadratic.starts.size - 1)) - set(dropped)), *reversed(dropped)]

@@ -59,7 +59,7 @@ class Rows:
 
     @cached_property
     def _spans(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        from covey.search.kernels import spans
+        from covey.search.constraints.kernels import spans
 
         found: tuple[NDArray[np.intp], NDArray[np.intp]] = spans(self.G)
         return found
@@ -89,7 +89,7 @@ class Rows:
         step, left : ndarray, shape (n_columns, 1)
             `left` is the gradient plus what the inequalities hold it back by: the second derivative times the step.
         """
-        from covey.search.kernels import stepped  # compiled with the first constraint
+        from covey.search.constraints.kernels import stepped  # compiled with the first constraint
 
         step, left = stepped(L, w[:, 0], gradient[:, 0], self.G, self.h, *self._spans)
         return step[:, None], left[:, None]
@@ -323,7 +323,7 @@ class _Placed:
         products[self.up] = np.maximum(products[self.up], 0.0)
         products[self.down] = np.minimum(products[self.down], 0.0)
         if self.cones:
-            from covey.search.kernels import project
+            from covey.search.constraints.kernels import project
 
             project(products, self.first, self.sizes, *self._flat)
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from covey.search.arrays import host
-from covey.search.cone import Rows, root
+from covey.search.constraints.cone import Rows, root
 from covey.search.newton import (
     EPS,
     FAR,

@@ -1,0 +1,1 @@
+"""Constraints on coefficients: their inequalities, and the search's arithmetic under them."""
