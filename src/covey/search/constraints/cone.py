@@ -162,6 +162,11 @@ class Cone:
                     ends[at[j]] = better(ends[at[j]], least / row[j])
         return low, high, rounding
 
+    @cached_property
+    def _coupled(self) -> list[Constraint]:
+        """The constraints with inequalities on several columns."""
+        return [one for one in self.constraints if (np.count_nonzero(one.A, axis=1) > 1).any()]
+
     def snapped(self, groups: Sequence[int], coef: FloatArray) -> FloatArray:
         """Coefficients of the columns of some groups, on the last axis, without the round-off error of mapping them."""
         starts = self.working.layout.starts
@@ -172,8 +177,8 @@ class Cone:
             coef = np.where(np.abs(coef - bound) <= near, bound, coef)
         coef = np.where(rounding > 0, np.clip(coef, low, high), coef)  # constant columns have no coefficient
         place, inside = {int(j): i for i, j in enumerate(at)}, set(groups)
-        for one in self.constraints:
-            if (np.count_nonzero(one.A, axis=1) < 2).all() or not inside.intersection(one.groups):
+        for one in self._coupled:
+            if not inside.intersection(one.groups):
                 continue
             among = [place.get(int(j), -1) for j in spans(starts, np.array(one.groups))]
             known = np.array([i >= 0 for i in among])
