@@ -50,7 +50,13 @@ def folder(tmp_path_factory):
         "bardet.csv": numbers.assign(TRIM32=y),
         "patients.csv": people,
         "trial.csv": trial,
-        "claims.csv": pd.DataFrame({"age": age, "years": rng.uniform(0.5, 2, n), "n": rng.poisson(age / 20)}),
+        "claims.csv": pd.DataFrame({"age": age, "years": rng.uniform(0.5, 2, n), "n": rng.poisson(age / 20)}).assign(
+            cost=lambda claims: claims["n"] * rng.gamma(2, 100, n)
+        ),
+        "rents.csv": pd.DataFrame({"size": age, "rent": age * rng.uniform(8, 15, n)}),
+        "exams.csv": pd.DataFrame(
+            {"hours": age, "grade": np.array(["poor", "fair", "good"])[np.digitize(age, [40, 60])]}
+        ),
     }
     for name, frame in tables.items():
         frame.to_csv(folder / name, index=False)

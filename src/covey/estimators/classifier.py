@@ -344,7 +344,8 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
         ndarray of shape (n_rows, n_classes)
             Columns in the order of `classes_`.
         """
-        return self.loss_.probabilities(np.asarray(self._linear(X, offset)))
+        eta = self._linear(X, offset)
+        return self.loss_.probabilities(np.asarray(eta))
 
     def predict_log_proba(self, X: Any, offset: Any = None) -> FloatArray:
         """The logarithm of the probability of every class, without underflow.
@@ -358,7 +359,8 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
         -------
         ndarray of shape (n_rows, n_classes)
         """
-        return self.loss_.log_probabilities(np.asarray(self._linear(X, offset)))
+        eta = self._linear(X, offset)
+        return self.loss_.log_probabilities(np.asarray(eta))
 
     def predict(self, X: Any, offset: Any = None, *, interval: float | None = None) -> Any:
         """The most likely class, or a set of classes that contains the class.

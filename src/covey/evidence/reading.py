@@ -67,11 +67,12 @@ def problem_of(model: Any, X: Any, y: Any, sample_weight: Any, offset: Any) -> P
     for name in ("within", "class_weight"):
         if getattr(model, name, None) is not None:
             raise ValueError(f"Groups are tested as they are, on rows as they are: leave out {name}= of the model.")
-    loss: Any = getattr(model, "loss", "binomial")
-    if isinstance(model, GroupSparseClassifier) and np.unique(np.asarray(on_host(y))).size > 2:
-        loss = "multinomial"
-    elif isinstance(model, GroupSparseClassifier):
-        y = np.unique(np.asarray(on_host(y)), return_inverse=True)[1]
+    loss: Any = getattr(model, "loss", None)
+    if isinstance(model, GroupSparseClassifier):
+        classes, codes = np.unique(np.asarray(on_host(y)), return_inverse=True)
+        if classes.size > 2 and loss != "multinomial":
+            raise ValueError("Tests and bands do not know classes with an order: leave out loss= of the model.")
+        loss, y = ("multinomial", y) if classes.size > 2 else ("binomial", codes)
     elif isinstance(model, GroupSparseCox):
         loss = Cox(model.ties)  # type: ignore[arg-type]
         times = read_survival(y, "y", FieldNames.of(model)).rows

@@ -31,6 +31,7 @@ FEW_LEVELS = 10
 
 # The most texts that may all stand for a missing value, such as "?" and "n. a.".
 MOST_CODES = 5
+LONGEST_CODE = 20  # characters
 
 # The most columns to list.
 MOST_LISTED = 20
@@ -135,7 +136,8 @@ def _read_fault(column: Column, bad: NDArray[np.bool_], texts: Sequence[str]) ->
         different = list(dict.fromkeys(texts))
         more = "" if n_bad == 1 else f" ({n_bad} of {n_known} values are not: {listed(different, 3)})"
         remedy = f"correct it or empty the cell, {levels} if they are codes, or {without}"
-        if len(different) <= MOST_CODES and not any(re.search(r"\d", text) for text in different):
+        are_codes = all(len(text) <= LONGEST_CODE and not re.search(r"\d", text) for text in different)
+        if len(different) <= MOST_CODES and are_codes:
             remedy = f"if that means missing, read the table with na_values={different!r}; otherwise {remedy}"
         return Unreadable(name, f"holds {first}, which is not a number{more}", remedy)
     return None

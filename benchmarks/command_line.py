@@ -1,4 +1,4 @@
-"""Speed of the command line, each in a process of its own, in processor seconds: `python benchmarks/cli.py`.
+"""Speed of the command line, each in a process of its own, in processor seconds: `python benchmarks/command_line.py`.
 
 `covey fit` on 10 000 rows x 200 columns of CSV against what it cannot do without: reading that file and fitting it,
 timed inside a process that has imported everything already. And `covey --help` against an empty interpreter.
