@@ -23,7 +23,6 @@ from estimator_problems import noisy_problem
 from loss_problems import KINDS, Quadratic, grouped_problem
 from storage_kinds import KINDS as STORAGE
 
-
 # Fits of these take seconds: rows are dealt to folds once. Dealing again is tested with the other losses.
 SLOW = ("quantile", "quantiles", "ordered classes")
 
