@@ -83,7 +83,7 @@ def test_refits_going_back_and_other_groups(name, intercept):
     posed = in_folds(X, y, lists, loss=LOSSES[name], fit_intercept=intercept)
     table, split = Table(posed), posed.splits[0]
     weight = np.where(np.isin(posed.labels, split.train), 1.0, 0.0)
-    active = ActiveSet(table, table.training(split), rough=False)
+    active = ActiveSet(table, table.on_split(split)[0], rough=False)
     for group in ORDER:
         active.refit(group)
     assert_models(active, name, X, y, lists, weight, ORDER, intercept=intercept)

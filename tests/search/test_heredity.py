@@ -75,7 +75,7 @@ def assert_all_closed(found, parents, always=()):
                 n_models += 1
     assert n_models > 100
     for recipe in found.verdict().recipes:
-        model = found.model(recipe)
+        model = recipe.fit(found.final)
         if isinstance(recipe, Cleaned):
             assert_closed(model.groups, parents)
 

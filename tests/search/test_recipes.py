@@ -160,7 +160,7 @@ def test_a_further_recipe_is_scored_like_the_others():
             w = np.linalg.lstsq(A[~test], y[~test], rcond=None)[0]
             expected = np.mean((y[test] - A[test] @ w) ** 2) / result.posed.scale[0] ** 2
             assert verdict.by_split[place, fold] == pytest.approx(expected)
-    at, coef, level = result.model(OneGroup(7)).on_columns()
+    at, coef, level = OneGroup(7).fit(result.final).on_columns()
     w = np.linalg.lstsq(np.column_stack([np.ones(72), X[:, 21:24]]), y, rcond=None)[0]
     assert at.tolist() == [21, 22, 23]
     np.testing.assert_allclose(np.append(level, coef), w, atol=1e-9)

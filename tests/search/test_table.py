@@ -56,7 +56,7 @@ def test_second_moments_of_every_part(factors, outputs, monkeypatch):
         expected = moments(plain, part)
         np.testing.assert_allclose(moments(small, part), expected, atol=1e-12 * np.abs(expected).max())
     for split in posed.splits:
-        assert small.training(split).total_weight == pytest.approx(plain.training(split).total_weight)
+        assert small.on_split(split)[0].total_weight == pytest.approx(plain.on_split(split)[0].total_weight)
 
 
 @pytest.mark.parametrize("outputs", [1, 2])

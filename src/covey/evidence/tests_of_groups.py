@@ -18,10 +18,9 @@ from covey.evidence.overlap import have_close
 from covey.evidence.reading import problem_of
 from covey.evidence.score_test import observations_on, score_test
 from covey.evidence.stability import PAIRS, Progress, default_first
-from covey.groups.parents import ancestors
 from covey.losses.base import Response
 from covey.progress import enter, showing
-from covey.search.problem import Problem
+from covey.search.problem import Problem, ancestors
 from covey.validation import FloatArray, one_of, positive, whole
 
 __all__ = ["test_groups"]

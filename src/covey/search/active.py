@@ -6,15 +6,15 @@ of others, and under a quadratic loss it is the second derivative that a refit n
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
+from scipy.linalg.lapack import dpotrf, dtrtrs
 
 from covey.search.arrays import beside, host, like
-from covey.search.constraints.minimise import minimise_within
-from covey.search.newton import Curvature, Fit, Solver, minimise
+from covey.search.newton import Curvature, minimise
 from covey.search.observations import Observations
 from covey.search.table import Table
 from covey.validation import FloatArray
@@ -68,11 +68,10 @@ class ActiveSet:
         self._curvature = Curvature()
         self._add(np.arange(self.A.shape[1]))
         self.widths, self.ends = [self.A.shape[1]], [len(self.basis)]
-        start = np.zeros((self.A.shape[1], response.n_outputs))
-        if table.posed.intercept:
-            start[0] = response.null
-        fit = self._minimised(start)
-        self.models, self.eta, self.separated = [fit.coef], fit.eta, [False]
+        self.models: list[FloatArray] = []
+        self.separated: list[bool] = []
+        self.eta: FloatArray = self.predictor_of(self._null())
+        self.refit()
 
     def _columns_before(self, table: Table, factors: bool) -> FloatArray:
         one = table.response.one[:, None][:, : int(table.posed.intercept)]
@@ -102,26 +101,61 @@ class ActiveSet:
 
     def refit(self, *groups: int) -> None:
         """Wake groups and move to the minimiser on all awake groups; models between are not computed."""
-        if not groups:
+        if groups:
+            start, separated = self._take_in(groups), self.separated[-1]
+        elif not self.models:
+            start, separated = self._null(), False
+        else:
             return
+        response, posed = self.response, self.table.posed
+        # under constraints all columns: one that repeats another may go the other way
+        every = posed.cone is not None or not self.deficient
+        A, begin = (self.A, start) if every else (self.A[:, self.basis], start[self.basis])
+        rows = None
+        if posed.cone is not None:
+            rows = posed.cone.rows(self.table.groups[self.groups].tolist(), self.n_first)
+        factor = self._R if response.loss.quadratic and len(self._R) == A.shape[1] else None
+        curvature = self._curvature if every and factor is None else None
+        if curvature is not None:
+            curvature.extend(A)
+        if not separated:
+            fit = minimise(
+                response, A, begin, rows=rows, eta=self.eta, factor=factor, curvature=curvature, rough=self.rough
+            )
+            separated = fit.status != "converged" and bool(groups)
+        if separated:
+            unit = posed.settings.separated_ridge * response.null_curvature(posed.intercept)
+            columns = np.arange(self.A.shape[1]) if every else np.asarray(self.basis)
+            ridge = np.where(columns < self.n_first, 0.0, unit)
+            fit = minimise(response, A, begin, ridge, rows=rows, curvature=curvature, rough=self.rough)
+        coef = fit.coef
+        if not every:  # columns that are combinations of earlier ones have coefficient zero
+            coef = np.zeros_like(start)
+            coef[self.basis] = fit.coef
+        self.models.append(coef)
+        self.separated.append(separated)
+        self.eta = fit.eta
+
+    def _null(self) -> FloatArray:
+        """The model without groups that a fit starts from."""
+        start = np.zeros((self.A.shape[1], self.response.n_outputs))
+        if self.table.posed.intercept:
+            start[0] = self.response.null
+        return start
+
+    def _take_in(self, groups: Sequence[int]) -> FloatArray:
+        """Append the columns of groups; return the last model on all columns."""
         first, last = self.A.shape[1], self.models[-1]
         for group in groups:
             self._append(self.table.block(group))
             self.groups.append(group)
             self.widths.append(self.A.shape[1])
         self._add(np.arange(first, self.A.shape[1]))
-        self.ends += np.searchsorted(self.basis, self.widths[-len(groups) :]).tolist()
-        separated, start = self.separated[-1], self._padded(last, self.widths[-1])
-        self.models += [self._padded(last, width) for width in self.widths[-len(groups) : -1]]
-        self.separated += [separated] * (len(groups) - 1)
-        if not separated:
-            fit = self._minimised(start, eta=self.eta)
-            separated = fit.status != "converged"
-        if separated:
-            fit = self._minimised(start, self.table.posed.settings.separated_ridge)
-        self.models.append(fit.coef)
-        self.separated.append(separated)
-        self.eta = fit.eta
+        new = self.widths[-len(groups) :]
+        self.ends += np.searchsorted(self.basis, new).tolist()
+        self.models += [self._padded(last, width) for width in new[:-1]]
+        self.separated += [self.separated[-1]] * (len(groups) - 1)
+        return self._padded(last, new[-1])
 
     def truncate(self, n_groups: int) -> None:
         """Go back to the first groups."""
@@ -193,50 +227,6 @@ class ActiveSet:
         out = np.zeros((width, self.response.n_outputs))
         out[: len(coef)] = coef
         return out
-
-    def _minimised(self, start: FloatArray, ridge: float = 0.0, eta: FloatArray | None = None) -> Fit:
-        """The minimiser on the independent columns, zero elsewhere; with a ridge on the columns of groups."""
-        if self.table.posed.cone is not None:
-            return self._within(start, ridge, eta)
-        every = len(self.basis) == len(start)
-        A = self.A if every else self.A[:, self.basis]
-        penalty = None
-        if ridge:
-            unit = ridge * self.response.null_curvature(self.table.posed.intercept)
-            penalty = np.where(np.asarray(self.basis) < self.n_first, 0.0, unit)
-        start = start if every else start[self.basis]
-        curvature = None
-        if every and not self.response.loss.quadratic:
-            curvature = self._curvature
-            curvature.extend(A)
-        fit = minimise(
-            self.response, A, start, penalty, eta=eta, solver=self._solver(), curvature=curvature, rough=self.rough
-        )
-        if every:
-            return fit
-        coef = np.zeros((self.A.shape[1], self.response.n_outputs))
-        coef[self.basis] = fit.coef
-        return Fit(coef, fit.eta, fit.status, fit.n_steps)
-
-    def _within(self, start: FloatArray, ridge: float, eta: FloatArray | None) -> Fit:
-        """The minimiser under constraints, on all columns: one that repeats another may go the other way."""
-        table, penalty = self.table, None
-        assert table.posed.cone is not None
-        if ridge:
-            unit = ridge * self.response.null_curvature(table.posed.intercept)
-            penalty = np.where(np.arange(len(start)) < self.n_first, 0.0, unit)
-        rows = table.posed.cone.rows(table.groups[self.groups].tolist(), self.n_first)
-        L, curvature = None, self._curvature
-        if self.response.loss.quadratic and not self.deficient:
-            L = np.ascontiguousarray(self._R.T)
-        else:
-            curvature.extend(self.A)
-        return minimise_within(
-            self.response, self.A, start, rows, penalty, eta=eta, L=L, curvature=curvature, rough=self.rough
-        )
-
-    def _solver(self) -> Solver:
-        return lambda right: np.asarray(dpotrs(self._R, right)[0])
 
     def _add(self, columns: NDArray[np.intp]) -> None:
         """Add columns to the basis, except those that are combinations of earlier ones."""

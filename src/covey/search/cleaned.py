@@ -20,7 +20,6 @@ from covey.layout import spans
 from covey.progress import tell
 from covey.search.active import DEPENDENT, ActiveSet
 from covey.search.arrays import host
-from covey.search.constraints.minimise import minimise_within
 from covey.search.constraints.nested import eliminate_within, ridges_within
 from covey.search.elimination import Eliminated, QuadraticForm, eliminate_all
 from covey.search.newton import Curvature, minimise
@@ -339,11 +338,10 @@ class CleanedRound:
             penalty[self.intercept :, self.intercept :] = ridge
         curvature = self._last[1]
         response, begin, rough = self.active.response, start[columns], self.training.rough
-        if self.rows is None:
-            fit = minimise(response, A, begin, penalty, curvature=curvature, rough=rough)
-        else:
+        rows = None
+        if self.rows is not None:
             rows = self.rows.on(columns[self.intercept :] - self.intercept).after(self.intercept)
-            fit = minimise_within(response, A, begin, rows, penalty, curvature=curvature, rough=rough)
+        fit = minimise(response, A, begin, penalty, rows=rows, curvature=curvature, rough=rough)
         coef = np.zeros_like(start)
         coef[columns] = fit.coef
         if fit.status == "converged":

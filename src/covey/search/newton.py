@@ -18,6 +18,7 @@ import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotrs
 
 from covey.search.arrays import host, like
+from covey.search.constraints.cone import Rows, root
 from covey.search.observations import Observations, weighted_gram
 from covey.validation import FloatArray
 
@@ -61,6 +62,9 @@ DECREASE, MOST_HALVINGS = 1e-4, 60
 JITTER = 1e-10
 
 EPS = float(np.finfo(float).eps)
+
+# A start that breaks a constraint by more than this is moved to the nearest point that keeps all.
+BROKEN = 1e-9
 
 # Systems of up to this many unknowns are formed in full.
 MOST_UNKNOWNS = 400
@@ -133,12 +137,16 @@ def minimise(
     start: FloatArray,
     penalty: FloatArray | None = None,
     *,
+    rows: Rows | None = None,
     eta: FloatArray | None = None,
-    solver: Solver | None = None,
+    factor: FloatArray | None = None,
     curvature: Curvature | None = None,
     rough: bool = False,
 ) -> Fit:
     """Minimise the total loss of ``A coef`` plus ``coef' penalty coef / 2`` for every output.
+
+    Every step solves the quadratic model of the loss, under the constraints if there are any, and is shortened where
+    the loss rises: a point between two that keep linear inequalities keeps them too.
 
     Parameters
     ----------
@@ -148,28 +156,37 @@ def minimise(
     start : ndarray, shape (n_columns, n_outputs)
     penalty : ndarray, shape (n_columns, n_columns), or (n_columns,) for a diagonal matrix; optional
         Positive semidefinite.
+    rows : Rows, optional
+        Constraints on the coefficients of one output.
     eta : ndarray, shape (n_rows, n_outputs), optional
         The linear predictor of the start, if it is known.
-    solver : callable, optional
-        Solves systems with the second derivative of a quadratic loss, if that is known already.
+    factor : ndarray, shape (n_columns, n_columns), optional
+        The Cholesky factor of the second derivative of a quadratic loss, above its diagonal, if it is known already.
     curvature : Curvature, optional
         The second derivative of the loss on these columns at an earlier model; updated.
     rough : bool
         Stop as soon as the model is good enough to be scored.
     """
     coef = start
+    if rows is not None and (rows.G @ coef[:, 0] - rows.h).min(initial=0.0) < -BROKEN:
+        coef, eta = rows.nearest(coef), None
     eta = product_of(A, coef) if eta is None else eta
     if len(coef) == 0:
         return Fit(coef, eta, "converged", 0)
     curvature = curvature or Curvature()
     if response.loss.quadratic:
-        if solver is None:
-            if not curvature.known:
-                curvature.renew(response, A, eta)
-            solver = factorised(added(curvature.K, penalty))
-        direction = solver(gradient_of(response.score(eta), A, coef, penalty))
+        gradient = gradient_of(response.score(eta), A, coef, penalty)
+        if factor is None and not curvature.known:
+            curvature.renew(response, A, eta)
+        if rows is not None:
+            L = root(added(curvature.K, penalty)) if factor is None else np.ascontiguousarray(factor.T)
+            direction, _ = rows.step(L, coef, gradient)
+        elif factor is None:
+            direction = factorised(added(curvature.K, penalty))(gradient)
+        else:
+            direction = np.asarray(dpotrs(factor, gradient)[0])
         return Fit(coef + direction, eta + product_of(A, direction), "converged", 1)
-    squares = np.full(len(coef), response.total_weight) if rough else response.weight @ np.square(host(A))
+    squares = np.full(len(coef), response.total_weight) if rough else host(like(response.weight, A) @ (A * A))
     unit = response.unit * np.sqrt(squares)[:, None]
     unit[unit == 0] = np.inf
     value, slow, still, before, reach = response.total(eta), 0, 0, np.inf, 0.0
@@ -177,21 +194,25 @@ def minimise(
         value += 0.5 * float((coef * times(penalty, coef)).sum())
     fresh, last = True, np.inf
     for step in range(MOST_STEPS):
-        # 1. the gradient, and whether it is small enough
+        # 1. the gradient, and whether it is small enough; what constraints hold back is no reason to go on
         score = response.score(eta)
-        gradient = gradient_of(score, A, coef, penalty)
-        size = float((np.abs(gradient) / unit).max())
+        gradient = left = gradient_of(score, A, coef, penalty)
+        if rows is not None:
+            curvature.renew(response, A, eta)
+            direction, left = rows.step(root(added(curvature.K, penalty)), coef, gradient)
+        size = float((np.abs(left) / unit).max())
         if fresh:
             # a gradient larger than at the null model means a bad start, where slow steps are normal
             slow = slow + 1 if SHRINKS * before < size <= 1 else (slow if before == np.inf else 0)
         if size <= TOLERANCE:
             return Fit(coef, eta, "separated" if slow and reach > FAR and penalty is None else "converged", step)
         # 2. the step to the minimum of the quadratic model; whether it leads to infinity
-        fresh = not rough or not curvature.known or not response.isotropic or size > KEPT_SHRINKS * last
-        if fresh:
-            curvature.renew(response, A, eta)
+        if rows is None:
+            fresh = not rough or not curvature.known or not response.isotropic or size > KEPT_SHRINKS * last
+            if fresh:
+                curvature.renew(response, A, eta)
+            direction = _direction(response, A, eta, gradient, penalty, squares, size, curvature.K)
         last = size
-        direction = _direction(response, A, eta, gradient, penalty, squares, size, curvature.K)
         move = product_of(A, direction)
         if slow > SLOW_STEPS and penalty is None and recedes(response, score, eta, value, move):
             return Fit(coef, eta, "separated", step)
@@ -201,8 +222,11 @@ def minimise(
             last = 0.0
             continue
         if response.bounded and (found is None or found[0] < 1):  # the better of two directions
-            bound = response.gram(eta, A, bounding=True)
-            other = factorised(added(bound, penalty), squares, JITTER)(gradient)
+            bound = added(response.gram(eta, A, bounding=True), penalty)
+            if rows is None:
+                other = factorised(bound, squares, JITTER)(gradient)
+            else:
+                other, _ = rows.step(root(bound), coef, gradient)
             image = product_of(A, other)
             safe = line_search(response, eta, coef, value, gradient, other, image, penalty)
             if safe is not None and (found is None or safe[1] < found[1]):

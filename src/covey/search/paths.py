@@ -87,7 +87,7 @@ class Paths:
         more = [self.posed.late_after(groups) if late else [] for groups in starts]
         table.add(np.unique(np.array([l for groups in (*starts, *more) for l in groups], dtype=np.intp)))
         self.starts = [[table.place[int(l)] for l in groups] for groups in starts]
-        active = [ActiveSet(table, table.training(one), rough=not one.everything) for one in self.posed.splits]
+        active = [ActiveSet(table, table.on_split(one)[0], rough=not one.everything) for one in self.posed.splits]
         null = np.stack([one.score() for one in active], axis=1)
         for one, start in zip(active, self.starts, strict=True):
             one.refit(*start)
@@ -154,14 +154,14 @@ class Paths:
         while self.n_events() < n_events and not self.ended:
             done = self.n_events()
             target = n_events if self.all_near else min(n_events, done + EVENTS_PER_CHECK)
-            self.ended = bool(self._wake([target] * len(self.paths)))
+            self.ended = bool(self.wake([target] * len(self.paths)))
 
     def end_at(self, n_columns: int) -> None:
         """End the path of every split where its groups would have more than `n_columns` columns."""
         short = {s for s in range(len(self.paths)) if self.width(s) < n_columns}
         while short:
             most = [self._n_events(s) + EVENTS_PER_CHECK if s in short else 0 for s in range(len(self.paths))]
-            ended = self._wake(most, n_columns)
+            ended = self.wake(most, n_columns)
             short = {s for s in short.difference(ended) if self.width(s) <= n_columns}
         for s, path in enumerate(self.paths):
             path.truncate(max(self.length(s, n_columns), len(self.starts[s])))
@@ -179,10 +179,10 @@ class Paths:
     def _n_events(self, split: int) -> int:
         return len(self.paths[split]) - len(self.starts[split])
 
-    def _wake(self, most: Sequence[int], n_columns: float = np.inf) -> list[int]:
+    def wake(self, most: Sequence[int], n_columns: float = np.inf) -> list[int]:
         """Wake groups up to the most events of each split, while there are at most `n_columns` columns.
 
-        Returns the splits on which nothing was left to explain.
+        Far groups are checked at the end. Returns the splits on which nothing was left to explain.
         """
         splits = range(len(self.paths))
         while True:
@@ -190,14 +190,14 @@ class Paths:
             while pending := [
                 s for s in splits if s not in ended and self._n_events(s) < most[s] and self.width(s) <= n_columns
             ]:
-                scores = np.stack([self.active(s).score() for s in pending], axis=1)
+                scores = np.stack([self.paths[s].active.score() for s in pending], axis=1)
                 norms = self.table.gradient_norms(scores)
                 for s, of_split in zip(pending, norms, strict=True):
                     woken = self.paths[s].next_groups(of_split, self.table.parents)
                     if not woken:
                         ended.append(s)
                     for group in woken:
-                        self.active(s).refit(group)
+                        self.paths[s].active.refit(group)
             # a far group may be missing at an event, or may be left to explain after the last one
             if self.all_near or not (self._check() or self._check_ends(ended)):
                 return ended
@@ -356,7 +356,7 @@ class Paths:
             if pairs:
                 self._sums[split, met] = self._accumulated(split, met)
             if changed:
-                path.active.replace_rows(table.training(self.posed.splits[split]))
+                path.active.replace_rows(table.on_split(self.posed.splits[split])[0])
             new = table.groups[before:]
             path.widen(self.posed.weights[table.groups], table.groups, self._sums[split][new], self.racing[new])
 

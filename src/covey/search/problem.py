@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from covey.designs import Design, Factors, ProductColumns, RepeatedColumns, count_factors, find_factors
 from covey.groups import Groups
-from covey.groups.parents import ancestors
 from covey.losses import Loss, Squared
 from covey.losses.arrays import weighted_median
 from covey.preprocess import WorkingProblem, prepare
@@ -24,7 +23,7 @@ from covey.search.pairs import AllPairs, PairRates
 from covey.search.settings import SETTINGS, Settings
 from covey.validation import FloatArray, whole
 
-__all__ = ["Parts", "Posed", "Problem", "Split", "Validation", "in_parts", "pose"]
+__all__ = ["Parts", "Posed", "Problem", "Split", "Validation", "ancestors", "in_parts", "pose"]
 
 
 @dataclass(frozen=True)
@@ -108,6 +107,18 @@ class Split:
     train: tuple[int, ...]
     test: tuple[int, ...] = ()
     everything: bool = False
+
+
+def ancestors(parents: Mapping[int, Sequence[int]], group: int) -> list[int]:
+    """The parents of a group, and theirs; parents before children.
+
+    >>> ancestors({2: [0, 1], 3: [2]}, 3)
+    [0, 1, 2]
+    """
+    found: dict[int, None] = {}
+    for parent in parents.get(group, ()):
+        found |= dict.fromkeys([*ancestors(parents, parent), parent])
+    return list(found)
 
 
 def in_parts(labels: NDArray[np.intp], parts: Sequence[int]) -> NDArray[np.bool_]:

@@ -122,22 +122,16 @@ class Training:
         self.dense: DenseRidges | None = None
         self.fits: dict[tuple[frozenset[int], float], tuple[list[int], FloatArray, FloatArray]] = {}
         self.infinite: list[frozenset[int]] = []
-        self._of_table: tuple[int, Observations, NDArray[np.intp]] | None = None
-
-    def _from_table(self) -> tuple[int, Observations, NDArray[np.intp]]:
-        if self._of_table is None or self._of_table[0] != self.table.version:
-            self._of_table = self.table.version, self.table.training(self.split), self.table.scored(self.split)
-        return self._of_table
 
     @property
     def response(self) -> Observations:
         """The response, with weight zero outside the training rows."""
-        return self._from_table()[1]
+        return self.table.on_split(self.split)[0]
 
     @property
     def scored(self) -> NDArray[np.intp]:
         """The rows of the table on which models are scored."""
-        return self._from_table()[2]
+        return self.table.on_split(self.split)[1]
 
     @property
     def rough(self) -> bool:

@@ -16,7 +16,7 @@ from covey.search.dense import DenseRidges, can_be_dense
 from covey.search.judge import ROUNDING, Judge, Scores, Verdict
 from covey.search.paths import Knots, Paths
 from covey.search.problem import Parts, Posed, in_parts
-from covey.search.recipes import Model, Recipe, Training
+from covey.search.recipes import Recipe, Training
 from covey.search.ridges import Penalties
 from covey.search.table import Table
 
@@ -45,7 +45,9 @@ class Found:
     dense : DenseRidges or None
         Ridges on all columns.
     left : float
-        The share of the null model's held-out error that the best model on the path leaves.
+        The share of the null model's held-out error that the best model on the path leaves, before late groups.
+    always_noisy : bool
+        Whether ridges are tried even if little is left.
     n_deals : int
         How often the rows have been dealt to folds.
     late_round : int or None
@@ -60,6 +62,8 @@ class Found:
         self.posed, self.table = posed, Table(posed)
         self.trainings = trainings_of(self.table, [int(l) for l in always])
         self.scored = [training for training in self.trainings if training.split.test]
+        # without a scale parameter, the remaining deviance says nothing about noise: separated classes leave none
+        self.always_noisy = posed.response.loss.known_dispersion
         self.left, self.n_deals = 0.0, 1
         self.dense: DenseRidges | None = None
         self._dense_of_deals: list[DenseRidges] = []
@@ -68,6 +72,7 @@ class Found:
         self._plans: list[list[Plan]] = []
         self.late_round: int | None = None
         self.kept: list[Cleaned | None] = []
+        self._null = np.inf
         self.version = self.table.version
         self.judge = self._new_judge()
 
@@ -84,13 +89,43 @@ class Found:
         parts = {k for one in self.scored for k in one.split.test}
         return Judge(self.scores(), sum(self.posed.counts[k] for k in parts), self.posed.settings)
 
-    def clean(self, paths: Paths, prefixes: Sequence[int], ridges: Sequence[float]) -> None:
-        """Make and score the candidates of a round; score earlier ones again if the rows of the table have changed."""
-        round_ = len(self._plans)
-        self._plans.append(clean(self.trainings, paths, round_, prefixes, ridges))
+    @property
+    def n_rounds(self) -> int:
+        """The number of rounds that have been scored."""
+        return len(self._plans)
+
+    @property
+    def ridges(self) -> Sequence[float]:
+        """The ridges to try on the groups of a path: none if there is little noise."""
+        settings = self.posed.settings
+        return settings.ridges if self.always_noisy or self.left > settings.noisy else ()
+
+    def end(self, paths: Paths, n_events: int, start: float, reached: float) -> list[int]:
+        """End the paths of a round after so many events; return the prefixes to eliminate from.
+
+        Parameters
+        ----------
+        paths : Paths
+        n_events : int
+        start, reached : float
+            The held-out error of the first model, and the least one.
+        """
+        active, begun = paths.active(self.final.number), len(paths.starts[-1])
+        paths.end_at(active.widths[begun + n_events] - active.n_first)
+        if not self.n_rounds:
+            # the first path on all rows is shown to the user
+            self.knots, self._null = paths.knots(self.final.number), start
+        if self.late_round is None:
+            self.left = reached / (self._null or 1.0)
+        return _prefixes(paths, begun + n_events)
+
+    def add_round(self, plans: list[Plan]) -> None:
+        """Score the candidates of a round, and earlier ones again if the rows of the table have changed."""
+        round_ = self.n_rounds
+        self._plans.append(plans)
         rounds = [round_]
         if self.version != self.table.version:
-            self.version, self.judge, rounds = self.table.version, self._new_judge(), list(range(round_ + 1))
+            self.version, self.judge, rounds = self.table.version, self._new_judge(), list(range(self.n_rounds))
         for number in rounds:
             for at, training in enumerate(self.scored):
                 recipes = training.rounds[number].recipes
@@ -105,11 +140,13 @@ class Found:
         alike = np.array(final.widths) <= self.posed.settings.alike * scored
         return [recipe for recipe, is_alike in zip(final.recipes, alike, strict=True) if is_alike]
 
-    def score_dense(self) -> None:
-        """Score ridges on all columns on every split of the first deal."""
-        self.dense = DenseRidges(self.table, self.trainings)
-        self.dense.search(self.judge)
-        self.recipes |= dict.fromkeys(self.dense.recipes)
+    @property
+    def can_be_dense(self) -> bool:
+        """Whether ridges on all columns are candidates: on the main groups alone, and without constraints."""
+        posed, settings = self.posed, self.posed.settings
+        if not settings.penalties or posed.cone is not None or any(l >= posed.n_mains for l in self.final.always):
+            return False
+        return (self.always_noisy or self.left > settings.dense) and can_be_dense(self.table)
 
     def score_further(self) -> None:
         """Score the recipes that the user gave on every split of the first deal."""
@@ -155,26 +192,42 @@ class Found:
             return [list(self.final.always) for _ in trainings]
         return [self.posed.divided(kept.groups(training)) for training in trainings]
 
-    def start_late(self) -> list[list[int]]:
-        """The groups from which a last round starts, in which late groups may wake; empty if there are none of them."""
+    def next_starts(self, paths: Paths, prefixes: Sequence[int]) -> list[list[int]]:
+        """The groups from which the next round starts on every split, given the last one; empty if there is none."""
+        posed, settings, round_ = self.posed, self.posed.settings, self.n_rounds - 1
+        if self.late_round is not None:
+            return []
+        if posed.is_for_mains(round_):
+            # the next path has all groups, and starts from none: what needs a pair may look like something else here
+            self.kept.append(None)
+            return self.starts_from(None, self.trainings)
+        most = settings.rounds + (not posed.all_main) + bool(posed.pieces)
+        exhaustive = _is_exhaustive(posed, prefixes)
+        if not posed.late and (exhaustive or self.n_rounds == most):
+            return []
         verdict = self.verdict()
-        kept = verdict.recipes[verdict.simplest(self.posed.settings.strictness)]
+        kept = verdict.recipes[verdict.simplest(settings.strictness)]
         if not isinstance(kept, Cleaned):
             return []
         starts = self.starts_from(kept, self.trainings)
-        if not any(map(self.posed.late_after, starts)):
+        # a third path starts from the pieces of the best groups, even if pieces alone were no better
+        better = kept.round == round_ or (bool(posed.pieces) and round_ == 1)
+        if better and not exhaustive and self.n_rounds < most:
+            same = all(set(start) == set(paths.groups(s)[: len(start)]) for s, start in enumerate(starts))
+            # with little noise, a path that has been there would find much the same
+            if not same or self.left > settings.dense:
+                self.kept.append(kept)
+                return starts
+        if not any(map(posed.late_after, starts)):
             return []
-        self.late_round = len(self._plans)
+        # a last round, in which late groups may wake
+        self.late_round = self.n_rounds
         self.kept = [*self.kept, kept][: self.late_round]
         return starts
 
     def verdict(self) -> Verdict:
         """The verdict of all splits on all candidates."""
         return self.judge.verdict(self.recipes)
-
-    def model(self, recipe: Recipe) -> Model:
-        """The model of a recipe on all rows."""
-        return recipe.fit(self.final)
 
     def groups(self, recipe: Recipe, training: Training) -> list[int]:
         """The groups of a recipe on a split; pieces stand for their group."""
@@ -202,56 +255,18 @@ def trainings_of(table: Table, always: list[int]) -> list[Training]:
 
 def search(posed: Posed, always: Sequence[int] = (), recipes: Sequence[Recipe] = ()) -> Found:
     """Make all candidates and score them, further recipes included."""
-    found, settings = Found(posed, always, recipes), posed.settings
-    # without a scale parameter, the remaining deviance says nothing about noise: separated classes leave none
-    always_noisy = posed.response.loss.known_dispersion
-    starts = [list(found.final.always) for _ in posed.splits]
-    null = np.inf
-    n_rounds = settings.rounds + (not posed.all_main) + bool(posed.pieces)
-
-    def advance(paths: Paths) -> list[int]:
-        """Run the paths of a round, and make and score its candidates; return the prefixes they come from."""
-        nonlocal null
-        n_events, start, reached = _run(found, paths)
-        last, begun = paths.active(len(starts) - 1), len(starts[-1])
-        paths.end_at(last.widths[begun + n_events] - last.n_first)
-        if null == np.inf:
-            # the first path on all rows is shown to the user
-            found.knots, null = paths.knots(len(starts) - 1), start
-        found.left = reached / (null or 1.0)
-        prefixes = _prefixes(paths, begun + n_events)
-        found.clean(paths, prefixes, settings.ridges if always_noisy or found.left > settings.noisy else ())
-        return prefixes
-
-    for round_ in range(n_rounds):
-        mains = posed.is_for_mains(round_)
-        paths = Paths(found.table, starts, mains)
-        prefixes = advance(paths)
-        if mains:
-            # the next path has all groups, and starts from none: what needs a pair may look like something else here
-            found.kept.append(None)
-            continue
-        if _is_exhaustive(posed, prefixes):
-            break
-        verdict = found.verdict()
-        kept = verdict.recipes[verdict.simplest(settings.strictness)]
-        if not isinstance(kept, Cleaned) or round_ + 1 == n_rounds:
-            break
-        # the third path starts from the pieces of the best groups, even if pieces alone were no better
-        if kept.round != round_ and not (posed.pieces and round_ == 1):
-            break
-        starts = found.starts_from(kept, found.trainings)
-        same = all(set(start) == set(paths.groups(s)[: len(start)]) for s, start in enumerate(starts))
-        if same and found.left <= settings.dense:
-            break  # there is little noise and the path has been there: it would find much the same
-        found.kept.append(kept)
-    left = found.left
-    if posed.late and (starts := found.start_late()):
-        advance(Paths(found.table, starts, mains=True, late=True))
-    # such a ridge is on the main groups alone, and has no constraints
-    dense = settings.penalties and posed.cone is None and all(l < posed.n_mains for l in found.final.always)
-    if dense and (always_noisy or left > settings.dense) and can_be_dense(found.table):
-        found.score_dense()
+    found = Found(posed, always, recipes)
+    starts = found.starts_from(None, found.trainings)
+    while starts:
+        late = found.n_rounds == found.late_round
+        paths = Paths(found.table, starts, mains=late or posed.is_for_mains(found.n_rounds), late=late)
+        prefixes = found.end(paths, *_run(found, paths))
+        found.add_round(clean(found.trainings, paths, found.n_rounds, prefixes, found.ridges))
+        starts = found.next_starts(paths, prefixes)
+    if found.can_be_dense:
+        found.dense = DenseRidges(found.table, found.trainings)
+        found.dense.search(found.judge)
+        found.recipes |= dict.fromkeys(found.dense.recipes)
     found.score_further()
     return found
 
@@ -273,7 +288,8 @@ def _run(found: Found, paths: Paths) -> tuple[int, float, float]:
         done = len(errors) - 1
         target = min(done + (EVENTS_PER_LOOK if found.table.all_near else EVENTS_PER_READING), allowed)
         if target > done:
-            paths.advance(target)
+            if not paths.ended:
+                paths.ended = bool(paths.wake([target] * len(found.posed.splits)))
             if version != found.table.version:
                 version, scores = found.table.version, found.scores()
             reached = min(paths.n_events(), most_events(paths, settings.most_columns))

@@ -89,7 +89,7 @@ class Table:
     def dealt(self, parts: Parts) -> Table:
         """The same groups with the rows in other parts; rows of X are shared, not read again."""
         other = copy(self)
-        other.posed, other.version = self.posed.dealt(parts), 0
+        other.posed, other.version, other._of_split = self.posed.dealt(parts), 0, {}
         if self.compressed:
             other._read()
         else:
@@ -142,14 +142,16 @@ class Table:
         if int(self.posed.ranks[every].sum()) <= _near_limits(self.posed)[1]:
             self.add(every)
 
-    def training(self, split: Split) -> Observations:
-        """The response with weight zero outside the training rows of a split."""
-        return self.response.weighted(np.where(in_parts(self.labels, split.train), self.response.weight, 0.0))
+    def on_split(self, split: Split) -> tuple[Observations, NDArray[np.intp]]:
+        """The response with weight zero outside the training rows of a split, and the rows that score its models.
 
-    def scored(self, split: Split) -> NDArray[np.intp]:
-        """The rows whose predictors are needed to score models: all of a split if the loss couples rows."""
-        parts = (*split.train, *split.test) if self.response.loss.coupled else split.test
-        return np.flatnonzero(in_parts(self.labels, parts))
+        If the loss couples rows, all rows of the split are needed for that.
+        """
+        if split not in self._of_split:
+            training = np.where(in_parts(self.labels, split.train), self.response.weight, 0.0)
+            parts = (*split.train, *split.test) if self.response.loss.coupled else split.test
+            self._of_split[split] = self.response.weighted(training), np.flatnonzero(in_parts(self.labels, parts))
+        return self._of_split[split]
 
     def gradient_norms(self, scores: FloatArray) -> FloatArray:
         """The norm of ``Z' score`` on each near group, over all outputs, for several models; projected on its cone.
@@ -205,6 +207,7 @@ class Table:
 
     def _read(self) -> None:
         posed = self.posed
+        self._of_split: dict[Split, tuple[Observations, NDArray[np.intp]]] = {}
         self._index()
         n, width = posed.design.shape[0], int(self.starts[-1]) + 1 + posed.response.n_outputs
         # a device has memory and arithmetic to spare

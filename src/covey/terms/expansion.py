@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from covey.designs import DenseDesign, Design, ProductColumns
 from covey.groups import Groups
-from covey.groups.parents import ancestors
 from covey.search.pairs import AllPairs
+from covey.search.problem import ancestors
 from covey.terms.encoding import Encoding
 from covey.terms.kinds import Term
 from covey.terms.shapes import requirements_of, without_pairs
