@@ -57,7 +57,7 @@ def covey_one_recipe(X: np.ndarray, y: np.ndarray, labels: np.ndarray, X_test: n
     from covey.search.rules import Rule
 
     honest = Rule.without_fold
-    Rule.without_fold = lambda self: [self.weights] * (len(self.board.scores) // self.found.n_deals)
+    Rule.without_fold = lambda self: [self.verdict] * (len(self.board.scores) // self.found.n_deals)
     try:
         return covey(X, y, labels, X_test)
     finally:

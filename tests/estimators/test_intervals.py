@@ -220,7 +220,7 @@ def test_held_out_rows_are_not_asked_which_model_to_choose(monkeypatch):
         return np.mean(np.ptp(model.predict(X[30:], interval=0.8), axis=0))
 
     honest = [widths(seed) for seed in range(6)]
-    monkeypatch.setattr(Rule, "without_fold", lambda self: [self.weights] * 5)  # as chosen by all rows
+    monkeypatch.setattr(Rule, "without_fold", lambda self: [self.verdict] * 5)  # as chosen by all rows
     assert np.mean([widths(seed) for seed in range(6)]) < 0.95 * np.mean(honest)
 
 

@@ -62,7 +62,7 @@ def test_every_candidate_minimises_its_objective(name, always):
         round_ = training.rounds[0]
         response, unit = training.response, training.response.null_curvature(True)
         for recipe in round_.recipes:
-            groups = round_.groups_of(recipe)
+            groups = recipe.groups(training)
             if training.final:
                 assert len(groups) == recipe.n_groups + len(always)
             assert round_.widths[round_.place[recipe]] <= recipe.n_columns  # groups have different sizes
@@ -92,7 +92,7 @@ def test_recipes_of_a_round_are_the_same_for_every_split():
     for training in trainings:
         widths, most = training.rounds[0].widths, [recipe.n_columns for recipe in recipes]
         assert widths == most if training is trainings[-1] else (np.array(widths) <= most).all()
-    sets = [set(trainings[0].rounds[0].groups_of(recipe)) for recipe in plain]
+    sets = [set(recipe.groups(trainings[0])) for recipe in plain]
     assert all(small <= large for large, small in pairwise(sets))
 
 
@@ -112,7 +112,7 @@ def test_a_column_that_was_a_combination_is_back_after_a_group_is_dropped():
     round_ = training.rounds[0]
     assert round_.groups[0] == 0
     (alone,) = [recipe for recipe in round_.sets if recipe.n_groups == 1 and not recipe.ridge]
-    assert round_.groups_of(alone) == [1]
+    assert alone.groups(training) == [1]
     assert round_.sizes[round_.place[alone]] == 2
     columns, coef, level = alone.fit(training).on_columns()
     copies = X[:, [0, 1, 1, 2, 3, 4]]

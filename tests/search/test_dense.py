@@ -180,8 +180,8 @@ def test_second_moments_by_subtraction_keep_their_digits(spread):
     found = search(in_folds(X, y, groups, settings=Settings(dense=0.0)))
     columns = found.dense.plain
     for training in found.trainings:
-        K, c = columns._second_moments(training)
-        expected, product = columns._moments_of(training.response.weight, training)
+        K, c = columns._second_moments(training.response, training.table)
+        expected, product = columns._moments_of(training.response.weight, training.response)
         unit = np.sqrt(np.outer(expected.diagonal(), expected.diagonal()))
         assert (np.abs(K - expected) <= 1e-11 * unit).all()
         np.testing.assert_allclose(c, product, atol=1e-11)

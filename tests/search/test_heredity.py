@@ -66,7 +66,7 @@ def assert_all_closed(found, parents, always=()):
     for training in trainings.values():
         for round_ in training.rounds:
             for recipe in round_.recipes:
-                groups = round_.groups_of(recipe)
+                groups = recipe.groups(training)
                 assert_closed(groups, parents)
                 assert set(always) <= set(groups)
                 # coefficients of other groups are zero, but for rounding
@@ -95,7 +95,7 @@ def test_every_model_of_every_candidate_has_the_parents_of_its_groups(name, seed
     for training in found.scored:
         first = training.rounds[0]
         assert max(first.groups) < N_MAINS  # the first round is of main groups alone
-        assert {l for recipe in first.recipes for l in first.groups_of(recipe)} <= set(range(N_MAINS))
+        assert {l for recipe in first.recipes for l in recipe.groups(training)} <= set(range(N_MAINS))
         assert max(training.rounds[1].groups) >= N_MAINS
 
 

@@ -55,7 +55,7 @@ def problem():
 
 def test_errors_are_weighted_means_over_all_held_out_rows(problem):
     judge, residuals, weight, _ = problem
-    verdict = judge.verdict(RECIPES)
+    verdict = judge.board(RECIPES).verdict()
     assert verdict.recipes == RECIPES
     np.testing.assert_allclose(verdict.errors, weight @ residuals**2 / weight.sum())
     for split, rows in enumerate((slice(0, 40), slice(40, 90))):
@@ -69,7 +69,7 @@ def test_errors_are_weighted_means_over_all_held_out_rows(problem):
 
 def test_the_standard_error_is_that_of_twice_the_noise_times_the_distance_of_predictions(problem):
     judge, residuals, weight, _ = problem
-    verdict = judge.verdict(RECIPES)
+    verdict = judge.board(RECIPES).verdict()
     noise = verdict.errors[verdict.best]
     distance = weight @ (residuals - residuals[:, [verdict.best]]) ** 2 / weight.sum()
     np.testing.assert_allclose(verdict.standard_errors, 2 * np.sqrt(noise * distance / 90))
@@ -86,27 +86,27 @@ def test_the_standard_error_is_about_that_of_row_wise_differences():
     E = scores.response.y[:, None] - table[:, 0]
     difference = E[:, 1] ** 2 - E[:, 0] ** 2
     centred = difference - (E[:, 1] - E[:, 0]) ** 2  # the part that is noise
-    assert judge.verdict(RECIPES).standard_errors[1] == pytest.approx(centred.std() / np.sqrt(n), rel=0.05)
+    assert judge.board(RECIPES).verdict().standard_errors[1] == pytest.approx(centred.std() / np.sqrt(n), rel=0.05)
 
 
 def test_only_recipes_that_every_split_has_are_candidates(problem):
     judge, *_, tables = problem
     other = recipe(2, round_=1)
     judge.add(0, [other], tables[0][..., [0]], [2.0])
-    assert judge.verdict([*RECIPES, other]).recipes == RECIPES
-    assert judge.verdict([SMALL, NULL]).recipes == [SMALL, NULL]
+    assert judge.board([*RECIPES, other]).verdict().recipes == RECIPES
+    assert judge.board([SMALL, NULL]).verdict().recipes == [SMALL, NULL]
 
 
 def test_a_recipe_is_scored_once(problem):
     judge, *_, tables = problem
-    before = judge.verdict(RECIPES)
+    before = judge.board(RECIPES).verdict()
     for split in range(2):
         judge.add(split, [SMALL], 0 * tables[split][..., [1]], [2.0])
-    np.testing.assert_array_equal(judge.verdict(RECIPES).errors, before.errors)
+    np.testing.assert_array_equal(judge.board(RECIPES).verdict().errors, before.errors)
 
 
 def test_the_simplest_within_a_standard_error(problem):
-    verdict = problem[0].verdict(RECIPES)
+    verdict = problem[0].board(RECIPES).verdict()
     assert verdict.recipes[verdict.best] == LARGE
     gap = verdict.errors[1] - verdict.errors[0]
     assert gap <= verdict.standard_errors[1]
@@ -116,7 +116,7 @@ def test_the_simplest_within_a_standard_error(problem):
 
 
 def test_the_null_model_is_kept_unless_it_is_beaten_by_enough(problem):
-    verdict = problem[0].verdict(RECIPES)
+    verdict = problem[0].board(RECIPES).verdict()
     gained = verdict.errors[verdict.null] - verdict.errors[verdict.best]
     assert verdict.evidence == pytest.approx(gained / verdict.standard_errors[verdict.null])
 
@@ -132,15 +132,15 @@ def test_rounding_does_not_decide_between_equal_models(problem):
     twin = recipe(2, round_=1)
     for factor in (1 - 1e-15, 1 + 1e-15):
         wider = [np.concatenate([table, factor * table[..., [1]]], axis=-1) for table in tables]
-        verdict = judge_of(judge.scores, wider, [*RECIPES, twin], [*SIZES, 2.0]).verdict([*RECIPES, twin])
+        verdict = judge_of(judge.scores, wider, [*RECIPES, twin], [*SIZES, 2.0]).board([*RECIPES, twin]).verdict()
         assert verdict.recipes[verdict.simplest(1.0)] == SMALL
         assert verdict.recipes[verdict.best] == LARGE
 
 
 def test_a_row_counts_once_however_often_it_is_held_out(problem):
     judge, *_, tables = problem
-    before = judge.verdict(RECIPES)
-    again = judge_of(judge.scores * 2, tables * 2).verdict(RECIPES)
+    before = judge.board(RECIPES).verdict()
+    again = judge_of(judge.scores * 2, tables * 2).board(RECIPES).verdict()
     np.testing.assert_allclose(again.errors, before.errors)
     np.testing.assert_allclose(again.standard_errors, before.standard_errors)
     np.testing.assert_allclose(again.weights, before.weights)
@@ -152,7 +152,7 @@ def test_a_verdict_of_some_splits_is_that_of_a_judge_with_these_alone(problem):
         share = judge.scores[split].weight / sum(scores.weight for scores in judge.scores)
         alone = Judge([judge.scores[split]], 90.0 * share, SETTINGS)
         alone.add(0, RECIPES, tables[split], SIZES)
-        expected, found = alone.verdict(RECIPES), judge.board(RECIPES).verdict([split])
+        expected, found = alone.board(RECIPES).verdict(), judge.board(RECIPES).verdict([split])
         np.testing.assert_allclose(found.errors, expected.errors)
         np.testing.assert_allclose(found.standard_errors, expected.standard_errors)
 
@@ -197,7 +197,7 @@ def test_before_any_row_is_held_out_sizes_share_the_weight_and_recipes_share_a_s
 
 
 def test_weights_are_those_of_the_errors(problem):
-    verdict = problem[0].verdict(RECIPES)
+    verdict = problem[0].board(RECIPES).verdict()
     prior = prior_weights(RECIPES, SETTINGS.dense_share)
     expected = mean_weights(verdict.errors, 90.0, verdict.errors.min(), 0.0, prior, SETTINGS)
     np.testing.assert_allclose(verdict.weights, expected, rtol=1e-6)

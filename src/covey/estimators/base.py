@@ -29,8 +29,7 @@ from covey.losses.arrays import read_offset
 from covey.losses.base import Response
 from covey.path import Path
 from covey.progress import showing
-from covey.search.fold_models import FoldModels
-from covey.search.held_out import HeldOut
+from covey.search.held_out import FoldModels, HeldOut
 from covey.search.pieces import select_within
 from covey.search.problem import Problem
 from covey.search.recipes import read_recipes

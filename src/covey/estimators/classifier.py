@@ -21,7 +21,7 @@ from covey.estimators.reading import read_problem
 from covey.losses import Ordinal
 from covey.losses.base import Response
 from covey.losses.classes import ClassLoss, read_labels
-from covey.search.fold_models import FoldModels
+from covey.search.held_out import FoldModels
 from covey.search.splits import MissingClassError
 from covey.validation import FloatArray, on_host
 

@@ -25,7 +25,7 @@ from covey.losses.arrays import codes_among
 from covey.losses.base import Response
 from covey.losses.cox import FieldNames, read_survival
 from covey.losses.risk_sets import EVENT, START, STOP, STRATUM
-from covey.search.fold_models import FoldModels
+from covey.search.held_out import FoldModels
 from covey.validation import FloatArray, on_host, pandas_frame
 
 __all__ = ["GroupSparseCox"]

@@ -19,8 +19,7 @@ from covey.estimators.reading import read_rows
 from covey.losses import Loss
 from covey.losses.arrays import read_offset
 from covey.losses.base import Response
-from covey.search.fold_models import FoldModels
-from covey.search.held_out import HeldOut
+from covey.search.held_out import FoldModels, HeldOut
 from covey.validation import FloatArray
 
 __all__ = ["calibrated", "class_scores", "class_sets", "fold_predictors", "interval_bounds"]

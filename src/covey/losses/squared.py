@@ -56,7 +56,7 @@ class Squared(_Quadratic):
 
     def deviance(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """The squared distance."""
-        return np.square(self.residual(y, eta))
+        return np.square(np.subtract(y, eta))
 
     def _null_scalar(self, y: FloatArray, weight: FloatArray, offset: FloatArray) -> float:
         return float(weight @ (y - offset))

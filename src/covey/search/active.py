@@ -167,7 +167,7 @@ class ActiveSet:
             del history[n_groups + 1 :]
         self.A, self.basis, self._R = self.A[:, :width], self.basis[:k], self._R[:k, :k]
         self._curvature.truncate(width)
-        self.eta = self.predictor(n_groups)
+        self.eta = self.predictor_of(self.models[-1])
 
     def replace_rows(self, response: Observations) -> None:
         """Continue on rows with the same second moments."""
@@ -175,7 +175,7 @@ class ActiveSet:
         first = self._columns_before(self.table, self.n_first > int(self.table.posed.intercept))
         self.A = np.asfortranarray(np.hstack([first, self.table.Z[:, self.table.columns(self.groups)]]))
         self._room = np.empty((len(self.A), 0))
-        self.eta = self.predictor(len(self.groups))
+        self.eta = self.predictor_of(self.models[-1])
 
     def mean_deviance(self, n_groups: int | None = None) -> float:
         """The mean deviance of the model on the first groups, by default of the last model."""
@@ -224,7 +224,7 @@ class ActiveSet:
 
     def _padded(self, coef: FloatArray, width: int) -> FloatArray:
         """A model with zeros for further columns."""
-        out = np.zeros((width, self.response.n_outputs))
+        out = np.zeros((width, coef.shape[1]))
         out[: len(coef)] = coef
         return out
 

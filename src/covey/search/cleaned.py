@@ -90,7 +90,8 @@ class Cleaned(Recipe):
 
     def groups(self, training: Training) -> list[int]:
         """The groups that are left, as positions among all groups."""
-        return training.rounds[self.round].groups_of(self)
+        round_ = training.rounds[self.round]
+        return [round_.groups[i] for i in round_.sets[self]]
 
 
 class CleanedRound:
@@ -153,17 +154,17 @@ class CleanedRound:
         if active.response.loss.quadratic:
             everything = Quadratic.around(active, len(self.groups), active.models[-1])
             return [everything.first(m) for m in prefixes]
-        return [self._around(prefix) for prefix in prefixes]
-
-    def _around(self, prefix: int) -> Quadratic:
-        active, coef, ridge = self.active, self.active.models[prefix], None
-        if active.separated[prefix]:
-            # with perfect separation there is no curvature left
-            k = len(coef) - self.intercept
-            ridge = self.training.posed.settings.elimination_ridge * self.penalty[:k, :k]
-            self._last = frozenset(self.groups[:prefix]), Curvature(), None
-            coef = self._minimised(np.arange(len(coef)), coef, ridge)[0]
-        return Quadratic.around(active, prefix, coef, ridge)
+        found = []
+        for prefix in prefixes:
+            coef, ridge = active.models[prefix], None
+            if active.separated[prefix]:
+                # with perfect separation there is no curvature left
+                k = len(coef) - self.intercept
+                ridge = self.training.posed.settings.elimination_ridge * self.penalty[:k, :k]
+                self._last = frozenset(self.groups[:prefix]), Curvature(), None
+                coef = self._minimised(np.arange(len(coef)), coef, ridge)[0]
+            found.append(Quadratic.around(active, prefix, coef, ridge))
+        return found
 
     def add(self, plans: Sequence[Plan], quadratics: Sequence[Quadratic], eliminated: Sequence[Eliminated]) -> None:
         """Make the candidates of some prefixes, given the order in which groups were dropped from each."""
@@ -180,7 +181,7 @@ class CleanedRound:
                 W, ranks = quadratic.least_norm(nested)
             recipes = plan.recipes
             # the largest set that has no more columns than the recipe allows
-            at = [int(np.argmax(widths <= recipe.n_columns)) for recipe in recipes]
+            at = np.searchsorted(-widths, [-recipe.n_columns for recipe in recipes]).tolist()
             shrunk = [i for i, recipe in enumerate(recipes) if recipe.ridge]
             if shrunk:
                 tried = sorted({at[i] for i in shrunk})
@@ -214,17 +215,13 @@ class CleanedRound:
             return
         sets: dict[tuple[int, ...], list[int]] = {}
         for i, recipe in enumerate(self.recipes):
-            sets.setdefault(tuple(self._left(recipe)), []).append(i)
+            sets.setdefault(tuple(self.sets[recipe]), []).append(i)
         known = self._fit_together(sets) if self.training.rough and self.W.shape[1] == 1 else set()
         # from the smallest set on: separation carries over to larger sets
         for _, candidates in sorted(sets.items(), key=lambda item: len(item[0])):
             for i in sorted(set(candidates) - known, key=lambda i: -self.recipes[i].ridge):
                 coef, self.sizes[i], _ = self._refitted(i)
                 self._put(i, coef)
-
-    def _left(self, recipe: Cleaned) -> list[int]:
-        """The groups of a recipe, as positions on the path."""
-        return self.sets[recipe]
 
     def _fit_together(self, sets: Mapping[tuple[int, ...], Sequence[int]]) -> set[int]:
         """Fit the candidates that no other prefix or round has had, roughly; return those that need nothing more."""
@@ -262,19 +259,15 @@ class CleanedRound:
                 known |= set(same) if ridge or self.rows is not None or not self.active.deficient else set()
         return known
 
-    def groups_of(self, recipe: Cleaned) -> list[int]:
-        """The groups of a recipe, as positions among all groups."""
-        return [self.groups[i] for i in self._left(recipe)]
-
     def model(self, recipe: Cleaned) -> Model:
         """The model of a recipe, with all digits if it is returned to the user."""
-        i, groups, remark = self.place[recipe], self.groups_of(recipe), ""
+        i, groups, remark = self.place[recipe], recipe.groups(self.training), ""
         if self.training.final and (self.rows is not None or not self.active.response.loss.quadratic):
             coef, _, separated = self._refitted(i)
             self._put(i, coef)
             if separated:
                 remark = f"ridge {self.training.posed.settings.separated_ridge:g}"
-        at = self._at(self._left(recipe))
+        at = self._at(self.sets[recipe])
         return self.training.model(
             groups, self.W[i][:, at], self.levels[i], shrunk=bool(recipe.ridge or remark), remark=remark
         )
@@ -292,7 +285,7 @@ class CleanedRound:
     def _refitted(self, i: int) -> tuple[FloatArray, int, bool]:
         """The minimiser on a candidate's groups; its size, and whether it has a small ridge against infinity."""
         recipe, training, first = self.recipes[i], self.training, self.intercept
-        left = self._left(recipe)
+        left = self.sets[recipe]
         groups = frozenset(self.groups[l] for l in left)
         if (groups, recipe.ridge) not in training.fits:
             at = self._at(left)

@@ -18,6 +18,7 @@ from scipy.linalg.lapack import dposv, dpstrf
 from covey.layout import offsets
 from covey.search.arrays import host
 from covey.search.newton import ROUGH, Curvature, factorised, minimise
+from covey.search.observations import Observations
 from covey.search.recipes import Training
 from covey.search.ridges import Penalties, inverse_roots
 from covey.search.table import Table, working_columns
@@ -134,7 +135,7 @@ class ScaledColumns:
         if training.number not in self._moments:
             if p > MOST_KEPT:
                 self._moments.clear()
-            self._moments[training.number] = self._second_moments(training)
+            self._moments[training.number] = self._second_moments(training.response, training.table)
         K, c = self._moments[training.number]
         within = np.arange(i, i + p)
         S = K + np.zeros((len(penalties) if p <= STACKED else 0, 1, 1))
@@ -149,25 +150,24 @@ class ScaledColumns:
             W = np.array([factorised(K + np.diag(penalty))(c) for penalty in added])
         return [(w[0] if i else np.zeros(c.shape[1]), w[i:]) for w in W]
 
-    def _second_moments(self, training: Training) -> tuple[FloatArray, FloatArray]:
+    def _second_moments(self, response: Observations, table: Table) -> tuple[FloatArray, FloatArray]:
         """``A'WA`` and ``A'Wy`` of the intercept's column and V; those of all rows less those of the rows left out."""
-        response, everything = training.response, training.table.response.weight
-        everything = np.where(training.table.labels >= 0, everything, 0.0)
+        everything = np.where(table.labels >= 0, table.response.weight, 0.0)
         if self._total is None:
-            self._total = self._moments_of(everything, training)
+            self._total = self._moments_of(everything, response)
         rest = everything - response.weight
         n_rest = np.count_nonzero(rest)
         if 2 * n_rest < np.count_nonzero(everything):
-            K, c = self._moments_of(rest, training) if n_rest else (np.zeros(()), np.zeros(()))
+            K, c = self._moments_of(rest, response) if n_rest else (np.zeros(()), np.zeros(()))
             K, c = self._total[0] - K, self._total[1] - c
             squares = np.square(response.y).reshape(len(rest), -1)
             enough = (response.weight @ squares >= LEFT * (everything @ squares)).all()
             if enough and (K.diagonal() >= LEFT * self._total[0].diagonal()).all():
                 return K, c
-        return self._moments_of(response.weight, training)
+        return self._moments_of(response.weight, response)
 
-    def _moments_of(self, weight: FloatArray, training: Training) -> tuple[FloatArray, FloatArray]:
-        rows, response = np.flatnonzero(weight), training.response
+    def _moments_of(self, weight: FloatArray, response: Observations) -> tuple[FloatArray, FloatArray]:
+        rows = np.flatnonzero(weight)
         A, root = self.V[rows], np.sqrt(weight[rows])[:, None]
         if self.posed.intercept:
             A = np.hstack([response.one[rows, None], A])

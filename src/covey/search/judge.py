@@ -208,10 +208,6 @@ class Judge:
         """The scores of the allowed recipes that all splits have."""
         return Board(self, [r for r in self._common() if r in allowed])
 
-    def verdict(self, allowed: Container[Recipe]) -> Verdict:
-        """The verdict of all splits on the allowed recipes that each of them has."""
-        return self.board(allowed).verdict()
-
 
 class Board:
     """The scores of the same recipes on all splits.
@@ -330,8 +326,10 @@ def prior_weights(recipes: Sequence[Recipe], dense_share: float) -> FloatArray:
     proportional to ``1 / (1 + k)``, so that each order of magnitude has about the same. Recipes of a family share its
     part equally: hundreds of recipes for some numbers of groups would outvote the others.
     """
-    families = Counter(r.family for r in recipes)
-    weights = np.array([1.0 / families[r.family] / (1 + (r.n_groups or 0)) for r in recipes])
+    families = [r.family for r in recipes]
+    members = Counter(families)
+    sizes = np.array([r.n_groups or 0 for r in recipes])
+    weights = 1.0 / (np.array([members[family] for family in families]) * (1.0 + sizes))
     dense = np.array([r.n_groups is None for r in recipes])
     if dense.any():
         weights[dense] *= dense_share / weights[dense].sum()

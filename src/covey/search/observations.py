@@ -50,7 +50,7 @@ class Observations:
     @property
     def n_outputs(self) -> int:
         """The number of columns of a predictor."""
-        return len(self.contrasts)
+        return self.loss.free_outputs(self.offset.shape[1])
 
     @property
     def isotropic(self) -> bool:

@@ -54,7 +54,7 @@ class Penalties:
 
     def learn(self, groups: Sequence[int] | NDArray[np.intp]) -> None:
         """Compute the penalties of some groups, groups of the same shape at once."""
-        missing = {int(l) for l in groups} - self._forms.keys()
+        missing = set(map(int, groups)) - self._forms.keys()
         if not missing:
             return
         new = np.array(sorted(missing), dtype=np.intp)
@@ -135,7 +135,8 @@ class Penalties:
 
     def matrix(self, groups: Sequence[int], n_free: int) -> FloatArray:
         """The block-diagonal penalty of several groups; zero for the first `n_free` of them."""
-        forms = self.of(groups)
+        self.learn(groups)
+        forms = [self._forms[int(l)] for l in groups]
         ends = offsets(np.array([len(M) for M in forms], dtype=np.intp))
         out = np.zeros((int(ends[-1]), int(ends[-1])))
         for a, b, M in zip(ends[n_free:-1], ends[n_free + 1 :], forms[n_free:], strict=True):

@@ -36,12 +36,21 @@ class Rule(ABC):
         Of all splits.
     weights : ndarray, shape (n_recipes,)
         The weights of the recipes in the model; they add up to one.
+    parts : list of list of int
+        The splits that are left out together: every split, or every deal if there are several.
+    without_part : list of Verdict
+        The verdict without each part; empty if there is only one.
     """
 
     def __init__(self, found: Found) -> None:
         self.found, self.settings = found, found.posed.settings
         self.board: Board = found.judge.board(self._without_late(self.allowed()))
         self.verdict: Verdict = self.board.verdict()
+        n, deals = len(self.board.scores), found.n_deals
+        self.parts = [list(part) for part in np.array_split(np.arange(n), n if deals == 1 else deals)]
+        self.without_part = [
+            self.board.verdict([s for s in range(n) if s not in part]) for part in self.parts if len(part) < n
+        ]
 
     @abstractmethod
     def allowed(self) -> set[Recipe]:
@@ -53,7 +62,7 @@ class Rule(ABC):
         early = {r for r in recipes if not isinstance(r, Cleaned) or r.round != found.late_round}
         if len(early) == len(recipes):
             return recipes
-        verdict = found.judge.verdict(recipes)
+        verdict = found.judge.board(recipes).verdict()
         near = verdict.near(self.settings.evidence)
         close = {r for r, is_near in zip(verdict.recipes, near, strict=True) if is_near}
         return early if early & close else recipes
@@ -67,11 +76,10 @@ class Rule(ABC):
         """The weights of the recipes in the model."""
         return self.weights_by(self.verdict)
 
-    def without_fold(self) -> list[FloatArray]:
-        """The weights if the model is chosen without the held-out rows of each fold of the first deal."""
+    def without_fold(self) -> list[Verdict]:
+        """The verdicts of the first deal without the held-out rows of each fold."""
         n = len(self.board.scores) // self.found.n_deals
-        verdicts = [self.board.verdict([s for s in range(n) if s != k]) for k in range(n)] if n > 1 else [self.verdict]
-        return [self.weights_by(verdict) for verdict in verdicts]
+        return [self.board.verdict([s for s in range(n) if s != k]) for k in range(n)] if n > 1 else [self.verdict]
 
     @property
     @abstractmethod
@@ -97,18 +105,6 @@ class Rule(ABC):
         near[self.verdict.null] = True
         return {self.verdict.recipes[i] for i in np.flatnonzero(near)}
 
-    @cached_property
-    def parts(self) -> list[list[int]]:
-        """The splits that are left out together: every split, or every deal if there are several."""
-        n, deals = len(self.board.scores), self.found.n_deals
-        return [list(part) for part in np.array_split(np.arange(n), n if deals == 1 else deals)]
-
-    @cached_property
-    def without_part(self) -> list[Verdict]:
-        """The verdict without each part."""
-        n = len(self.board.scores)
-        return [self.board.verdict([s for s in range(n) if s not in part]) for part in self.parts if len(part) < n]
-
 
 class Select(Rule):
     """The simplest sparse model that the held-out rows cannot tell from the best one."""
@@ -118,7 +114,7 @@ class Select(Rule):
         sparse = {recipe for recipe in self.found.recipes if recipe.n_groups is not None}
         if not self.found.posed.pieces:
             return sparse
-        verdict = self.found.judge.verdict(sparse)
+        verdict = self.found.judge.board(sparse).verdict()
         near = verdict.near(self.settings.undivided)
         undivided = {recipe for recipe in sparse if not isinstance(recipe, Cleaned) or recipe.round == 0}
         close = {recipe for recipe, is_near in zip(verdict.recipes, near, strict=True) if is_near}

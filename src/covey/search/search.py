@@ -57,13 +57,14 @@ class Found:
     """
 
     knots: Knots
+    judge: Judge
 
-    def __init__(self, posed: Posed, always: Sequence[int], further: Sequence[Recipe] = ()) -> None:
-        self.posed, self.table = posed, Table(posed)
+    def __init__(self, table: Table, always: Sequence[int], further: Sequence[Recipe] = ()) -> None:
+        self.table, self.posed = table, table.posed
         self.trainings = trainings_of(self.table, [int(l) for l in always])
         self.scored = [training for training in self.trainings if training.split.test]
         # without a scale parameter, the remaining deviance says nothing about noise: separated classes leave none
-        self.always_noisy = posed.response.loss.known_dispersion
+        self.always_noisy = self.posed.response.loss.known_dispersion
         self.left, self.n_deals = 0.0, 1
         self.dense: DenseRidges | None = None
         self._dense_of_deals: list[DenseRidges] = []
@@ -73,8 +74,7 @@ class Found:
         self.late_round: int | None = None
         self.kept: list[Cleaned | None] = []
         self._null = np.inf
-        self.version = self.table.version
-        self.judge = self._new_judge()
+        self.version = -1  # of the rows that have been scored
 
     @property
     def final(self) -> Training:
@@ -84,10 +84,6 @@ class Found:
     def scores(self) -> list[Scores]:
         """The held-out rows of every split of the first deal."""
         return [_scores_of(training) for training in self.scored]
-
-    def _new_judge(self) -> Judge:
-        parts = {k for one in self.scored for k in one.split.test}
-        return Judge(self.scores(), sum(self.posed.counts[k] for k in parts), self.posed.settings)
 
     @property
     def n_rounds(self) -> int:
@@ -125,7 +121,10 @@ class Found:
         self._plans.append(plans)
         rounds = [round_]
         if self.version != self.table.version:
-            self.version, self.judge, rounds = self.table.version, self._new_judge(), list(range(self.n_rounds))
+            parts = {k for one in self.scored for k in one.split.test}
+            n_rows = sum(self.posed.counts[k] for k in parts)
+            self.judge = Judge(self.scores(), n_rows, self.posed.settings)
+            self.version, rounds = self.table.version, list(range(self.n_rounds))
         for number in rounds:
             for at, training in enumerate(self.scored):
                 recipes = training.rounds[number].recipes
@@ -227,7 +226,7 @@ class Found:
 
     def verdict(self) -> Verdict:
         """The verdict of all splits on all candidates."""
-        return self.judge.verdict(self.recipes)
+        return self.judge.board(self.recipes).verdict()
 
     def groups(self, recipe: Recipe, training: Training) -> list[int]:
         """The groups of a recipe on a split; pieces stand for their group."""
@@ -255,7 +254,7 @@ def trainings_of(table: Table, always: list[int]) -> list[Training]:
 
 def search(posed: Posed, always: Sequence[int] = (), recipes: Sequence[Recipe] = ()) -> Found:
     """Make all candidates and score them, further recipes included."""
-    found = Found(posed, always, recipes)
+    found = Found(Table(posed), always, recipes)
     starts = found.starts_from(None, found.trainings)
     while starts:
         late = found.n_rounds == found.late_round
