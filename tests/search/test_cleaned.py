@@ -48,6 +48,8 @@ def cleaned(posed, n_events, prefixes, ridges=(), always=()):
     paths.advance(n_events)
     trainings = trainings_of(table, list(always))
     clean(trainings, paths, 0, list(prefixes), ridges)
+    for training in trainings[:-1]:
+        training.rounds[0].finish()
     return trainings
 
 

@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covey.layout import spans
-from covey.progress import tell
 from covey.search.active import DEPENDENT, ActiveSet
 from covey.search.arrays import host
 from covey.search.constraints.nested import eliminate_within, ridges_within
@@ -374,6 +373,8 @@ def clean(
 ) -> list[Plan]:
     """Make the candidates of the paths of all splits; return what was done, so that it can be repeated.
 
+    They are those of the quadratic models; `CleanedRound.finish` makes them those of the loss.
+
     Parameters
     ----------
     trainings : sequence of Training
@@ -403,7 +404,7 @@ def clean(
         shrunk = [replace(one, ridge=ridge) for one in some for ridge in ridges]
         # a detail follows few rows: if they are held out, least squares does not know where it goes
         plans.append(Plan(limit, shrunk if late and shrunk else plain + shrunk))
-    _add(trainings, rounds, plans, quadratics, eliminated)
+    _add(rounds, plans, quadratics, eliminated)
     return plans
 
 
@@ -411,7 +412,7 @@ def repeat(trainings: Sequence[Training], paths: Paths, plans: Sequence[Plan]) -
     """Make the same candidates on other splits."""
     shrunk = any(recipe.ridge for plan in plans for recipe in plan.recipes)
     rounds, quadratics, eliminated = _eliminated(trainings, paths, [plan.n_columns for plan in plans], shrunk)
-    _add(trainings, rounds, plans, quadratics, eliminated)
+    _add(rounds, plans, quadratics, eliminated)
 
 
 def _eliminated(
@@ -440,18 +441,14 @@ def _eliminated(
 
 
 def _add(
-    trainings: Sequence[Training],
     rounds: Sequence[CleanedRound],
     plans: Sequence[Plan],
     quadratics: Sequence[list[Quadratic]],
     eliminated: Sequence[list[Eliminated]],
 ) -> None:
-    for number, (training, one) in enumerate(zip(trainings, rounds, strict=True)):
-        one.add(plans, quadratics[number], eliminated[number])
-        if training.rough:
-            one.finish()
-        training.rounds.append(one)
-        tell(f"candidates of round {plans[0].recipes[0].round + 1}", "fit", number + 1, len(rounds))
+    for one, some, orders in zip(rounds, quadratics, eliminated, strict=True):
+        one.add(plans, some, orders)
+        one.training.rounds.append(one)
 
 
 @cache

@@ -11,6 +11,7 @@ from collections.abc import Container, Sequence
 
 import numpy as np
 
+from covey.progress import tell
 from covey.search.cleaned import Cleaned, Plan, clean, repeat
 from covey.search.dense import DenseRidges, can_be_dense
 from covey.search.judge import ROUNDING, Judge, Scores, Verdict
@@ -119,6 +120,9 @@ class Found:
         """Score the candidates of a round, and earlier ones again if the rows of the table have changed."""
         round_ = self.n_rounds
         self._plans.append(plans)
+        for number, training in enumerate(self.scored):
+            training.rounds[round_].finish()
+            tell(f"candidates of round {round_ + 1}", "fit", number + 1, len(self.scored))
         rounds = [round_]
         if self.version != self.table.version:
             parts = {k for one in self.scored for k in one.split.test}
@@ -171,6 +175,8 @@ class Found:
             paths = Paths(table, starts, mains=late or self.posed.is_for_mains(round_), late=late)
             paths.end_at(max(plan.n_columns for plan in some))
             repeat(trainings, paths, some)
+            for training in trainings:
+                training.rounds[round_].finish()
             starts = self.starts_from(kept, trainings)
         first = len(self.scored)
         self.judge.extend([_scores_of(training) for training in trainings])
