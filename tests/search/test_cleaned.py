@@ -48,8 +48,9 @@ def cleaned(posed, n_events, prefixes, ridges=(), always=()):
     paths.advance(n_events)
     trainings = trainings_of(table, list(always))
     clean(trainings, paths, 0, list(prefixes), ridges)
-    for training in trainings[:-1]:
-        training.rounds[0].finish()
+    for training in trainings:
+        if training.rough:
+            training.rounds[0].finish()
     return trainings
 
 

@@ -120,9 +120,10 @@ class Found:
         """Score the candidates of a round, and earlier ones again if the rows of the table have changed."""
         round_ = self.n_rounds
         self._plans.append(plans)
-        for number, training in enumerate(self.scored):
-            training.rounds[round_].finish()
-            tell(f"candidates of round {round_ + 1}", "fit", number + 1, len(self.scored))
+        for number, training in enumerate(self.trainings):
+            if training.rough:
+                training.rounds[round_].finish()
+            tell(f"candidates of round {round_ + 1}", "fit", number + 1, len(self.trainings))
         rounds = [round_]
         if self.version != self.table.version:
             parts = {k for one in self.scored for k in one.split.test}
