@@ -45,16 +45,15 @@ def response(loss, X, rng):
 
 
 def estimator(loss, groups):
+    # how rows are dealt is the same for every loss; estimated parameters take several searches
+    slow = loss in ("huber", "negative-binomial", "tweedie", "ordinal")
+    selection = Folds(2 if slow else 3, deals=1)
     if loss == "cox":
-        return GroupSparseCox(groups)
-    if loss == "multinomial":
-        return GroupSparseClassifier(groups, selection=Folds(3, deals=1))
+        return GroupSparseCox(groups, selection=selection)
+    if loss in ("logistic", "multinomial"):
+        return GroupSparseClassifier(groups, selection=selection)
     if loss == "ordinal":
-        return GroupSparseClassifier(groups, loss=loss, selection=Folds(2, deals=1))
-    if loss == "logistic":
-        return GroupSparseClassifier(groups)
-    # estimated parameters take several searches
-    selection = Folds(2, deals=1) if loss in ("huber", "negative-binomial", "tweedie") else 5
+        return GroupSparseClassifier(groups, loss=loss, selection=selection)
     return GroupSparseRegressor(groups, loss=loss, selection=selection)
 
 

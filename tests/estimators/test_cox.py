@@ -16,7 +16,7 @@ from covey import Groups, GroupSparseCox, survival
 from covey.estimators.concordance import concordance_index
 from covey.losses import Cox
 from covey.losses.cox import read_survival
-from covey.selection import HoldOut, Size
+from covey.selection import Folds, HoldOut, Size
 from estimator_problems import assert_one_model
 from storage_kinds import KINDS as STORAGE
 
@@ -42,7 +42,7 @@ WEIGHTS = {
 
 
 @parametrize_with_checks(
-    [GroupSparseCox(selection=3, ties="breslow"), GroupSparseCox(selection="ebic")],
+    [GroupSparseCox(selection=Folds(3, deals=1), ties="breslow"), GroupSparseCox(selection="ebic")],
     expected_failed_checks=lambda model: WEIGHTS if model.ties == "efron" else {},
 )
 def test_scikit_learn_checks(estimator, check):
