@@ -19,6 +19,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "mathml",
     "shown_output",
+    "thumbnails",
 ]
 html_theme = "pydata_sphinx_theme"
 html_title = "covey"

@@ -274,7 +274,8 @@ def finite_response(y: ArrayLike, name: str, *, vector: bool = False) -> FloatAr
     bad = np.flatnonzero(~np.isfinite(array).reshape(len(array), -1).all(axis=1))
     if bad.size:
         raise ValueError(
-            f"{name} has missing or infinite values, first in row {bad[0]} ({bad.size} in all); impute or drop them."
+            f"{name} has missing or infinite values, first in row {bad[0]} ({bad.size} of {len(array)} in all); leave "
+            "these rows out."
         )
     return np.ascontiguousarray(array)
 

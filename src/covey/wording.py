@@ -6,14 +6,14 @@ import ast
 import re
 import shlex
 
-from covey.settings import FitSettings, PredictSettings
+from covey.settings import FitSettings, PredictSettings, StabilitySettings
 
 __all__ = ["as_options"]
 
 # The options that set a parameter of the estimators, by its name.
 OPTIONS = {
     one.option.parameter: one
-    for settings in (FitSettings, PredictSettings)
+    for settings in (StabilitySettings, FitSettings, PredictSettings)
     for one in settings.table().values()
     if one.option.parameter
 }
@@ -51,6 +51,7 @@ WORDS = (
     (r"\bselection=(?:covey\.selection\.)?Size\((\w+)\)", r"--selection size:\1"),
     (r"\b(?:covey\.selection\.)?Size\((\w+)\)", r"size:\1"),
     (r"\bcovey\.stability_selection\b", "covey stability"),
+    (r"\b(larger|raise) max_false\b", r"\1 --max-false"),
     (r"Give the sizes one by one with Groups\.from_sizes", "Give a file with two columns: column, group"),
     (r"\bterms=\{(['\"])(.*?)\1: 'linear'\} or 'levels'", r"--linear \2 or --levels \2"),
     (r"\bterms=\{('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"): '(linear|curve|levels)'\}", _kind),

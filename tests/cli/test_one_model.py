@@ -133,8 +133,8 @@ def test_every_family_has_one_model(case, every_kind, tmp_path):
     assert table.index[table["selected"]].tolist() == selected
     assert table.index[table["always"]].tolist() == always
     if model.loss_.several:  # in the units of each, and no norm that would mix them
-        moves = table.loc[names, [f"moves_{name}" for name in targets]]
-        np.testing.assert_allclose(moves.T, model.response_strengths_, rtol=1e-9)
+        each = table.loc[names, [f"strength_{name}" for name in targets]]
+        np.testing.assert_allclose(each.T, model.response_strengths_, rtol=1e-9)
         assert "norm" not in table
     else:
         np.testing.assert_allclose(table.loc[names, "norm"], model.group_norms_, rtol=1e-9)

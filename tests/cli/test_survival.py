@@ -205,7 +205,7 @@ BAD = {
     "no events": ({"dead": 0}, ["'dead' is 0 in every row: there is no event"]),
     "one time": ({"months": 3.0}, ["events of --event 'dead' are at --time 3", "--target dead --drop months"]),
     "negative": ({"months": -2.0}, ["--time 'months' must not be negative, but is -2 in row 1"]),
-    "no time": ({"months": np.nan}, ["--time 'months' is missing in 160 rows"]),
+    "no time": ({"months": np.nan}, ["--time 'months' is missing in every row"]),
     "no event known": ({"dead": [np.nan] + [1] * 159}, ["--event 'dead' is missing in 1 row of 160"]),
     "1 and 2": ({"dead": [1, 2] * 80}, ["'dead' must be 1", "holds 1, 2", "--event-value 2"]),
     "shares": ({"dead": np.linspace(0, 1, 160)}, ["'dead' must be 1", "is it the right column?"]),

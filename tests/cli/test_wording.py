@@ -64,6 +64,7 @@ def test_remedies_are_options_of_the_command_line(file, options):
         ("give random_state=3", "give --seed 3"),
         ("Give the sizes one by one with Groups.from_sizes.", "Give a file with two columns: column, group."),
         ("--selection 5 is good", "--selection 5 is good"),
+        ("lower n_first or raise max_false", "lower n_first or raise --max-false"),
     ],
     ids=str,
 )

@@ -1,6 +1,7 @@
 """Responses, offsets and labels that cannot be fitted are refused by name, with a remedy."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.model_selection import KFold
 
@@ -202,3 +203,10 @@ def test_a_regressor_speaks_of_the_classifier():
 def test_a_generator_is_refused_by_name(model):
     with pytest.raises(ValueError, match="X is a generator, which can be read only once: give an array or a list"):
         model.fit((row for row in np.eye(4)), [0, 1, 0, 1])
+
+
+@pytest.mark.parametrize("estimator", [GroupSparseRegressor, GroupSparseClassifier])
+def test_numbers_with_a_decimal_comma_are_no_classes(estimator):
+    y = pd.Series([f"{i},5" for i in range(len(X))])
+    with pytest.raises(ValueError, match=r"y holds '0,5', a decimal comma; read the table with decimal=','"):
+        estimator(1).fit(X, y)

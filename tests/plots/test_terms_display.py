@@ -95,3 +95,10 @@ def test_without_terms_there_is_nothing_to_draw():
 
 def test_text_of_labels():
     assert plain("a\nb $") == r"a b \$"
+
+
+def test_any_span_of_dates_has_ticks():
+    for days in (70, 900, 4000):
+        table = pd.DataFrame({"day": pd.date_range("2019-01-01", periods=60, freq=f"{days // 60}D")})
+        model = GroupSparseRegressor(terms={"day": "linear"}).fit(table, np.arange(60.0))
+        model.plot_terms().figure_.canvas.draw()  # warnings are errors

@@ -12,6 +12,7 @@ from sklearn.base import clone
 from sklearn.metrics import accuracy_score, confusion_matrix, log_loss
 from sklearn.model_selection import StratifiedKFold
 
+import covey
 from covey import GroupSparseClassifier, GroupSparseRegressor, nested_score
 from covey.evidence import ClassScores
 from covey.losses import MultiQuantile, Ordinal
@@ -224,6 +225,19 @@ def test_units_of_several_responses_are_not_mixed(data):
     assert one.group_table()["strength_1"].tolist() == [
         one.response_strengths_[1, one.groups_.position(group)] for group in one.selected_groups_
     ]
+
+
+def test_responses_keep_their_names(data, tmp_path):
+    table = pd.DataFrame(data["X"][:, :4], columns=list("abcd"))
+    both = pd.DataFrame(data["both"], columns=["weight", "height"])
+    model = GroupSparseRegressor(terms="auto", selection="bic").fit(table, both)
+    assert list(model.terms_.filter(like="strength")) == ["strength", "strength_weight", "strength_height"]
+    assert "strength_height" in str(model.summary())
+    covey.save(model, tmp_path / "model.skops")
+    again = covey.load(tmp_path / "model.skops")
+    assert list(again.coefficients().columns[2:]) == ["coefficient_weight", "coefficient_height"]
+    assert [part.name for part in FitReport.from_model(again, table, data["both"], nested=0).responses] == list(both)
+    assert not hasattr(model.fit(table, data["both"]), "response_names_")  # of the earlier fit
 
 
 def test_each_response_has_its_held_out_score(data):

@@ -141,6 +141,7 @@ def test_the_page_shows_the_numbers(page, nested):
     assert rows == [[curve.at_risk(t) for t in marks] for curve in part.thirds]
     assert f"{nested.mean:.3f} ± {nested.margin:.3f}" in page
     assert "held-out risk: in 3 outer folds" in page
+    assert all(f"<bdi>{name}</bdi></b>" in page for name in ("low risk", "middle risk", "high risk"))  # not shortened
     assert f"The event happened in {EVENT.sum()} of {N} rows" in page
     j = int(np.argmax(np.abs(MODEL.coef_ * X.std(ddof=0).to_numpy())))
     ratios = re.search(r'<table class="ratios".*?</table>', page, re.DOTALL)[0]

@@ -29,7 +29,7 @@ def test_half_is_no_majority():
 def test_many_names_are_cut():
     names = [f"g{k}" for k in range(9)]
     text = split_warning(names, {}, 5)
-    assert text.startswith("The selection depends on the split: g0 is in 0 of 5 folds, g1 is in 0")
+    assert text.startswith("The selection depends on the split: g0 is in none of 5 folds, g1 is in none")
     assert "g5" not in text
     assert "and 4 more likewise" in text
 

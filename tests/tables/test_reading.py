@@ -150,6 +150,9 @@ def test_a_first_line_that_is_no_header_is_shown(tmp_path):
         TableError, match=r"in its header, '# exported today'; .* if that line is not the header, remove"
     ):
         read_table(tmp_path / "t.csv")
+    (tmp_path / "t.csv").write_text("# exported\n# today\na,b,c\n1,2,3\n")
+    with pytest.raises(TableError, match=r"cannot be read .* The first line is '# exported': if that is not"):
+        read_table(tmp_path / "t.csv")
 
 
 def test_values_that_stand_for_missing_ones(tmp_path):

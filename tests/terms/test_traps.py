@@ -98,3 +98,17 @@ def test_a_long_text_is_shortened_where_it_is_listed():
     line = Terms().fit(pd.DataFrame({"c": c})).table()["values"][0]
     assert line.startswith("3 levels: a, b, zzz")
     assert len(line) < 200
+
+
+def test_dates_without_separators():
+    days = pd.date_range("2020-01-05", periods=N, freq="9D").strftime("%Y%m%d").astype(int)
+    assert "day is taken as a number: if 20200105 is a date, write 2020-01-05." in remarks(day=days)
+    assert "day is" not in remarks(day=days + 40)  # no 45th of January
+    lines = Terms().fit(pd.DataFrame({"day": days, "x": X})).table()
+    assert lines["values"][0] == f"20200105 to {days.max()}"
+
+
+def test_what_is_counted_stands_beside_the_name():
+    z = X.copy()
+    z[::6] = np.nan
+    assert "with a flag where at least 3 rows miss them: 'z' (10)." in remarks(z=z)

@@ -170,8 +170,6 @@ def _parts(kind: str) -> list[str]:
 
 def _selection(result: Fit) -> str:
     """How many terms or groups predict the response, and which variables these are."""
-    import numpy as np
-
     model, problem = result.estimator, result.problem
     n_always, n = len(model.always_groups_), model.groups_.n_groups
     events = "" if problem.response.n_events is None else f", {problem.response.n_events} events"
@@ -182,15 +180,9 @@ def _selection(result: Fit) -> str:
             f"{result.n_found} of {n - n_always} groups predict {title}{beside} "
             f"({model.n_selected_columns_} of {problem.X.shape[1]} columns, {size})"
         )
-    strongest = np.argsort(-model.group_strengths_, kind="stable")
-    order = dict.fromkeys(name for l in strongest for name in model.expansion_.terms[l].variables)
-    shapes = dict(zip(model.variables_["variable"], model.variables_["shape"], strict=True))
-    found = [f"{plain(name)} ({shapes[name]})" for name in order if name in shapes]
-    pairs = [plain(one) for one, kind in zip(model.terms_["term"], model.terms_["kind"], strict=True) if kind == "pair"]
-    text = f"{len(found)} of {len(result.encoding.variables)} variables predict {title} ({size})"
-    more = [f"and {len(found) - SHOWN} more"] if len(found) > SHOWN else []
-    text += f": {', '.join([*found[:SHOWN], *more])}" if found else ""
-    return text + (f"; in pairs: {', '.join(pairs)}" if pairs else "")
+    found = model._variables_in_words()
+    text = f"{len(model.variables_)} of {len(result.encoding.variables)} variables predict {title} ({size})"
+    return text + (f": {plain(found)}" if found else "")
 
 
 def _selected(result: Fit) -> pd.DataFrame:
@@ -205,11 +197,11 @@ def _selected(result: Fit) -> pd.DataFrame:
         *(["folds"] if "outer_folds" in every and "folds" in every else []),
     ]
     table = every[every["selected"]].drop(columns=hidden)
-    moves = table.columns[table.columns.str.startswith("moves_")]
-    for name in moves:
+    each = table.columns[table.columns.str.startswith("strength_")]
+    for name in each:
         table[name] = [f"{value:.4g}" for value in table[name]]
-    if len(moves) > MOST_RESPONSES:
-        table = table.drop(columns=moves)
+    if len(each) > MOST_RESPONSES:
+        table = table.drop(columns=each)
     if "kind" in table:
         table = table.assign(kind=[TERMS[kind] for kind in table["kind"]]).rename(columns={"size": "columns"})
     if "always" in table:
@@ -251,10 +243,11 @@ def _print_scores(result: Fit) -> None:
     if scores.chosen_r2 is not None:
         text += f" {name} {scores.chosen_r2:.3f} on the rows used to choose the model ({scores.chosen_by}),"
     say(f"{text} {name} {scores.train_r2:.3f} on the rows it was fitted to.")
-    if nested is not None and scores.chosen_r2 is not None and scores.chosen_r2 < nested.mean:
+    given = [value for value in (scores.chosen_r2, scores.train_r2) if value is not None]
+    if below := [f"{value:.3f}" for value in given if nested is not None and round(nested.mean - value, 3) > 0]:
         from covey.report.quality import BELOW
 
-        say(BELOW.replace("it is", f"{scores.chosen_r2:.3f} is"))
+        say(BELOW.replace("it is", f"{' and '.join(below)} {'is' if len(below) == 1 else 'are'}"))
 
 
 def _thresholds(scores: ClassScores) -> pd.DataFrame:

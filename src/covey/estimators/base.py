@@ -59,6 +59,7 @@ class GroupSparseEstimator(GroupViews, BaseEstimator):
     group_norms_: FloatArray
     group_strengths_: FloatArray
     response_strengths_: FloatArray
+    response_names_: list[str]
     recipe_: str
     shrunk_: bool
     candidates_: pd.DataFrame

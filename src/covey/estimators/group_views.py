@@ -47,10 +47,9 @@ class GroupViews(TermViews):
             Indexed by group, with the columns ``size``, ``columns`` (how many have non-zero coefficients; only with
             `within`), ``strength`` (the standard deviation of its contribution to the prediction, with the default
             ``standardize="group"``; for several responses in units of their standard deviations, followed by
-            ``strength_0`` and so on, one for each response in its own units, instead of ``norm``), ``norm`` (of its
-            coefficients), ``woke_up`` (its time on the path; NaN for a group that joined the model otherwise, in a
-            later round or because all are in), and, if there were folds, ``folds`` (in how many of them it was
-            selected).
+            ``strength_NAME`` for each response in its own units, instead of ``norm``), ``norm`` (of its coefficients),
+            ``woke_up`` (its time on the path; NaN for a group that joined the model otherwise, in a later round or
+            because all are in), and, if there were folds, ``folds`` (in how many of them it was selected).
         """
         check_is_fitted(self)
         woke = dict(self.path_.entered)
@@ -64,8 +63,8 @@ class GroupViews(TermViews):
             },
             index=pd.Index(self.selected_groups_, name="group"),
         )
-        for k, strengths in enumerate(getattr(self, "response_strengths_", ())):
-            table.insert(2 + k, f"strength_{k}", strengths[chosen])
+        for k, (name, strengths) in enumerate(self._response_strengths()):
+            table.insert(2 + k, name, strengths[chosen])
         if self.loss_.several:  # a norm over responses would mix their units
             del table["norm"]
         if self.within is not None:
@@ -186,6 +185,11 @@ class GroupViews(TermViews):
         if self.within is not None:
             return int(np.count_nonzero(np.atleast_2d(self.coef_).any(axis=0)))
         return len({int(j) for name in self.selected_groups_ for j in self.groups_[name]})
+
+    def _response_strengths(self) -> list[tuple[str, FloatArray]]:
+        """With several responses, the strengths of all groups for each of them, and how tables name them."""
+        strengths = getattr(self, "response_strengths_", ())
+        return [(f"strength_{name}", one) for name, one in zip(self._outputs(), strengths, strict=False)]
 
     def _found(self) -> list[Any]:
         """The selected groups except those that are always in the model."""

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import DataConversionWarning
@@ -16,7 +17,8 @@ from sklearn.utils.validation import validate_data
 from covey.designs import DenseDesign, Design, as_design, is_table
 from covey.estimators.formula import formula_columns
 from covey.losses.base import Response
-from covey.tables import named_faults
+from covey.tables import marks_of, named_faults
+from covey.tables.complaint import shown
 from covey.terms import expand
 from covey.validation import (
     FloatArray,
@@ -50,7 +52,7 @@ def read_problem(
 
     `read` reads the response: a method of the loss.
     """
-    for name in ("formula_", "expansion_"):  # of an earlier fit
+    for name in ("formula_", "expansion_", "response_names_"):  # of an earlier fit
         if hasattr(estimator, name):
             delattr(estimator, name)
     X, y = pandas_frame(X), pandas_frame(on_host(y), "y")
@@ -59,10 +61,13 @@ def read_problem(
     refuse_odd(sample_weight, "sample_weight")
     if y is None:
         raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None.")
+    _refuse_marks(y)
     design = _read_design(estimator, X) if estimator.terms is None else _read_terms(estimator, X, sample_weight)
     response = read(y)
     if len(response.y) != design.shape[0]:
         raise ValueError(f"y has {len(response.y)} entries, but {design.name} has {design.shape[0]} rows.")
+    if response.loss.several and hasattr(y, "columns") and y.columns.is_unique:
+        estimator.response_names_ = [str(name) for name in y.columns]
     if np.asarray(y).shape[1:] == (1,) and not response.loss.quadratic:
         warnings.warn(
             "A column-vector y was passed when a 1d array was expected: use y.ravel().",
@@ -72,6 +77,13 @@ def read_problem(
     if not response.loss.quadratic:
         _check_size(design)
     return design, response, read_weight(sample_weight, design.shape[0])
+
+
+def _refuse_marks(y: Any) -> None:
+    """Refuse text such as 1,5 before it is taken for classes; the command line does the same."""
+    values = np.asarray(y) if isinstance(y, pd.Series | np.ndarray) else np.empty(0)
+    if values.ndim == 1 and values.dtype.kind in "OU" and (marks := marks_of(pd.Series(values))):
+        raise ValueError(f"y holds {shown(values[0])}, {marks[0]}; read the table with {marks[1]}.")
 
 
 def read_weight(sample_weight: Any, n_rows: int) -> FloatArray:

@@ -70,7 +70,8 @@ class TermViews:
 
     def _outputs(self) -> tuple[str, ...]:
         n = len(np.atleast_2d(self.coef_))
-        return tuple(map(str, getattr(self, "classes_", self.loss_.outputs or range(n)))) if n > 1 else ()
+        names: Iterable[Any] = self.loss_.outputs or getattr(self, "response_names_", range(n))
+        return tuple(map(str, getattr(self, "classes_", names))) if n > 1 else ()
 
     @property
     def terms_(self) -> pd.DataFrame:
@@ -78,8 +79,9 @@ class TermViews:
 
         Columns: ``term``; ``kind`` (linear, curve, detail, levels, season, pair or surface); ``variables``;
         ``parents``, the terms without which it is in no model; ``df``, the number of its free coefficients;
-        ``strength``, the standard deviation of its contribution; ``folds``, such as "4 of 5"; and ``woke_up``, its time
-        on the path (NaN for a term that a later round added).
+        ``strength``, the standard deviation of its contribution; with several responses, ``strength_NAME`` for each of
+        them, in its units; ``folds``, such as "4 of 5"; and ``woke_up``, its time on the path (NaN for a term that a
+        later round added).
         """
         expansion, table = self._expansion("terms_"), self.group_table()  # type: ignore[attr-defined]
         terms = [expansion.terms[self.groups_.position(name)] for name in self.selected_groups_]
@@ -92,7 +94,7 @@ class TermViews:
                 "variables": [term.variables for term in terms],
                 "parents": [tuple(expansion.terms[l].name for l in term.parents) for term in terms],
                 "df": [expansion.freedom(self.groups_.position(term.name)) for term in terms],
-                "strength": table["strength"].to_numpy(),
+                **{name: table[name].to_numpy() for name in table if str(name).startswith("strength")},
                 "folds": folds,
                 "woke_up": table["woke_up"].to_numpy(),
             }
@@ -252,10 +254,8 @@ class TermViews:
     def _terms_summary(self, notes: Iterable[str]) -> Summary:
         """Which variables, straight or curved, alone or in pairs; what was left out; and the table of terms."""
         encoding, chosen, table = self.encoding_, self.variables_, self.terms_
-        words = [self._described(*line) for line in zip(chosen["variable"], chosen["shape"], strict=True)]
-        pairs = [part.name for part in self.fitted_terms_.parts if len(part.roots) == 2]
-        found = f": {_some(words)}" if words else " are in the model; it predicts the same value for every row"
-        found += f"; pair{'s' * (len(pairs) > 1)}: {_some(pairs)}" if pairs else ""
+        words = self._variables_in_words()
+        found = f": {words}" if words else " are in the model; it predicts the same value for every row"
         always = f", {_some(self.always_groups_)} always in" if self.always_groups_ else ""
         head = (
             f"{type(self).__name__}: {len(chosen)} of {len(encoding.variables)} variables{found}.",
@@ -263,13 +263,21 @@ class TermViews:
             f"{self._ending(len(table))}.",
         )
         joined = {name: table[name].map(" and ".join) for name in ("variables", "parents")}
-        numbers = {name: table[name].map(digits) for name in ("strength", "woke_up")}
+        strengths = [name for name in map(str, table) if name.startswith("strength")]
+        numbers = {name: table[name].map(digits) for name in (*strengths, "woke_up")}
         shown = table.assign(**joined, **numbers).drop(columns="variables")
         return Summary(head, shown, (*filter(None, notes), *encoding.remarks), "terms_", "terms")
 
+    def _variables_in_words(self) -> str:
+        """Which variables are in the model, straight or curved, and which pairs: for a sentence."""
+        chosen = self.variables_
+        words = [self._described(*line) for line in zip(chosen["variable"], chosen["shape"], strict=True)]
+        pairs = [part.name for part in self.fitted_terms_.parts if len(part.roots) == 2]
+        return _some(words) + (f"; pair{'s' * (len(pairs) > 1)}: {_some(pairs)}" if pairs else "")
+
     def _ending(self, n_selected: int) -> str:
-        """That coefficients are not shrunk, if so, and what the loss assumes: the end of a sentence."""
-        shrunk = "" if self.shrunk_ or not n_selected else "; coefficients are not shrunk"
+        """Whether coefficients are shrunk, and what the loss assumes: the end of a sentence."""
+        shrunk = f"; coefficients are {'' if self.shrunk_ else 'not '}shrunk" if n_selected else ""
         return shrunk + (f"; {self.loss_.in_words}" if self.loss_.in_words else "")
 
     def _described(self, variable: str, shape: str) -> str:

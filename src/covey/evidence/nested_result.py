@@ -240,10 +240,10 @@ class NestedScore:
 def _digits(margin: float) -> int:
     """The number of decimals for a figure with this margin: those that are certain, but at least three.
 
-    >>> _digits(0.05), _digits(0.0002)
-    (3, 5)
+    >>> _digits(0.05), _digits(0.0002), _digits(1e-17)  # the last is the rounding of a margin of zero
+    (3, 5, 3)
     """
-    return 3 if not 0 < margin < 1e-3 else min(int(np.ceil(-np.log10(margin))) + 1, 6)
+    return 3 if not 1e-7 < margin < 1e-3 else min(int(np.ceil(-np.log10(margin))) + 1, 6)
 
 
 def _number(value: float) -> float | None:

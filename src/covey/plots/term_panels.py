@@ -226,7 +226,7 @@ def _format(ax: Axes, axis: Axis, vertical: bool = False) -> None:
         )
         side.set_major_formatter(mdates.DateFormatter("%b" if of_year else "%H:00"))
     elif axis.kind == "date":
-        locator = mdates.AutoDateLocator(minticks=3, maxticks=5)
+        locator = mdates.AutoDateLocator(minticks=3, maxticks=7)  # fewer leave 30 months without an interval
         side.set_major_locator(locator)
         side.set_major_formatter(mdates.ConciseDateFormatter(locator))
     else:

@@ -358,7 +358,7 @@ def _outputs(model: Any, y: Any, given: Sequence[str] | None) -> tuple[str, ...]
     if np.ndim(model.coef_) == 1:
         return ()
     names = model.loss_.outputs or (given if given is not None else getattr(y, "columns", None))
-    found = tuple(map(str, range(m) if names is None else names))
+    found = tuple(map(str, model._outputs() if names is None else names))
     if len(found) != m:
         raise ValueError(f"outputs has {len(found)} names, but the model has {m} responses.")
     return found

@@ -19,8 +19,8 @@ __all__ = ["BELOW", "Score", "coded", "explained", "in_memory", "is_squared", "m
 
 # Explains an optimistic score that is below the held-out one.
 BELOW = (
-    "That it is below the held-out score is chance: the two come from different splits of the rows, and the optimism "
-    "is smaller than what the split changes."
+    "That it is below the held-out score is chance: the optimism is smaller than what another split of the rows would "
+    "change."
 )
 
 
@@ -78,13 +78,16 @@ def quality(
     if chosen_by is not None and chosen_by.r2 is not None:
         where = f"Mean over {model.n_splits_} folds" if model.n_splits_ > 1 else "On one holdout set"
         note = f"{where}. Optimistic, because the model was chosen as the best of many on these rows."
-        if nested is not None and chosen_by.r2 < nested.mean:
-            note += f" {BELOW}"
-        found.append(Score(f"{capital} on validation rows", chosen_by.r2, note))
+        found.append(Score(f"{capital} on validation rows", chosen_by.r2, note + _below(chosen_by.r2, nested)))
     if X is not None:
-        note = "On the rows the model was fitted to: always optimistic."
-        found.append(Score(f"{capital} on training rows", explained(model, X, y, weight, offset), note))
+        value = explained(model, X, y, weight, offset)
+        note = f"On the rows the model was fitted to: always optimistic.{_below(value, nested)}"
+        found.append(Score(f"{capital} on training rows", value, note))
     return tuple(found)
+
+
+def _below(value: float, nested: NestedScore | None) -> str:
+    return f" {BELOW}" if nested is not None and round(nested.mean - value, 3) > 0 else ""
 
 
 def measure(model: Any) -> str:

@@ -25,8 +25,8 @@ MOST_STRATA = 60
 
 SURVIVAL = Axis(0.0, 1.0)
 
-# Thirds of the rows by risk, with the numbers of their colours: green, blue and orange.
-THIRDS = {"lowest third": 2, "middle third": 0, "highest third": 1}
+# Thirds of the rows by risk, with the numbers of their colours: green, blue and orange. Legends shorten longer names.
+THIRDS = {"low risk": 2, "middle risk": 0, "high risk": 1}
 
 
 @dataclass(frozen=True)

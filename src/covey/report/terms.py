@@ -51,7 +51,7 @@ def term_part(model: Any, nested: NestedScore | None) -> TermPart | None:
         effects.append(model.effect(*names, main=pair, n=N_SIDE if pair else N_POINTS, refits=refits))
     effects.sort(key=lambda one: (len(one.axes), -one.span))
     encoding = model.encoding_
-    found = model.summary().head[0].partition(" variables: ")[2].rstrip(".")
+    found = model._variables_in_words()
     return TermPart(
         found, len(encoding.variables), len(model.variables_),
         tuple(encoding.table().to_dict("records")), encoding.remarks,

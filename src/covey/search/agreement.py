@@ -60,19 +60,20 @@ def unsettled(selected: Iterable[Any], counts: Mapping[Any, int], n: int) -> tup
 def split_warning(selected: Iterable[Any], counts: Mapping[Any, int], n: int, what: str = "folds") -> str:
     """One sentence on what depends on the split; empty if nothing does.
 
-    >>> split_warning(["a", "b"], {"a": 5, "b": 2, "c": 4}, 5)
-    'The selection depends on the split: b is in 2 of 5 folds only; c, left out, is in 4.'
+    >>> split_warning(["a", "b", "d"], {"a": 5, "b": 2, "c": 4}, 5)
+    'The selection depends on the split: b is in only 2 of 5 folds, d is in none; c, left out, is in 4.'
     """
     doubtful, missing = unsettled(selected, counts, n)
     parts = []
     if doubtful:
-        parts.append(f"{_listed(doubtful, f' of {n} {what}')} only")
+        parts.append(_listed(doubtful, f" of {n} {what}", " is in only"))
     if missing:
-        parts.append(f"{_listed(missing, '' if doubtful else f' of {n} {what}', ', left out,')}")
+        parts.append(_listed(missing, "" if doubtful else f" of {n} {what}", ", left out, is in"))
     return f"The selection depends on the split: {'; '.join(parts)}." if parts else ""
 
 
-def _listed(counts: Mapping[Any, int], of: str, after: str = "") -> str:
-    shown = [f"{name}{after} is in {count}{of if i == 0 else ''}" for i, (name, count) in enumerate(counts.items())]
+def _listed(counts: Mapping[Any, int], of: str, verb: str) -> str:
+    words = [f"{name}{verb} {count}" if count else f"{name} is in none" for name, count in counts.items()]
+    shown = [f"{text}{of if i == 0 else ''}" for i, text in enumerate(words)]
     more = f" and {len(shown) - MOST_NAMES} more likewise" if len(shown) > MOST_NAMES else ""
     return ", ".join(shown[:MOST_NAMES]) + more

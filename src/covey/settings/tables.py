@@ -232,7 +232,7 @@ class StabilitySettings(TableSettings):
         None,
         "The share of half-samples in which a group must be found to be selected.",
         parameter="threshold",
-        shown="the least that max_false allows",
+        shown="the least that --max-false allows",
     )
     pairs: int | None = in_halves(
         None, "How often to split the rows into two halves.", parameter="n_pairs", shown="50", least=1

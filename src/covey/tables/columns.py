@@ -174,7 +174,8 @@ def number_column(column: Column, option: str) -> NDArray[np.float64]:
     values = numbers(column, f"{option} needs a number in every row").to_numpy(dtype=float)
     _refuse_missing(np.isnan(values), column, option)
     if not np.isfinite(values).all():
-        raise TableError(f"{option} {column.name!r} is infinite in row {int(np.argmin(np.isfinite(values))) + 1}.")
+        first = int(np.argmin(np.isfinite(values))) + 1
+        raise TableError(f"{option} {column.name!r} is infinite in row {first} below the header; leave the row out.")
     return values
 
 
@@ -192,6 +193,8 @@ def labels(column: Column, option: str) -> Array:
 
 def _refuse_missing(missing: NDArray[np.bool_], column: Column, option: str) -> None:
     n = int(missing.sum())
+    if n == len(missing):
+        raise TableError(f"{option} {column.name!r} is missing in every row: is it the right column?")
     if n:
         rows = f"{n} row{'' if n == 1 else 's'} of {len(missing)}"
         raise TableError(f"{option} {column.name!r} is missing in {rows}; leave them out with --drop-missing.")

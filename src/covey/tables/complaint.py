@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, TypeAlias
 
@@ -40,14 +40,15 @@ def shortened(text: str) -> str:
 
 
 def listed(names: Iterable[object], limit: int = 6) -> str:
-    """The first few names, and a count of the rest.
+    """The first few names, each with what a mapping says of it, and a count of the rest.
 
-    >>> listed("abcd", limit=2)
-    "'a', 'b' and 2 more"
+    >>> listed("abcd", limit=2), listed({"age": "3 rows"})
+    ("'a', 'b' and 2 more", "'age' (3 rows)")
     """
     every = list(names)
+    notes = {name: f" ({note})" for name, note in names.items()} if isinstance(names, Mapping) else {}
     more = f" and {len(every) - limit} more" if len(every) > limit else ""
-    return ", ".join(shown(str(name)) for name in every[:limit]) + more
+    return ", ".join(shown(str(name)) + notes.get(name, "") for name in every[:limit]) + more
 
 
 def leave_out(names: Sequence[str]) -> str:
@@ -58,10 +59,11 @@ def leave_out(names: Sequence[str]) -> str:
 def near(name: str, columns: Sequence[str]) -> str:
     """A suggestion for a column name that does not exist.
 
-    >>> near("agee", ["age", "bmi"]), near("x", ["age", "bmi"])
-    ("did you mean 'age'?", "the columns are 'age', 'bmi'.")
+    >>> near("agee", ["age", "bmi"]), near("Y ", ["age", "y"]), near("x", ["age", "bmi"])
+    ("did you mean 'age'?", "did you mean 'y'?", "the columns are 'age', 'bmi'.")
     """
-    close = get_close_matches(name, columns, n=1)
+    plain = name.strip().casefold()
+    close = [one for one in columns if one.strip().casefold() == plain] or get_close_matches(name, columns, n=1)
     return f"did you mean {close[0]!r}?" if close else f"the columns are {listed(columns)}."
 
 

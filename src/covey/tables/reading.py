@@ -214,7 +214,8 @@ def read_text(
         raise TableError(f"{path} is not UTF-8 text; save it as CSV in UTF-8, or as Parquet.") from None
     except (pd.errors.EmptyDataError, pd.errors.ParserError, EOFError, gzip.BadGzipFile, csv.Error) as reason:
         said = str(reason).removeprefix("Error tokenizing data. C error: ").strip().rstrip(".")
-        raise TableError(f"{path} cannot be read as a table: {said}.{_hint(header, sep)}") from None
+        first = f" The first line is {shown(header.strip())}: if that is not the header, remove it." if header else ""
+        raise TableError(f"{path} cannot be read as a table: {said}.{first}{_hint(header, sep)}") from None
     if not isinstance(frame.index, pd.RangeIndex):
         raise TableError(
             f"{path} has more values in a row than names in its header, {shown(header.strip())}; write it without row "

@@ -37,6 +37,9 @@ SMALLEST = 1e-290  # numbers below have few digits
 # A code for missing values.
 CODE = re.compile(r"-?9{2,}")
 
+# The most values that are inspected to find out whether numbers are dates.
+MOST_DATES = 1000
+
 
 class _LeftOutError(Exception):
     """A variable is left out; the message is the reason."""
@@ -69,7 +72,7 @@ def fit_encoding(
             f"such as terms={{{names[0]!r}: 'linear'}} or 'levels'."
         )
     samples = [one for one in planned.values() if isinstance(one, Sample)]
-    remarks = [*_left_out(dropped), *filter(None, map(_code, samples))]
+    remarks = [*_left_out(dropped), *filter(None, map(_code, samples)), *filter(None, map(_digits_of_dates, samples))]
     guessed = [one for one in samples if isinstance(given[one.name], Auto) and one.n_knots]
     if len(guessed) > MOST_CURVES:
         straight = {one.name for one in guessed}
@@ -211,9 +214,9 @@ def _left_out(dropped: Mapping[str, str]) -> list[str]:
 
 def _remarks(fitted: Any) -> list[str]:
     """Remarks on joined levels and missing values."""
-    joined = [f"{one.name} ({len(one.joined)} levels)" for one in fitted if isinstance(one, Category) and one.joined]
+    joined = {one.name: f"{len(one.joined)} levels" for one in fitted if isinstance(one, Category) and one.joined}
     trends = [one.trend if isinstance(one, Date) else one for one in fitted]
-    filled = [f"{one.name} ({one.n_missing})" for one in trends if isinstance(one, Number) and one.n_missing]
+    filled = {one.name: f"{one.n_missing}" for one in trends if isinstance(one, Number) and one.n_missing}
     level = [one.name for one in fitted if isinstance(one, Category) and one.missing is not None]
     said = []
     for one in fitted:
@@ -223,7 +226,8 @@ def _remarks(fitted: Any) -> list[str]:
         said.append(f"Rare levels were joined into one: {listed(joined)}.")
     if filled:
         said.append(
-            f"Missing numbers count as the mean, with a flag if they are at least {LEAST_FLAGGED}: {listed(filled)}."
+            f"Missing numbers count as the mean, with a flag where at least {LEAST_FLAGGED} rows miss them: "
+            f"{listed(filled)}."
         )
     if level:
         said.append(f"Missing values are a level: {listed(level)}.")
@@ -244,6 +248,18 @@ def _code(sample: Sample) -> str:
                 f"{max(near, far):g}): if that means missing, read the table with na_values=['{code:g}']."
             )
     return ""
+
+
+def _digits_of_dates(sample: Sample) -> str:
+    """A remark if all values are dates without separators, such as 20201231."""
+    values = sample.distinct[:MOST_DATES]
+    if not (values[0] >= 1e7 and values[-1] < 1e8 and (values == np.rint(values)).all()):
+        return ""
+    texts = [f"{value:.0f}" for value in values]
+    if pd.to_datetime(pd.Series(texts), format="%Y%m%d", errors="coerce").isna().any():
+        return ""
+    first = texts[0]
+    return f"{sample.name} is taken as a number: if {first} is a date, write {first[:4]}-{first[4:6]}-{first[6:]}."
 
 
 def _alike(labels: Sequence[str]) -> list[str]:

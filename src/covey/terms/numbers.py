@@ -95,7 +95,7 @@ class Number:
     def describe(self) -> dict[str, Any]:
         """A line of `Encoding.table`."""
         if self.labels is None:
-            span = f"{self.low:.6g} to {self.high:.6g}"
+            span = " to ".join(f"{end:.0f}" if self.integer else f"{end:.6g}" for end in (self.low, self.high))
         else:
             span = f"{len(self.labels)} levels, ordered" if self.labels != BOOLEAN else "False, True"
         return {

@@ -98,8 +98,8 @@ def as_numbers(column: Column, *, lenient: bool = False) -> FloatArray:
             )
         if odd and lenient and not np.isnan(numbers).all():
             warnings.warn(
-                f"The variable {name!r} holds {odd[0]!r} where fit had numbers; {len(odd)} such values are predicted "
-                "as missing.",
+                f"The variable {name!r} holds {odd[0]!r} where fit had numbers; {len(odd)} such value"
+                f"{' is' if len(odd) == 1 else 's are'} predicted as missing.",
                 stacklevel=7,
             )
         elif odd:

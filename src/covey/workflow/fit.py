@@ -31,7 +31,7 @@ from covey.workflow.problem import Problem, Show, pose, show_nothing
 from covey.workflow.response import Response
 from covey.workflow.scores import Scores, repeat_fit, score
 from covey.workflow.stability import select_by_halves
-from covey.workflow.tables import groups_table, output_names, terms_table
+from covey.workflow.tables import groups_table, terms_table
 
 # The most groups that a half-sample looks for, as a share of all: beyond it, random draws would be found often too.
 MOST_OF_HALF = 0.5
@@ -62,7 +62,7 @@ class Fit:
     @property
     def outputs(self) -> list[str]:
         """Names of the responses or classes, if the model has a row of coefficients for each."""
-        return output_names(self.estimator, self.problem)
+        return [*self.estimator._outputs()]
 
     @property
     def n_found(self) -> int:
@@ -120,11 +120,12 @@ def fit_table(settings: FitSettings, show: Show = show_nothing) -> Fit:
     response = problem.response
     estimator = make_estimator(settings, problem)
     positive = None if settings.positive is None else find_class(response, settings.positive, "--positive")
+    y = problem.y if np.ndim(problem.y) == 1 else pd.DataFrame(problem.y, columns=[*response.targets])
     show("fitting")
     begin = time.perf_counter()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        estimator.fit(problem.X, problem.y, problem.weight, problem.offset)
+        estimator.fit(problem.X, y, problem.weight, problem.offset)
     seconds = time.perf_counter() - begin
     converged = not any(issubclass(w.category, ConvergenceWarning) for w in caught)
     notices = [*problem.notices, *([f"{response.hint}."] if response.hint else [])]
@@ -142,7 +143,10 @@ def fit_table(settings: FitSettings, show: Show = show_nothing) -> Fit:
     if settings.stability:
         show("halving")
         stability = _stability(settings, problem, estimator)
-        notices += stability.remarks
+        # `covey fit` does not have the option that a remark may name
+        notices += [
+            remark.replace("max_false", "max_false of covey.stability_selection") for remark in stability.remarks
+        ]
     scores = score(problem, estimator, nested)
     return Fit(settings, problem, estimator, scores, converged, tuple(notices), seconds, nested, stability, positive)
 

@@ -11,15 +11,6 @@ import pandas as pd
 from covey.estimators.coefficients import column_names
 from covey.path import Path
 from covey.terms import Expansion
-from covey.workflow.problem import Problem
-
-
-def output_names(estimator: Any, problem: Problem) -> list[str]:
-    """Names of the rows of the coefficients: several responses, or more than two classes; otherwise empty."""
-    if estimator.path_.n_outputs == 1:
-        return []
-    named = estimator.loss_.outputs or problem.response.targets
-    return [str(label) for label in getattr(estimator, "classes_", named)]
 
 
 def groups_table(estimator: Any) -> pd.DataFrame:
@@ -71,9 +62,8 @@ def terms_table(estimator: Any) -> pd.DataFrame:
 
 def _with_responses(estimator: Any, table: pd.DataFrame, shown: Any) -> pd.DataFrame:
     """With several responses, how far each group or term moves each of them, in its units, after the strength."""
-    names = estimator.table_["targets"]
-    for k, strengths in enumerate(getattr(estimator, "response_strengths_", ())):
-        table.insert(list(table.columns).index("woke_up"), f"moves_{names[k]}", strengths[shown])
+    for name, strengths in estimator._response_strengths():
+        table.insert(list(table.columns).index("woke_up"), name, strengths[shown])
     return table
 
 
