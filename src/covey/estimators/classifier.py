@@ -49,7 +49,8 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
     ridge penalties, and cross-validated deviance chooses one of them. A group is in the model for all classes or none.
 
     If the selected groups separate the classes perfectly, the maximum-likelihood estimate is infinite, and the fit has
-    a ridge of 0.001 (`separated_ridge` of `covey.search.settings.Settings`) instead.
+    a ridge of 0.001 (`separated_ridge` of `covey.search.settings.Settings`) instead. So it has if they separate the
+    classes without the rows of a fold.
 
     Parameters
     ----------

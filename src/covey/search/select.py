@@ -311,7 +311,7 @@ def _in_words(recipe: Recipe, model: Model, loss: Loss) -> str:
     """A description of a model, which mentions the small ridge if the maximum likelihood is infinite."""
     if not model.remark:
         return recipe.text(loss.unpenalised)
-    return f"{recipe.text(model.remark)} ({loss.unpenalised} is infinite on them)"
+    return f"{recipe.text(model.remark)} ({loss.unpenalised} is infinite on them, or without the rows of a fold)"
 
 
 @dataclass(frozen=True)
