@@ -54,7 +54,7 @@ def problem():
 
 
 def test_a_model_that_is_sure_of_itself_and_wrong_is_not_near_the_best():
-    """By the best one's means it is far away, which made its standard error large, and it was chosen as the simplest."""
+    """By the best one's means it is far away; that made its standard error large, and the simplest won."""
     y = np.arange(90) % 2.0
     right = np.where(y == 1, 1.0, -1.0)
     wild = 70 * np.where(np.arange(90) == 0, -right, right)  # one row makes it worse than no model

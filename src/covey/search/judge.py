@@ -326,7 +326,7 @@ def _null(recipes: Sequence[Recipe]) -> int:
 def mean_weights(
     errors: FloatArray, n_rows: float, noise: float, rounding: float, prior: FloatArray | float, settings: Settings
 ) -> FloatArray:
-    """Weights of models in their mean: prior weights times the likelihood of the held-out rows."""
+    """Weights of models in their mean: prior weights times a root of the held-out rows' likelihood."""
     excess = np.maximum(errors - errors.min() - rounding, 0.0) / (noise + rounding or 1.0) * n_rows
     weights = prior * np.exp(-excess / settings.temperature)
     weights /= weights.sum()
