@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from covey import Groups, GroupSparseRegressor
-from covey.losses import Squared
+from covey.losses import Binomial, Squared
 from covey.search.cleaned import Cleaned
 from covey.search.dense import Reweighted
 from covey.search.judge import Judge, Scores, mean_weights, prior_weights
@@ -51,6 +51,23 @@ def problem():
     residuals = np.concatenate([one.response.y[:, None] - table[:, 0] for one, table in pairs])
     weight = np.concatenate([one.response.weight for one in scores])
     return judge_of(scores, tables), residuals, weight, tables
+
+
+def test_a_model_that_is_sure_of_itself_and_wrong_is_not_near_the_best():
+    """By the best one's means it is far away; that made its standard error large, and the simplest won."""
+    y = np.arange(90) % 2.0
+    right = np.where(y == 1, 1.0, -1.0)
+    wild = 70 * np.where(np.arange(90) == 0, -right, right)  # one row makes it worse than no model
+    response = Observations(Binomial(), y, np.ones(90), np.zeros((90, 1)), np.ones(90))
+    judge = judge_of(
+        [Scores(response, np.ones(90, dtype=bool))],
+        [np.stack([right, wild, 0 * right], axis=-1)[:, None, :]],
+        [LARGE, SMALL, NULL],
+        [7.0, 2.0, 0.0],
+    )
+    verdict = judge.verdict(RECIPES)
+    assert verdict.errors[1] > verdict.errors[verdict.null]
+    assert verdict.recipes[verdict.choose(SETTINGS)] == LARGE
 
 
 def test_errors_are_weighted_means_over_all_held_out_rows(problem):
@@ -167,13 +184,13 @@ def test_how_far_the_mean_moves_is_the_distance_of_predictions(problem):
 # ------------------------------------------------------------------ the mean
 
 
-def test_weights_of_the_mean_are_likelihoods():
+def test_weights_of_the_mean_are_roots_of_likelihoods():
     errors = np.array([1.0, 1.02, 1.1, 1.5])
     weights = mean_weights(errors, 100.0, 1.0, 0.0, 1.0, SETTINGS)
     assert weights.sum() == pytest.approx(1)
-    assert weights[1] / weights[0] == pytest.approx(np.exp(-1.0))
-    assert weights[2] / weights[0] == pytest.approx(np.exp(-5.0))
-    assert weights[3] == 0  # exp(-25) is left out
+    assert weights[1] / weights[0] == pytest.approx(np.exp(-0.5))
+    assert weights[2] / weights[0] == pytest.approx(np.exp(-2.5))
+    assert weights[3] == 0  # exp(-12.5) is left out
     np.testing.assert_allclose(mean_weights(7 * errors, 100.0, 7.0, 0.0, 1.0, SETTINGS), weights)
 
 

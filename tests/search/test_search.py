@@ -268,3 +268,16 @@ def test_reweighted_ridges_of_a_wide_design_keep_the_groups_of_largest_norm(monk
     # at least what one split keeps, and at most what all six would keep without any in common
     assert 0.2 * 48 / 3 <= sizes[0] <= 6 * (0.2 * 60 / 3 + 1)
     assert sizes[0] < sizes[1] <= 200
+
+
+def test_models_on_all_rows_have_the_small_ridge_that_they_were_scored_with():
+    """One row keeps the classes apart from being separated: without its fold the maximum likelihood is infinite."""
+    X = np.random.default_rng(0).standard_normal((60, 4))
+    X[0, 0] = 0.5
+    y = (X[:, 0] > 0).astype(float)
+    y[0] = 0.0
+    result = found(X, y, Groups.from_size(1, 4), loss=Binomial())
+    unpenalised = [recipe for recipe in cleaned(result) if not recipe.ridge and recipe.n_groups]
+    assert not result.final.infinite
+    assert any(training.infinite for training in result.scored)
+    assert {result.model(recipe).remark for recipe in unpenalised} == {f"ridge {SETTINGS.separated_ridge:g}"}

@@ -49,7 +49,8 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
     ridge penalties, and cross-validated deviance chooses one of them. A group is in the model for all classes or none.
 
     If the selected groups separate the classes perfectly, the maximum-likelihood estimate is infinite, and the fit has
-    a ridge of 0.001 (`separated_ridge` of `covey.search.settings.Settings`) instead.
+    a ridge of 0.001 (`separated_ridge` of `covey.search.settings.Settings`) instead. So it has if they separate the
+    classes without the rows of a fold.
 
     Parameters
     ----------
@@ -87,7 +88,7 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
     rule : {"select", "predict"}
         What the held-out rows decide. ``"select"``: the few groups that matter, by the simplest sparse model that the
         held-out rows cannot tell from the best one (one standard error). ``"predict"``: the best prediction, the mean
-        of all candidates weighted by the likelihood of the held-out rows; it usually has all groups. Rows are dealt to
+        of all candidates weighted by their held-out deviance; it usually has all groups. Rows are dealt to
         folds again while it is open which model is chosen (`covey.selection.Folds` sets how often at most).
     recipes : iterable of Recipe
         Further candidates, for instance of your own: see "How to add a recipe" in the documentation.

@@ -74,7 +74,7 @@ class GroupSparseCox(GroupSparseEstimator):
     rule : {"select", "predict"}
         What the held-out rows decide. ``"select"``: the few groups that matter, by the simplest sparse model that the
         held-out rows cannot tell from the best one (one standard error). ``"predict"``: the best prediction, the mean
-        of all candidates weighted by the likelihood of the held-out rows; it usually has all groups. Rows are dealt to
+        of all candidates weighted by their held-out deviance; it usually has all groups. Rows are dealt to
         folds again while it is open which model is chosen (`covey.selection.Folds` sets how often at most).
     recipes : iterable of Recipe
         Further candidates, for instance of your own: see "How to add a recipe" in the documentation.

@@ -62,20 +62,26 @@ class Scores:
         return np.asarray(both if self._training is None else both - self._training.deviance(eta))
 
     def distances(self, table: FloatArray, point: FloatArray) -> FloatArray:
-        """The distance of every model from another one: its summed deviance from the other model's predicted means.
+        """The distance of every model from another one: (2, n_models), by the other model's means and by its own.
 
-        For squared loss this is the squared distance of predictions. Two nearby models differ in deviance by a sum over
-        the rows of twice the residual times the difference of their predictors. The variance of a residual is the
-        dispersion times the curvature of the loss, so the standard error of that sum is twice the root of the
-        dispersion times this distance. If the loss couples rows, it is twice the held-out rows' share of the loss above
-        its tangent at the other model, which is the same for independent rows.
+        The first row has the summed deviance of the model from the means that the other one predicts, the second one
+        that of the other from the model's means. For squared loss both are the squared distance of predictions. Two
+        nearby models differ in deviance by a sum over the rows of twice the residual times the difference of their
+        predictors. The variance of a residual is the dispersion times the curvature of the loss, so the standard error
+        of that sum is twice the root of the dispersion times this distance, if the means are right. If the loss couples
+        rows, it is twice the held-out rows' share of the loss above its tangent at the one model, which is the same for
+        independent rows.
         """
         eta, at = self._to_loss(table), self._to_loss(point.reshape(len(point), -1, 1))
+        if self.loss.quadratic:
+            return np.tile(self.response.weight @ self.loss.distance(at, eta), (2, 1))
         if not self.loss.coupled:
-            return np.asarray(self.response.weight @ self.loss.distance(at, eta))
+            with np.errstate(all="ignore"):  # means of a wild model may overflow
+                return np.stack([self.response.weight @ self.loss.distance(*pair) for pair in ((at, eta), (eta, at))])
         rows = self.response.on_rows
-        rise = rows.total(eta) - rows.total(at) + ((eta - at) * rows.score(at)).sum(axis=0)
-        return np.maximum(2 * self._share * rise, 0.0)
+        rise, gaps = rows.total(eta) - rows.total(at), eta - at
+        above = [rise + (gaps * rows.score(at)).sum(axis=0), -rise - (gaps * rows.score(eta)).sum(axis=0)]
+        return np.maximum(2 * self._share * np.stack(above), 0.0)
 
     def _to_loss(self, table: FloatArray) -> FloatArray:
         """Predictors of the loss, with the axes in its order: rows, models, and outputs if there are several."""
@@ -273,22 +279,27 @@ class Board:
         )
 
     def apart(self, recipe: int, splits: Sequence[int] | None = None) -> FloatArray:
-        """The mean distance of all recipes' predictions from those of one of them."""
+        """The mean distance of all recipes' predictions from those of one of them.
+
+        It is the smaller one of the two that `Scores.distances` has: a model that is sure of itself in every row, as
+        fits of separated classes are, is far from any other by the other's means, and would be within a standard error
+        of the best one whatever the rows say.
+        """
         splits = range(len(self.scores)) if splits is None else splits
         for split in splits:
             if (split, recipe) not in self._apart:  # the same splits are looked at again with one of them left out
                 table, at = self._tables[split], self._at[split]
-                self._apart[split, recipe] = self.scores[split].distances(table, table[..., at[recipe]])[at]
-        total = np.sum([self._apart[split, recipe] for split in splits], axis=0)
+                self._apart[split, recipe] = self.scores[split].distances(table, table[..., at[recipe]])[:, at]
+        total = np.fmin(*np.sum([self._apart[split, recipe] for split in splits], axis=0))
         return np.asarray(total / sum(self.scores[split].weight for split in splits))
 
     def moved(self, weights: FloatArray, others: Sequence[FloatArray]) -> float:
         """The largest mean distance between the mean of all recipes by some weights and by others."""
-        total = np.zeros(len(others))
+        total = np.zeros((2, len(others)))
         for scores, table, at in zip(self.scores, self._tables, self._at, strict=True):
             some = table.take(at, axis=-1)
             total += scores.distances(some @ np.stack(others, axis=-1), some @ weights)
-        return float(total.max() / sum(scores.weight for scores in self.scores))
+        return float(np.fmin(*total).max() / sum(scores.weight for scores in self.scores))
 
 
 def _simplest(allowed: NDArray[np.bool_], sizes: FloatArray, values: FloatArray, rounding: float) -> int:
@@ -311,7 +322,7 @@ def _null(recipes: Sequence[Recipe]) -> int:
 def mean_weights(
     errors: FloatArray, n_rows: float, noise: float, rounding: float, prior: FloatArray | float, settings: Settings
 ) -> FloatArray:
-    """Weights of models in their mean: prior weights times the likelihood of the held-out rows."""
+    """Weights of models in their mean: prior weights times a root of the held-out rows' likelihood."""
     excess = np.maximum(errors - errors.min() - rounding, 0.0) / (noise + rounding or 1.0) * n_rows
     weights = prior * np.exp(-excess / settings.temperature)
     weights /= weights.sum()

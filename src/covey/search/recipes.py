@@ -110,7 +110,7 @@ class Training:
         Minimisers by their groups and ridge: the groups in order, the intercept, and coefficients of shape
         (k, n_outputs). Other prefixes and rounds often leave the same groups.
     infinite : list of frozenset
-        Sets of groups whose minimum lies at infinity, as it does for every superset.
+        Sets of groups whose minimum lies at infinity, as it does for every superset. Of all rows: on some split.
     """
 
     def __init__(self, table: Table, number: int, always: list[int], penalties: Penalties) -> None:

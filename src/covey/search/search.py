@@ -17,7 +17,7 @@ from covey.search.dense import DenseRidges, can_be_dense
 from covey.search.judge import ROUNDING, Judge, Scores, Verdict
 from covey.search.paths import Knots, Paths
 from covey.search.problem import Parts, Posed, in_parts
-from covey.search.recipes import Recipe, Training
+from covey.search.recipes import Model, Recipe, Training
 from covey.search.ridges import Penalties
 from covey.search.table import Table
 
@@ -234,6 +234,16 @@ class Found:
     def verdict(self) -> Verdict:
         """The verdict of all splits on all candidates."""
         return self.judge.board(self.recipes).verdict()
+
+    def model(self, recipe: Recipe) -> Model:
+        """The model of a recipe on all rows.
+
+        Where a minimum lies at infinity without some held-out rows, models have been scored with a small ridge, and
+        those on all rows have it too: one row more often makes a minimum finite, and far away.
+        """
+        infinite = (groups for training in (self.final, *self.scored) for groups in training.infinite)
+        self.final.infinite = list(dict.fromkeys(infinite))
+        return recipe.fit(self.final)
 
     def groups(self, recipe: Recipe, training: Training) -> list[int]:
         """The groups of a recipe on a split; pieces stand for their group."""

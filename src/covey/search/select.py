@@ -168,7 +168,7 @@ def _selected(problem: Problem, choice: Rule, everything: Board) -> Selected:
     """The chosen model, and how it was chosen; `everything` has the scores of all candidates in the first deal."""
     found, verdict, weights, loss = choice.found, choice.verdict, choice.weights, problem.loss
     used = np.flatnonzero(weights)
-    models = [verdict.recipes[i].fit(found.final) for i in used]
+    models = [found.model(verdict.recipes[i]) for i in used]
     path = path_of(found.posed, found.knots, problem.groups)
     if used.size > 1:
         text, shrunk = f"a mean of {used.size} models", True
@@ -310,7 +310,7 @@ def _in_words(recipe: Recipe, model: Model, loss: Loss) -> str:
     """A description of a model, which mentions the small ridge if the maximum likelihood is infinite."""
     if not model.remark:
         return recipe.text(loss.unpenalised)
-    return f"{recipe.text(model.remark)} ({loss.unpenalised} is infinite on them)"
+    return f"{recipe.text(model.remark)} ({loss.unpenalised} is infinite on them, or without the rows of a fold)"
 
 
 @dataclass(frozen=True)
