@@ -58,7 +58,7 @@ def functions(count: int, seed: int) -> Findings:
 
 
 def invariances(count: int, seed: int) -> Findings:
-    """Every loss on small data with ties; another order of rows or columns gives the same (`tests/fuzz/invariances.py`)."""
+    """Every loss on small data with ties: another order, unit or storage is the same (`tests/fuzz/invariances.py`)."""
     from fuzz.children import in_children
     from fuzz.invariances import verdict
 
@@ -168,8 +168,8 @@ def workers(count: int, seed: int) -> Findings:
 
 
 ATTACKS: dict[str, Callable[[int, int], Findings]] = {
-    "functions": functions, "invariances": invariances, "arguments": arguments, "processors": processors, "models": models,
-    "tables": tables, "kills": kills, "workers": workers,
+    "functions": functions, "invariances": invariances, "arguments": arguments, "processors": processors,
+    "models": models, "tables": tables, "kills": kills, "workers": workers,
 }  # fmt: skip
 
 
