@@ -145,7 +145,7 @@ class RiskSets(LossOnRows):
         return self._scattered(score)
 
     def curvature(self, eta: FloatArray, bounding: bool = False) -> FloatArray:
-        """The diagonal of the Hessian, not negative; or expected events, which bound it and add up if rows are repeated."""
+        """The diagonal of the Hessian, not negative; or expected events, a bound that is additive in repeated rows."""
         at = self._at(eta)
         hazard = self._hazard(at)
         return self._scattered(hazard if bounding else np.maximum(hazard - self._hazard(at, 2), 0.0))
