@@ -98,7 +98,12 @@ def far_drop(encoder):
     encoder._drop_idx_after_grouping = np.array([10**6, 0], dtype=object)
 
 
+def number_as_function(encoder):
+    encoder.preprocessor = 3
+
+
 FORGED = [
+    ("count", number_as_function),
     *((name, set_word(value)) for name in ("count", "tf-idf", "records") for value in (10**6, -1, 0.5, 1)),
     *((name, more_words) for name in ("count", "records")),
     *((name, change) for name in ("one-hot", "dense one-hot") for change in (more_categories, unordered)),

@@ -47,6 +47,10 @@ def _check_vocabulary(part: CountVectorizer | DictVectorizer) -> None:
         raise ValueError("vocabulary_ is not as it was written")
     if sorted(map(int, table.values())) != list(range(len(table))):
         raise ValueError("vocabulary_ has columns that do not exist, or lacks some")
+    if isinstance(part, CountVectorizer):
+        for name in ("preprocessor", "tokenizer"):
+            if not (getattr(part, name) is None or callable(getattr(part, name))):
+                raise ValueError(f"{name} is no function")
     if isinstance(part, DictVectorizer):
         names = part.feature_names_
         if (
