@@ -122,3 +122,11 @@ def test_forged_encoders_are_refused(name, change, tmp_path):
         covey.load(tmp_path / "model.skops")
     with pytest.raises(ModelFileError, match=r"covey\.load would refuse it"):
         covey.save(pipeline, tmp_path / "again.skops")
+
+
+def test_a_step_that_is_no_transformer_is_refused(tmp_path):
+    pipeline, _ = fitted("count")
+    pipeline.steps[0] = ("countvectorizer", "x")
+    (tmp_path / "model.skops").write_bytes(import_skops().dumps(pipeline))
+    with pytest.raises(ModelFileError, match="damaged"):
+        covey.load(tmp_path / "model.skops")
