@@ -307,7 +307,9 @@ def use(model: Any, file: Path, X: Any, y: Any, *, report: bool = True) -> None:
 def documented(error: BaseException) -> bool:
     """Whether covey or scikit-learn's checks said it."""
     last = traceback.extract_tb(error.__traceback__)[-1].filename
-    return "/covey/" in last or last.endswith(("validation.py", "_param_validation.py", "base.py", "_split.py"))
+    return "/covey/" in last or last.endswith(
+        ("validation.py", "_param_validation.py", "base.py", "_split.py", "_encoders.py")
+    )
 
 
 def described(error: BaseException) -> str:
