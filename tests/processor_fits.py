@@ -8,12 +8,13 @@ kernels of the linear algebra library can be chosen before it is loaded (`tests/
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from covey import Groups, GroupSparseClassifier, GroupSparseRegressor
+from covey import Groups, GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor
 
 __all__ = ["DESIGNS", "difference", "fit_names", "fits", "problem"]
 
@@ -92,7 +93,16 @@ WAYS: dict[str, Callable[[], dict[str, Any]]] = {
     "held out": lambda: {"selection": "holdout"}, "ebic": lambda: {"selection": "ebic"},
 }  # fmt: skip
 
-RESPONSES = ("squared", "binomial", "poisson", "two")
+# Every estimator and loss; "two" has two responses, "cox" distinct times and "cox tied" few different ones.
+RESPONSES: dict[str, Callable[..., Any]] = {
+    "squared": GroupSparseRegressor, "binomial": GroupSparseClassifier,
+    "poisson": partial(GroupSparseRegressor, loss="poisson"), "two": GroupSparseRegressor,
+    "cox": GroupSparseCox, "cox tied": GroupSparseCox, "multinomial": GroupSparseClassifier,
+    "ordinal": partial(GroupSparseClassifier, loss="ordinal"), "huber": partial(GroupSparseRegressor, loss="huber"),
+    "quantile": partial(GroupSparseRegressor, loss="quantile"), "gamma": partial(GroupSparseRegressor, loss="gamma"),
+    "negative-binomial": partial(GroupSparseRegressor, loss="negative-binomial"),
+    "tweedie": partial(GroupSparseRegressor, loss="tweedie"),
+}  # fmt: skip
 
 
 def problem(design: str, noise: str, response: str, seed: int) -> tuple[Any, Any, Groups]:
@@ -107,35 +117,36 @@ def problem(design: str, noise: str, response: str, seed: int) -> tuple[Any, Any
     y = eta + NOISE[noise] * spread * rng.standard_normal(len(X))
     if response == "binomial":
         y = (y - np.median(y) > 0).astype(int)
-    elif response == "poisson":
-        y = rng.poisson(np.exp(np.clip(y / spread, -3, 3)))
+    elif response in ("multinomial", "ordinal"):
+        y = np.digitize(y, np.quantile(y, [1 / 3, 2 / 3]))
+    elif response in ("poisson", "negative-binomial", "tweedie"):
+        y = rng.poisson(np.exp(np.clip(y / spread, -3, 3))).astype(float)
+    elif response == "gamma":
+        y = np.exp(np.clip(y / spread, -3, 3)) * rng.gamma(2.0, size=len(X))
     elif response == "two":
         y = np.stack([y, eta[::-1] + y], axis=1)
+    elif response.startswith("cox"):
+        times = np.exp(-np.clip(y / spread, -3, 3)) * rng.exponential(size=len(X))
+        y = np.column_stack([np.ceil(4 * times) if response == "cox tied" else times, rng.random(len(X)) < 0.7])
     return X, y, groups
 
 
-def fits(first: int, last: int, kinds: tuple[str, ...] = RESPONSES) -> Iterator[tuple[str, Any]]:
+def fits(first: int, last: int, kinds: Sequence[str] = ()) -> Iterator[tuple[str, Any]]:
     """Names and models: for every seed, response, design and noise one way to choose, in turn."""
-    ways, place = list(WAYS), 0
+    ways = list(WAYS)
     for seed in range(first, last):
-        for response in kinds:
-            for design in DESIGNS:
-                for noise in NOISE:
-                    place += 1
-                    way = ways[(place + seed) % len(ways)]
-                    X, y, groups = problem(design, noise, response, seed)
-                    options = WAYS[way]()
-                    if response == "binomial":
-                        model: Any = GroupSparseClassifier(groups, **options)
-                    else:
-                        loss = "poisson" if response == "poisson" else "squared"
-                        model = GroupSparseRegressor(groups, loss=loss, **options)
-                    yield f"{response} {design} {noise} {way} {seed}", model.fit(X, y)
+        for place, name in enumerate(fit_names()):
+            response, design, noise = name.split(", ")
+            if kinds and response not in kinds:
+                continue
+            way = ways[(place + seed) % len(ways)]
+            X, y, groups = problem(design, noise, response, seed)
+            yield f"{name}, {way}, {seed}", RESPONSES[response](groups, **WAYS[way]()).fit(X, y)
 
 
 def fit_names() -> list[str]:
     """What is fitted for one seed."""
-    return [f"{response} {design} {noise}" for response in RESPONSES for design in DESIGNS for noise in NOISE]
+    return [f"{response}, {design}, {noise}" for response in RESPONSES for design in DESIGNS for noise in NOISE]
 
 
 def difference(one: dict[str, Any], other: dict[str, Any]) -> dict[str, float]:
@@ -158,9 +169,8 @@ def main() -> None:
     """Write the answers of all fits to a file."""
     out, first, last, *kinds = sys.argv[1:]
     found = {}
-    for name, model in fits(int(first), int(last), tuple(kinds) or RESPONSES):
-        coef = np.atleast_2d(model.coef_)
-        found[f"{name}|coef"] = np.column_stack([coef, np.atleast_1d(model.intercept_)])
+    for name, model in fits(int(first), int(last), kinds):
+        found[f"{name}|coef"] = np.concatenate([np.ravel(model.coef_), np.ravel(model.intercept_)])
         found[f"{name}|groups"] = np.array(sorted(model.selected_groups_))
     np.savez(out, **found)
 

@@ -30,6 +30,7 @@ sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests")]
 # What is tried, how often, and how often with --small.
 KINDS = {
     "functions": ("inputs of fits and paths", 20_000, 200),
+    "invariances": ("fits saved and loaded, in another order, unit or storage, or with weights", 20_000, 100),
     "arguments": ("hostile arguments of groups, baselines, theory, datasets and dynamics", 20_000, 500),
     "processors": ("fits under other kernels of OpenBLAS and numbers of threads", 600, 120),
     "models": ("forged model files", 2000, 60),
@@ -54,6 +55,14 @@ def functions(count: int, seed: int) -> Findings:
         return f"{problem}\n  {show(case)}" if problem else ""
 
     return in_children(judge, range(seed, seed + count))
+
+
+def invariances(count: int, seed: int) -> Findings:
+    """Every loss on small data with ties: another order, unit or storage is the same (`tests/fuzz/invariances.py`)."""
+    from fuzz.children import in_children
+    from fuzz.invariances import verdict
+
+    return in_children(verdict, range(seed, seed + count))
 
 
 def arguments(count: int, seed: int) -> Findings:
@@ -159,8 +168,8 @@ def workers(count: int, seed: int) -> Findings:
 
 
 ATTACKS: dict[str, Callable[[int, int], Findings]] = {
-    "functions": functions, "arguments": arguments, "processors": processors, "models": models,
-    "tables": tables, "kills": kills, "workers": workers,
+    "functions": functions, "invariances": invariances, "arguments": arguments, "processors": processors,
+    "models": models, "tables": tables, "kills": kills, "workers": workers,
 }  # fmt: skip
 
 

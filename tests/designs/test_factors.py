@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from covey import Groups
+from covey import Groups, GroupSparseRegressor
 from covey.designs import as_design, count_factors, find_factors
 from covey.designs.factors import SCORE_COLUMNS
+from covey.selection import Size
 from storage_kinds import KINDS
 
 
@@ -205,3 +206,11 @@ def test_a_design_of_low_rank_is_all_factors():
     X = rng.standard_normal((60, 2)) @ rng.standard_normal((2, 50))
     each = Groups.from_size(1, 50)
     assert count_factors(as_design(X), weights(60, "equal"), each.members, each.starts) == 2
+
+
+def test_repeated_eigenvalues():
+    # a routine that computes only some eigenvalues fails here
+    rng = np.random.default_rng(905)
+    X = np.eye(40)[rng.integers(40, size=60)]
+    model = GroupSparseRegressor(selection=Size(1)).fit(X, X[:, :5].sum(axis=1) + 0.3 * rng.standard_normal(60))
+    assert len(model.selected_groups_) == 1

@@ -217,6 +217,18 @@ def test_ragged_parquet_files_are_named(data, parquet):
         ParquetDesign(parquet, [f"x{j}" for j in range(40)])
 
 
+def test_damaged_parquet_files_are_named(parquet):
+    file = parquet / "part-1.parquet"
+    content = bytearray(file.read_bytes())
+    content[4 : len(content) // 2] = bytes(len(content) // 2 - 4)
+    design = ParquetDesign(parquet, drop=["y"])
+    file.write_bytes(content)
+    with pytest.raises(ValueError, match=r"part-1\.parquet is damaged"):
+        list(design.stream())
+    with pytest.raises(ValueError, match=r"part-1\.parquet is damaged"):
+        design.column("x0")
+
+
 def test_parquet_types_files_and_missing_values(data, parquet):
     table = pd.DataFrame({"a": [1.0, 2.0, None], "b": [1, 2, 3], "c": ["u", "v", "w"]})
     table.to_parquet(parquet / "other.parquet")

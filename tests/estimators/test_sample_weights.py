@@ -5,6 +5,7 @@ import pytest
 
 from covey import GroupSparseRegressor
 from covey.datasets import make_group_sparse
+from covey.designs.protocol import count_rows
 
 N = 90
 
@@ -83,3 +84,22 @@ def test_weights_are_repetitions_in_folds_that_are_given(make, rule):
     )
     check(a, b)
     np.testing.assert_allclose(a.candidates_["mse"], b.candidates_["mse"], rtol=1e-7)
+
+
+@pytest.mark.parametrize("least", [1e-3, 1e-12])
+def test_a_row_of_little_weight_does_not_multiply_the_others(least):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((80, 30))
+    y = 0.5 * X[:, 0] + rng.standard_normal(80)
+    weight = np.r_[np.full(79, 1.0), least]
+    for selection in ("ebic", 5):
+        found = GroupSparseRegressor(3, selection=selection).fit(X, y, sample_weight=weight)
+        assert found.selected_groups_ == [0]
+
+
+@pytest.mark.parametrize(
+    ("weight", "rows"),
+    [([1, 2, 2], 5), ([2, 3], 5), ([7, 7, 14], 4), ([1, 5000], 5001), ([0.1, 0.2, 0], 3), ([1, 1e-9, 1], 2)],
+)
+def test_weights_are_counted_as_rows(weight, rows):
+    assert count_rows(np.array(weight, dtype=float)) == pytest.approx(rows, abs=1e-6)

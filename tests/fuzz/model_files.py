@@ -16,6 +16,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from sklearn.base import clone
+from sklearn.feature_extraction import DictVectorizer
+from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 
 import covey
 from covey.persistence import TRUSTED, ModelFileError, dump_bytes
@@ -62,14 +66,30 @@ def bases() -> list[tuple[bytes, Any, Any]]:
         (classify(groups=3), X, np.where(y > 0, "yes", "no")),
         (covey.GroupSparseCox(groups=3), X, (np.exp(-y), rng.random(60) < 0.7)),
         (classify(groups=3, selection=3), plain, np.digitize(y, [-1, 1])),
+        (classify(groups=3, selection="ebic", loss="ordinal"), plain, np.digitize(y, [-1, 1])),
+        (regress(selection="ebic", constraints={"c0": ">=0"}), X, y),
     ]
+    positive = np.exp(y / 3)
+    fits += [
+        (regress(groups=3, selection="ebic", loss=loss), plain, target)
+        for loss, target in {
+            "huber": y, "quantile": y, "gamma": positive, "tweedie": np.floor(positive),
+            "negative-binomial": np.floor(positive),
+        }.items()
+    ]  # fmt: skip
+    words = [" ".join(rng.choice(["red", "green", "blue", "grey"], 4)) for _ in range(60)]
+    records = [{"size": float(size), "kind": str(rng.choice(["u", "v"]))} for size in plain[:, 0]]
+    levels = rng.choice(["a", "b", "c"], (60, 2)).astype(object)
+    encoders = [(CountVectorizer(), words), (TfidfVectorizer(), words), (DictVectorizer(), records)]
+    encoders += [(OneHotEncoder(handle_unknown="ignore"), levels), (OneHotEncoder(drop="first"), levels)]
+    fits += [(make_pipeline(encoder, regress(selection="ebic")), rows, y) for encoder, rows in encoders]
     contents = [(dump_bytes(model.fit(rows, target)), rows, target) for model, rows, target in fits]
     with tempfile.TemporaryDirectory() as folder:
         table = X.assign(y=y, kind=rng.choice(["u", "v", "w"], 60))
         table.loc[3, "c1"] = np.nan
         table.to_csv(f"{folder}/t.csv", index=False)
         settings = FitSettings((f"{folder}/t.csv",), ("y",), curve=("c2:5",), pairs=("c1:kind",))
-        contents.append((dump_bytes(fit_table(settings).estimator), table, None))
+        contents.append((dump_bytes(fit_table(settings).estimator), table, table["y"]))
     return contents
 
 
@@ -254,20 +274,22 @@ def verdict(seed: int) -> str:
 
 def use(model: Any, file: Path, X: Any, y: Any, *, report: bool = True) -> None:
     """Whatever a user may do with a model."""
+    model.predict(X)
+    model.score(X, y)
     if hasattr(model, "steps"):
+        return
+    if isinstance(X, pd.DataFrame) and "y" in X:
         table = file.with_name("rows.csv")
         X.to_csv(table, index=False)
         predict_table(PredictSettings(file, (str(table),), target=("y",)))
-        return
-    model.predict(X)
-    model.score(X, y)
     if isinstance(model, covey.GroupSparseCox):
         model.predict_survival_function(X)
         model.baseline()
     if hasattr(model, "classes_"):
         model.predict_proba(X)
         model.predict_log_proba(X)
-    model.path_.predict(X)
+    if model.terms is None:  # a path has the columns that terms are made of
+        model.path_.predict(X)
     model.path_.group_norms
     model.path_.at(model.path_.times[-1])
     model.group_table()
@@ -285,7 +307,9 @@ def use(model: Any, file: Path, X: Any, y: Any, *, report: bool = True) -> None:
 def documented(error: BaseException) -> bool:
     """Whether covey or scikit-learn's checks said it."""
     last = traceback.extract_tb(error.__traceback__)[-1].filename
-    return "/covey/" in last or last.endswith(("validation.py", "_param_validation.py", "base.py", "_split.py"))
+    return "/covey/" in last or last.endswith(
+        ("validation.py", "_param_validation.py", "base.py", "_split.py", "_encoders.py")
+    )
 
 
 def described(error: BaseException) -> str:

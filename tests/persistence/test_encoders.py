@@ -98,7 +98,12 @@ def far_drop(encoder):
     encoder._drop_idx_after_grouping = np.array([10**6, 0], dtype=object)
 
 
+def number_as_function(encoder):
+    encoder.preprocessor = 3
+
+
 FORGED = [
+    ("count", number_as_function),
     *((name, set_word(value)) for name in ("count", "tf-idf", "records") for value in (10**6, -1, 0.5, 1)),
     *((name, more_words) for name in ("count", "records")),
     *((name, change) for name in ("one-hot", "dense one-hot") for change in (more_categories, unordered)),
@@ -117,3 +122,11 @@ def test_forged_encoders_are_refused(name, change, tmp_path):
         covey.load(tmp_path / "model.skops")
     with pytest.raises(ModelFileError, match=r"covey\.load would refuse it"):
         covey.save(pipeline, tmp_path / "again.skops")
+
+
+def test_a_step_that_is_no_transformer_is_refused(tmp_path):
+    pipeline, _ = fitted("count")
+    pipeline.steps[0] = ("countvectorizer", "x")
+    (tmp_path / "model.skops").write_bytes(import_skops().dumps(pipeline))
+    with pytest.raises(ModelFileError, match="damaged"):
+        covey.load(tmp_path / "model.skops")

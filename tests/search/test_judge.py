@@ -65,7 +65,7 @@ def test_a_model_that_is_sure_of_itself_and_wrong_is_not_near_the_best():
         [LARGE, SMALL, NULL],
         [7.0, 2.0, 0.0],
     )
-    verdict = judge.verdict(RECIPES)
+    verdict = judge.board(RECIPES).verdict()
     assert verdict.errors[1] > verdict.errors[verdict.null]
     assert verdict.recipes[verdict.choose(SETTINGS)] == LARGE
 

@@ -94,6 +94,14 @@ def test_the_same_folds_dealt_again_give_the_same_scores(noise, far, monkeypatch
     np.testing.assert_allclose(again.standard_errors, before.standard_errors, rtol=1e-6, atol=1e-12)
 
 
+def test_folds_of_one_row_are_not_dealt_again():
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((20, 4))
+    y = 0.5 * X[:, 0] + rng.standard_normal(20)
+    assert GroupSparseRegressor(selection=10).fit(X, y).n_deals_ > 1
+    assert GroupSparseRegressor(selection=20).fit(X, y).n_deals_ == 1
+
+
 def test_rows_are_dealt_again_only_while_the_verdict_is_open():
     X, clear, deals = np.random.default_rng(0).standard_normal((120, 40)), [], []
     for seed in range(7):

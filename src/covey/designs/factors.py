@@ -13,7 +13,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.linalg
 from numpy.typing import NDArray
 
 from covey.designs.protocol import Design, count_rows
@@ -151,7 +150,7 @@ def count_factors(
     most = min(most, rows // COLUMNS_PER_FACTOR, len(C) // COLUMNS_PER_FACTOR)
     if most < 1:
         return 0
-    values = scipy.linalg.eigvalsh(C, subset_by_index=[len(C) - most - 1, len(C) - 1])[::-1]
+    values = np.linalg.eigvalsh(C)[::-1][: most + 1]
     # eigenvalues beyond the rank of X are round-off error
     values = np.maximum(values, SMALLEST_SHARE * values[0])
     ratios = values[:-1] / values[1:]
@@ -207,6 +206,7 @@ def _leading(C: FloatArray, k: int) -> FloatArray:
     side = len(C)
     if side == 0:
         return np.zeros((0, 0))
-    values, vectors = scipy.linalg.eigh(C, subset_by_index=[max(0, side - k), side - 1])
+    # all of them: a routine for some fails where eigenvalues are repeated, as those of one-hot columns are
+    values, vectors = (part[..., max(0, side - k) :] for part in np.linalg.eigh(C))
     strong = values > SMALLEST_SHARE * values.max()
     return np.asarray(vectors[:, strong] / np.sqrt(values[strong]))

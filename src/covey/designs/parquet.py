@@ -79,14 +79,14 @@ class ParquetDesign(RowsOnDisk):
         """Any column of the files, for instance the response, as a float64 array."""
         for file in self.files:
             _find(self._open(file).schema_arrow, [name], file)
-        parts = [self._open(file).read(columns=[name]).column(0).to_numpy() for file in self.files]
-        return np.concatenate(parts).astype(np.float64)
+        batches = (batch for file in self.files for batch in self._batches(file, [name]))
+        return np.concatenate([batch.column(0).to_numpy(zero_copy_only=False) for batch in batches]).astype(np.float64)
 
     def stream(self) -> Iterator[Array]:
         """All rows, block after block; a block never spans two files."""
         for file, count in zip(self.files, self._counts, strict=True):
-            opened, done = self._open(file), 0
-            for batch in opened.iter_batches(batch_size=self.block_rows, columns=self.columns):
+            done = 0
+            for batch in self._batches(file, self.columns):
                 done += batch.num_rows
                 yield self._to_array(batch)
             if done != count:
@@ -99,6 +99,14 @@ class ParquetDesign(RowsOnDisk):
                 raise FileNotFoundError(f"{file}, which holds rows of {self.name}, no longer exists.")
 
     # ------------------------------------------------------------------ files and types
+
+    def _batches(self, file: Path, columns: Sequence[str] | None) -> Iterator[Any]:
+        """The rows of a file, block after block."""
+        opened = self._open(file)
+        try:
+            yield from opened.iter_batches(batch_size=self.block_rows, columns=columns)
+        except Exception as error:
+            raise ValueError(f"{file} is damaged: its rows cannot be read ({error}). Write it again.") from error
 
     def _open(self, file: Path) -> Any:
         with optional("Reading Parquet"):

@@ -50,6 +50,10 @@ FEWEST_MODELS = 16
 # Numbers that are ranked at a time: in cache if columns can be read, otherwise 256 MiB.
 RANKED_AT_A_TIME, RANKED_IN_A_PASS = 2**17, 2**25
 
+# Whole numbers up to the first of these count repeated rows, and multiples of the least weight, to this precision, up
+# to the second.
+MOST_REPEATED, MOST_TIMES, WHOLE = 2**31, 100, 1e-6
+
 # The number of residuals, or of entries of columns, that are in memory at a time (16 MiB).
 RESIDUALS = 2**21
 
@@ -362,5 +366,16 @@ def part_grams(
 
 
 def count_rows(weight: FloatArray) -> float:
-    """The number of rows, counted by weight in units of the least weight: a row of twice the weight is two rows."""
-    return float(weight.sum()) / float(weight[weight > 0].min())
+    """The number of rows, counted by weight: whole numbers, or small multiples of the least weight, are repetitions.
+
+    Other weights do not say how often a row was seen: beside a row of weight 1e-6, all others would count as a million
+    each. They count as Kish's effective number of rows.
+    """
+    used = np.asarray(weight[weight > 0], dtype=float)
+    if used.max() <= MOST_REPEATED and (used == np.round(used)).all():
+        return float(used.sum()) / float(np.gcd.reduce(used.astype(np.int64)))
+    times = used / used.min()
+    if times.max() <= MOST_TIMES and np.abs(times - np.round(times)).max() <= WHOLE:
+        return float(times.sum())
+    shares = used / used.max()
+    return float(shares.sum()) ** 2 / float(shares @ shares)

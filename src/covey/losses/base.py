@@ -201,9 +201,10 @@ class Loss(ABC):
     def criterion(self, mean_deviance: float | FloatArray, n: float) -> float | FloatArray:
         """Minus twice the log-likelihood up to a constant, from the mean unit deviance of `n` observations.
 
-        An unknown dispersion is profiled out: its best value is the mean deviance, hence the logarithm, and a constant
-        factor in `mean_deviance` does not matter. For `MultiSquared` every response is an observation: n is the number
-        of rows times the number of responses.
+        An unknown dispersion is profiled out of the extended quasi-likelihood (Nelder and Pregibon, 1987): its best
+        value there is the mean deviance, hence the logarithm, and a constant factor in `mean_deviance` does not matter.
+        This is the maximum of the likelihood for normal responses, and an approximation for others, such as gamma. For
+        `MultiSquared` every response is an observation: n is the number of rows times the number of responses.
         """
         deviance = np.asarray(mean_deviance, dtype=np.float64)
         result = n * (deviance if self.known_dispersion else np.log(np.maximum(deviance, np.finfo(np.float64).tiny)))

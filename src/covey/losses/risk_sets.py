@@ -145,9 +145,10 @@ class RiskSets(LossOnRows):
         return self._scattered(score)
 
     def curvature(self, eta: FloatArray, bounding: bool = False) -> FloatArray:
-        """The diagonal of the Hessian, not negative."""
+        """The diagonal of the Hessian, not negative; or expected events, a bound that is additive in repeated rows."""
         at = self._at(eta)
-        return self._scattered(np.maximum(self._hazard(at) - self._hazard(at, 2), 0.0))
+        hazard = self._hazard(at)
+        return self._scattered(hazard if bounding else np.maximum(hazard - self._hazard(at, 2), 0.0))
 
     def curvature_product(self, eta: FloatArray, direction: FloatArray) -> FloatArray:
         """The Hessian times a direction."""

@@ -29,8 +29,10 @@ def check_encoder(part: object) -> None:
 
 
 def check_widths(pipeline: Pipeline) -> None:
-    """Refuse a pipeline whose last encoder does not make the columns of the model after it."""
+    """Refuse a pipeline with a step that is no transformer, or whose encoder makes other columns than the model has."""
     parts = [step[1] for step in pipeline.steps]
+    if not all(hasattr(part, "transform") or part is None or part == "passthrough" for part in parts[:-1]):
+        raise ValueError("steps has one that is no transformer")
     for encoder, model in pairwise(parts):
         width = None
         if isinstance(encoder, CountVectorizer | DictVectorizer) and "vocabulary_" in vars(encoder):
@@ -47,6 +49,10 @@ def _check_vocabulary(part: CountVectorizer | DictVectorizer) -> None:
         raise ValueError("vocabulary_ is not as it was written")
     if sorted(map(int, table.values())) != list(range(len(table))):
         raise ValueError("vocabulary_ has columns that do not exist, or lacks some")
+    if isinstance(part, CountVectorizer):
+        for name in ("preprocessor", "tokenizer"):
+            if not (getattr(part, name) is None or callable(getattr(part, name))):
+                raise ValueError(f"{name} is no function")
     if isinstance(part, DictVectorizer):
         names = part.feature_names_
         if (

@@ -379,7 +379,7 @@ def _rough_wide_ridges(
     for penalty in sorted(penalties, reverse=True):
         value = response.total(eta) + 0.5 * penalty * norm
         for _ in range(MOST_STEPS):
-            h = response.curvature(eta, bounding=response.bounded)
+            h = response.curvature(eta, bounding=response.bounded or response.loss.coupled)
             h = np.where(response.used, np.maximum(h, LEAST_CURVATURE * h.mean()), 0.0)
             target = eta + np.divide(response.score(eta), h[:, None], out=np.zeros_like(eta), where=h[:, None] > 0)
             aim_level, aim = WeightedRows(training, inner, h).ridge(target, penalty)

@@ -38,6 +38,7 @@ class InformationCriterion:
     it replaces ``n log(RSS/n)``.
 
     The degrees of freedom are those of least squares on the awake groups: their columns, plus one for an intercept.
+    That these groups were chosen is not counted in them; only EBIC charges for it.
 
     Parameters
     ----------

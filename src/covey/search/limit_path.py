@@ -72,7 +72,7 @@ def limit_path(
         The number of common factors of the columns to include in the model while the order of the groups is
         determined. The models on the path contain only the groups.
     sample_weight : array-like, shape (n,), or None
-        A weight of k is the same as repeating the row k times.
+        A weight of k is the same as repeating the row k times, except that an event is not tied with itself (Cox).
     loss : str or Loss
         A name or an object from `covey.losses`; "squared" also takes several responses. For "binomial" the classes are
         0 and 1; for "multinomial" `y` has one column per class. Parameters of a loss that are not given, such as the

@@ -153,8 +153,8 @@ class Observations:
         return float(np.sqrt((score * score / self.weight[self.used, None]).sum()))
 
     def null_curvature(self, intercept: bool) -> float:
-        """The summed curvature of the null model: the unit of penalties."""
-        return float(self.curvature(self.at_null(intercept)) @ (self.one * self.one))
+        """The summed curvature of the null model: the unit of penalties, the same for weights and for repeated rows."""
+        return float(self.curvature(self.at_null(intercept), self.loss.coupled) @ (self.one * self.one))
 
     def scale(self, eta: FloatArray) -> float:
         """The total weight times the dispersion at a model."""

@@ -164,6 +164,11 @@ class Parts:
         """All rows in one part."""
         return cls(np.where(np.asarray(weight) > 0, 0, -1), [n_rows], [Split((0,), test, everything=True)])
 
+    def is_same(self, other: Parts) -> bool:
+        """Whether the rows are divided in the same way, whatever the numbers of the parts."""
+        pairs = np.unique(np.stack([self.labels, other.labels]), axis=1)
+        return pairs.shape[1] == np.unique(self.labels).size == np.unique(other.labels).size
+
 
 @dataclass
 class Posed:

@@ -149,7 +149,8 @@ def select(problem: Problem, selection: Selection, rule: str = "select", setting
         _say_what_is_left_out(problem.design)
         if rule == "select":  # models on all groups are no candidates: plain ridges say what sparsity costs
             settings = replace(settings, reweightings=0)
-        posed = pose(problem, selection.parts(problem.design, problem.y, problem.weight, problem.loss), settings)
+        first = selection.parts(problem.design, problem.y, problem.weight, problem.loss)
+        posed = pose(problem, first, settings)
         found = search(posed, problem.always, problem.recipes)
         everything = found.judge.board(found.recipes)
         choice = RULES[rule](found)
@@ -158,6 +159,8 @@ def select(problem: Problem, selection: Selection, rule: str = "select", setting
             try:
                 parts = selection.parts(problem.design, problem.y, problem.weight, problem.loss, deal=found.n_deals)
             except ValueError:  # rows of a class or with an event are too few for other folds
+                break
+            if parts.is_same(first):  # every fold is one row, or one of the few distinct responses
                 break
             found.deal_again(parts, choice.in_contention)
             choice = RULES[rule](found)

@@ -214,7 +214,7 @@ def check_training(
 SAME = 1e-12
 
 
-# In a table of a few categories, a row occurs more often than this on average, counted in units of the least weight.
+# In a table of a few categories, a row occurs more often than this on average, counted by weight.
 REPEATED = 2.0
 
 
@@ -290,8 +290,8 @@ def _is_table(rank: NDArray[np.intp], equal: NDArray[np.intp], weight: FloatArra
     """Whether many rows differ only in their response, and most rows are repeated."""
     distinct = np.unique(rank * equal.size + equal)
     several = np.bincount(distinct % equal.size, minlength=equal.size)[equal] > 1
-    total = weight.sum()
-    return bool(weight[several].sum() > MIXED * total and total > REPEATED * weight.min() * distinct.size)
+    mostly = weight[several].sum() > MIXED * weight.sum()
+    return bool(mostly and count_rows(weight) > REPEATED * distinct.size)
 
 
 def _ranks(values: FloatArray) -> NDArray[np.intp]:
@@ -332,7 +332,7 @@ def _from_splitter(pairs: Sequence[tuple[Any, Any]]) -> tuple[NDArray[np.intp], 
 
 
 def counts(weight: FloatArray, labels: NDArray[np.intp], loss: Loss, y: FloatArray) -> list[float]:
-    """The number of observations per part, counted by weight in units of the least weight among all rows."""
+    """The number of observations per part, counted by weight (`count_rows`)."""
     informative = loss.informative(y)
     counted = weight if informative is None else weight * informative
     unit = count_rows(weight) / float(weight.sum())
