@@ -17,7 +17,7 @@ from covey.search.dense import DenseRidges, can_be_dense
 from covey.search.judge import ROUNDING, Judge, Scores, Verdict
 from covey.search.paths import Knots, Paths
 from covey.search.problem import Parts, Posed, in_parts
-from covey.search.recipes import Model, Recipe, Training
+from covey.search.recipes import Recipe, Training
 from covey.search.ridges import Penalties
 from covey.search.table import Table
 
@@ -122,7 +122,7 @@ class Found:
         self._plans.append(plans)
         for number, training in enumerate(self.trainings):
             if training.rough:
-                training.rounds[round_].finish()
+                self._finish(training, round_)
             tell(f"candidates of round {round_ + 1}", "fit", number + 1, len(self.trainings))
         rounds = [round_]
         if self.version != self.table.version:
@@ -135,6 +135,15 @@ class Found:
                 recipes = training.rounds[number].recipes
                 self.judge.add(at, recipes, *Cleaned.scored(recipes, training))
         self.recipes |= dict.fromkeys(self._alike(round_))
+
+    def _finish(self, training: Training, round_: int) -> None:
+        """Fit the candidates of a round on a split.
+
+        Where a minimum lies at infinity without some held-out rows, models are scored with a small ridge, and those on
+        all rows get it too: one row more often makes a minimum finite, and far away.
+        """
+        training.rounds[round_].finish()
+        self.final.infinite += [groups for groups in training.infinite if groups not in self.final.infinite]
 
     def _alike(self, round_: int) -> list[Recipe]:
         """The recipes of a round whose models on all rows are like those that were scored."""
@@ -177,7 +186,7 @@ class Found:
             paths.end_at(max(plan.n_columns for plan in some))
             repeat(trainings, paths, some)
             for training in trainings:
-                training.rounds[round_].finish()
+                self._finish(training, round_)
             starts = self.starts_from(kept, trainings)
         first = len(self.scored)
         self.judge.extend([_scores_of(training) for training in trainings])
@@ -234,16 +243,6 @@ class Found:
     def verdict(self) -> Verdict:
         """The verdict of all splits on all candidates."""
         return self.judge.board(self.recipes).verdict()
-
-    def model(self, recipe: Recipe) -> Model:
-        """The model of a recipe on all rows.
-
-        Where a minimum lies at infinity without some held-out rows, models have been scored with a small ridge, and
-        those on all rows have it too: one row more often makes a minimum finite, and far away.
-        """
-        infinite = (groups for training in (self.final, *self.scored) for groups in training.infinite)
-        self.final.infinite = list(dict.fromkeys(infinite))
-        return recipe.fit(self.final)
 
     def groups(self, recipe: Recipe, training: Training) -> list[int]:
         """The groups of a recipe on a split; pieces stand for their group."""
