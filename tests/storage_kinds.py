@@ -10,6 +10,7 @@ from importlib import import_module
 from importlib.util import find_spec
 
 import dask.array as da
+import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
@@ -94,6 +95,8 @@ KINDS = {
     "without columns": lambda X, folder: WithoutColumns(X),
     "torch": lambda X, folder: pytest.importorskip("torch").from_numpy(X),
     "Dask": lambda X, folder: da.from_array(X, chunks=(31, -1)),
+    "lazy Dask DataFrame": lambda X, folder: dd.read_parquet(as_parquet(X, folder)),
+    "persisted Dask DataFrame": lambda X, folder: dd.read_parquet(as_parquet(X, folder)).persist(),
 }
 
 if find_spec("torch") and import_module("torch").cuda.is_available():

@@ -78,6 +78,10 @@ FITS = {
     "poisson": (GroupSparseRegressor(GROUPS, loss="poisson"), lambda eta, rng: rng.poisson(np.exp(eta))),
     "several responses": (GroupSparseRegressor(GROUPS), several),
     "cox": (GroupSparseCox(GROUPS, selection=2), survival),
+    "multinomial": (
+        GroupSparseClassifier(GROUPS, selection=HoldOut()),
+        lambda eta, rng: np.argmax(np.stack([eta, -eta, 0 * eta]) + rng.gumbel(size=(3, eta.size)), axis=0),
+    ),
 }
 
 
@@ -101,11 +105,48 @@ def test_a_fit_is_that_of_the_dense_array(kind, held, loss, tmp_path):
     largest = abs(expected.coef_).max()
     np.testing.assert_allclose(model.coef_, expected.coef_, rtol=0, atol=1e-6 * largest)
     np.testing.assert_allclose(model.intercept_, expected.intercept_, rtol=0, atol=1e-6 * max(largest, 1.0))
-    predict = "predict_proba" if loss == "binomial" else "predict"
+    predict = "predict_proba" if hasattr(model, "predict_proba") else "predict"
     found, wanted = getattr(model, predict)(stored), getattr(expected, predict)(X)
     assert isinstance(found, np.ndarray)
     np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6 * abs(wanted).max())
     assert model.score(stored, y) == pytest.approx(expected.score(X, y), abs=1e-6)
+
+
+# more columns than are near at the start; passes of a first deal, and of every further one
+WIDE = Groups.from_size(3, 1200)
+PASSES = {"squared": (12, 4), "several responses": (12, 4)}
+
+
+@pytest.mark.parametrize("loss", ["squared", "binomial", "multinomial", "poisson", "several responses", "cox"])
+def test_far_groups_of_a_streamed_matrix(loss, tmp_path):
+    rng = np.random.default_rng(8)
+    X = rng.standard_normal((160, 1200))
+    eta = X[:, :6].sum(axis=1) - X[:, 600:606].sum(axis=1)
+    given, response = FITS[loss]
+    y = response(3 * eta / eta.std(), rng)
+    design = KINDS["memmap"](X, tmp_path)
+    expected, model = (
+        type(given)(**given.get_params() | {"groups": WIDE, "selection": 5}).fit(matrix, y) for matrix in (X, design)
+    )
+    assert model.recipe_ == expected.recipe_
+    assert model.selected_groups_
+    np.testing.assert_allclose(model.coef_, expected.coef_, rtol=0, atol=1e-6 * abs(expected.coef_).max())
+    first, further = PASSES.get(loss, (16, 4))
+    assert design.n_passes <= first + further * (model.n_deals_ - 1)
+
+
+def test_ridges_on_all_columns_of_a_streamed_matrix(tmp_path, monkeypatch):
+    rng = np.random.default_rng(9)
+    X = rng.standard_normal((80, 1200))
+    y = X @ rng.standard_normal(1200) / 30 + rng.standard_normal(80)
+    design = KINDS["memmap"](X, tmp_path)
+    expected, model = (GroupSparseRegressor(WIDE, rule="predict").fit(matrix, y) for matrix in (X, design))
+    assert expected.candidates_["recipe"].str.contains("on all groups, reweighted").any()
+    assert model.candidates_["recipe"].tolist() == expected.candidates_["recipe"].tolist()
+    np.testing.assert_allclose(model.coef_, expected.coef_, rtol=0, atol=1e-6 * abs(expected.coef_).max())
+    monkeypatch.setattr("covey.search.dense.MOST_STREAMED", 1000)
+    with pytest.warns(UserWarning, match=r"too large to be read for ridges on all 1200 columns.*rule='select'"):
+        GroupSparseRegressor(WIDE, rule="predict", selection=HoldOut()).fit(design, y)
 
 
 @pytest.mark.parametrize("standardize", ["column", "block", False])
@@ -277,10 +318,14 @@ def test_extremes_triangles_and_keys(kind, held, tmp_path):
     X = matrix(90, 120)
     weight = (np.arange(90) % 4 > 0).astype(float)
     X[40, 3], X[41, 3] = 100.0, -100.0  # row 40 has weight zero
+    X[:, 17] = np.arange(90) > 50  # the first blocks of rows have one of its values only
+    X[40, 17] = 0.5
     X = held(X)
     design, columns = as_design(kind(X, tmp_path)), np.array([3, 0, 17])
     used = X[weight > 0][:, columns]
-    np.testing.assert_array_equal(design.extremes(columns, weight), [used.min(axis=0), used.max(axis=0)])
+    two = [np.unique(column).size <= 2 for column in used.T]
+    assert two[2]
+    np.testing.assert_array_equal(design.extremes(columns, weight), [used.min(axis=0), used.max(axis=0), two])
     q, mean, gain = weight / weight.sum(), np.arange(3.0), np.array([1.0, 2.0, 4.0])
     R, single = design.triangles(q, [columns, columns[:1]], [mean, mean[:1]], [gain, gain[:1]])
     Z = (X[:, columns] - mean) * gain

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import DTypeLike, NDArray
 
-from covey.designs.dense import tiled_moments
+from covey.designs.dense import DenseDesign, tiled_moments
 from covey.designs.plink import name_variants, read_bed_files
 from covey.designs.protocol import RESIDUALS, Design, Moments, part_grams
 from covey.designs.row_blocks import float_type
@@ -184,10 +184,11 @@ class GenotypeDesign(Design):
     def extremes(self, columns: Array, weight: Array) -> Array:
         if not (weight > 0).all():
             return super().extremes(columns, weight)
-        table = self._table
         low = np.where(self._present, self._values, np.inf).min(axis=1)
         high = np.where(self._present, self._values, -np.inf).max(axis=1)
-        return np.stack([np.append(low, table.min(axis=0)), np.append(high, table.max(axis=0))])[:, columns]
+        ends = (self._values == low[:, None]) | (self._values == high[:, None])
+        of_table = DenseDesign(self._table).extremes(np.arange(self._table.shape[1]), weight)
+        return np.hstack([[low, high, (ends | ~self._present).all(axis=1)], of_table])[:, columns]
 
     def _row_slices(self, step: int) -> Iterator[slice]:
         """Consecutive rows; every slice starts at a new byte."""

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from covey.designs.rows import dense_rank_keys, hash_rows
+from covey.designs.rows import hash_columns, rank_columns
 from covey.validation import Array, FloatArray, name_columns, pandas_frame
 
 __all__ = [
@@ -41,14 +41,11 @@ __all__ = [
 # Correlations that are converted to group norms at a time: half a MiB.
 NORMS_AT_A_TIME = 2**16
 
-# Numbers that are hashed at a time (8 MiB), and that are compared (1 MiB).
-KEYS_AT_A_TIME, EXTREMES_AT_A_TIME = 2**20, 2**17
+# Numbers that are compared at a time: 1 MiB.
+EXTREMES_AT_A_TIME = 2**17
 
 # Residuals of at least this many models are multiplied with X together: with fewer, reading X would take longer.
 FEWEST_MODELS = 16
-
-# Numbers that are ranked at a time: in cache if columns can be read, otherwise 256 MiB.
-RANKED_AT_A_TIME, RANKED_IN_A_PASS = 2**17, 2**25
 
 # Whole numbers up to the first of these count repeated rows, and multiples of the least weight, to this precision, up
 # to the second.
@@ -242,21 +239,25 @@ class Design(ABC):
         return norms
 
     def extremes(self, columns: Array, weight: Array) -> Array:
-        """The least and the largest value of some columns over the rows of positive weight; shape (2, k)."""
+        """The least and the largest value of some columns over the rows of positive weight; shape (3, k).
+
+        The last row is one for columns that have no other values, and zero for the others.
+        """
         used = np.flatnonzero(weight > 0)
-        out = np.empty((2, len(columns)))
+        out = np.empty((3, len(columns)))
         step = max(1, EXTREMES_AT_A_TIME // self.shape[0])
         for a in range(0, len(columns), step):
             at = slice(a, a + step)
             X = self.take(columns[at])
             X = X if used.size == len(X) else X[used]
-            out[0, at], out[1, at] = X.min(axis=0, initial=np.inf), X.max(axis=0, initial=-np.inf)
+            low, high = X.min(axis=0, initial=np.inf), X.max(axis=0, initial=-np.inf)
+            out[:, at] = low, high, ((low == X) | (high == X)).all(axis=0)
         return out
 
     def largest(self) -> NDArray[np.float64]:
         """The largest absolute value of each column, shape (p,); used only for constant or extreme columns."""
         n, p = self.shape
-        return np.abs(self.extremes(np.arange(p), np.ones(n))).max(axis=0)
+        return np.abs(self.extremes(np.arange(p), np.ones(n))[:2]).max(axis=0)
 
     def triangles(self, q: Array, pieces: list[Array], means: list[Array], gains: list[Array]) -> list[Array]:
         """The R factors of ``sqrt(q) (X[:, piece] - mean) * gain`` for several sets of columns. At most one pass.
@@ -271,20 +272,11 @@ class Design(ABC):
 
     def row_keys(self, columns: Array) -> NDArray[np.uint64]:
         """A 64-bit hash of some columns of each row, shape (n,); equal rows have equal keys."""
-        key = np.zeros(self.shape[0], dtype=np.uint64)
-        tile = max(1, KEYS_AT_A_TIME // max(self.shape[0], 1))
-        for a in range(0, columns.size, tile):
-            key += hash_rows(self.take(columns[a : a + tile]), columns[a : a + tile])
-        return key
+        return hash_columns(lambda at: self.take(columns[at]), columns, self.shape[0])
 
     def rank_keys(self, columns: Array, marks: Array, weight: Array) -> NDArray[np.uint64]:
         """Keys of the rows from the ranks of some columns, given marks of the rows; see `covey.designs.rows`."""
-        # without cheap access to columns, every tile is a pass over X
-        tile = max(1, (RANKED_AT_A_TIME if self.reads_columns else RANKED_IN_A_PASS) // self.shape[0])
-        keys = np.zeros(self.shape[0], dtype=np.uint64)
-        for a in range(0, columns.size, tile):
-            keys += dense_rank_keys(self.take(columns[a : a + tile]), marks, weight)
-        return keys
+        return rank_columns(lambda at: self.take(columns[at]), columns.size, marks, weight)
 
     # ------------------------------------------------------------------ for messages
 

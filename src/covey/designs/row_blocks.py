@@ -95,8 +95,14 @@ class RowBlocks(Design):
 
     def extremes(self, columns: Array, weight: Array) -> Array:
         def outermost(parts: list[Array]) -> Array:
-            lows, highs = zip(*parts, strict=True)
-            return np.stack([np.minimum.reduce(lows), np.maximum.reduce(highs)])
+            lows, highs, only = np.array(parts).transpose(1, 0, 2)
+            low, high = lows.min(axis=0), highs.max(axis=0)
+            # a block of rows without weight has no values: its least one is infinite
+            ends = (
+                (lows == low) | (lows == high) | (lows == np.inf),
+                (highs == low) | (highs == high) | (lows == np.inf),
+            )
+            return np.stack([low, high, (only * ends[0] * ends[1]).all(axis=0)])
 
         return self.map_blocks(lambda block, weight: block.extremes(columns, weight), weight, combine=outermost)[0]
 

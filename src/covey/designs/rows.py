@@ -12,6 +12,7 @@ around: they are exact in any order.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,8 +29,9 @@ __all__ = [
     "MIXED",
     "canonical_keys",
     "dense_rank_keys",
-    "hash_rows",
+    "hash_columns",
     "hold_out",
+    "rank_columns",
     "sparse_rank_keys",
     "split_masks",
 ]
@@ -45,8 +47,11 @@ ONE = np.uint64(1)
 ROUNDS = (False, True, True)
 
 # Ranks of more numbers than this would take longer than a fit. The keys then come from the columns that go most with
-# the response: this many, or more if columns tie.
-MOST_RANKED, FEWEST_TELLING, MOST_TELLING, TIE = 2**25, 512, 4096, 1e-9
+# the response: as many as there may be numbers, within these bounds, or up to eight times as many if columns tie.
+MOST_RANKED, FEWEST_TELLING, MOST_TELLING, TIES, TIE = 2**25, 8, 512, 8, 1e-9
+
+# Numbers that are hashed at a time (8 MiB), and that are ranked, which is faster in cache.
+HASHED_AT_A_TIME, RANKED_AT_A_TIME = 2**20, 2**17
 
 # Shares of the weight are counted in this unit: sums of weights may differ in the last digits.
 SHARE = 2.0**-40
@@ -204,12 +209,21 @@ def canonical_keys(design: Design, rank: IntArray, weight: FloatArray) -> tuple[
         The rank of each row's response.
     """
     columns = _telling_columns(design, rank, weight)
-    same = np.where(weight > 0, design.row_keys(columns), np.uint64(0))
+    # every round would be another pass over an X that is streamed
+    X = None if design.reads_columns else design.take(columns)
+    used = weight > 0
+    same = design.row_keys(columns) if X is None else hash_columns(lambda at: X[:, at], columns, len(X))
+    same = np.where(used, same, np.uint64(0))
     n_distinct = _n_distinct(same, weight)
     keys = np.zeros_like(same)
     for counted in ROUNDS:
         marks = _marks(same, rank, keys, weight, counted)
-        keys = np.where(weight > 0, design.rank_keys(columns, marks, weight), np.uint64(0))
+        keys = (
+            design.rank_keys(columns, marks, weight)
+            if X is None
+            else rank_columns(lambda at: X[:, at], columns.size, marks, weight)
+        )
+        keys = np.where(used, keys, np.uint64(0))
         if _n_distinct(keys, weight) >= n_distinct:
             break
     return keys, same
@@ -222,11 +236,28 @@ def _telling_columns(design: Design, rank: IntArray, weight: FloatArray) -> IntA
         return np.arange(p)
     q = weight / weight.sum()
     product = np.abs(design.correlate((q * (rank - q @ rank))[None, :])[0]).astype(float)[:p]
-    low, high = design.extremes(np.arange(p), weight)
+    low, high, _ = design.extremes(np.arange(p), weight)
     strength = np.divide(product, high - low, out=np.zeros(p), where=high > low)
-    least = np.partition(strength, -FEWEST_TELLING)[-FEWEST_TELLING]
+    count = min(max(MOST_RANKED // n, FEWEST_TELLING), MOST_TELLING, p)
+    least = np.partition(strength, -count)[-count]
     # columns that tie with the last one are all in, or their order would decide
-    return np.flatnonzero(strength >= least * (1 - TIE))[:MOST_TELLING]
+    return np.flatnonzero(strength >= least * (1 - TIE))[: TIES * count]
+
+
+def hash_columns(take: Callable[[slice], Array], columns: IntArray, n_rows: int) -> Keys:
+    """A 64-bit hash of each row of some columns, of which `take` reads a few at a time."""
+    key, tile = np.zeros(n_rows, dtype=np.uint64), max(1, HASHED_AT_A_TIME // max(n_rows, 1))
+    for a in range(0, columns.size, tile):
+        key += hash_rows(take(slice(a, a + tile)), columns[a : a + tile])
+    return key
+
+
+def rank_columns(take: Callable[[slice], Array], n_columns: int, marks: Keys, weight: FloatArray) -> Keys:
+    """Keys of the rows from the ranks of some columns, of which `take` reads a few at a time."""
+    keys, tile = np.zeros(weight.size, dtype=np.uint64), max(1, RANKED_AT_A_TIME // max(weight.size, 1))
+    for a in range(0, n_columns, tile):
+        keys += dense_rank_keys(take(slice(a, a + tile)), marks, weight)
+    return keys
 
 
 def dense_rank_keys(values: FloatArray, marks: Keys, weight: FloatArray) -> Keys:

@@ -206,11 +206,13 @@ class TorchDesign(Design):
         return torch.stack([(A.T * self.put(w)) @ A for w in weights]).cpu().numpy()
 
     def extremes(self, columns: Array, weight: Array) -> Array:
-        used, out = self.put(weight > 0), np.empty((2, len(columns)))
+        used, out = self.put(weight > 0), np.empty((3, len(columns)))
         for a in range(0, len(columns), self._tile_columns):
             at = slice(a, a + self._tile_columns)
             some = self.X[:, self.put(columns[at])][used]
-            out[:, at] = torch.stack([some.amin(dim=0), some.amax(dim=0)]).double().cpu().numpy()
+            low, high = some.amin(dim=0), some.amax(dim=0)
+            only = ((some == low) | (some == high)).all(dim=0)
+            out[:, at] = torch.stack([low, high, only.to(low.dtype)]).double().cpu().numpy()
         return out
 
     def largest(self) -> NDArray[np.float64]:

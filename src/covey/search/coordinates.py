@@ -21,7 +21,7 @@ from covey.search.newton import ROUGH, Curvature, factorised, minimise
 from covey.search.observations import Observations
 from covey.search.recipes import Training
 from covey.search.ridges import Penalties, inverse_roots
-from covey.search.table import Table, working_columns
+from covey.search.table import HELD_OF_STREAM, Table, working_columns
 from covey.validation import FloatArray
 
 __all__ = ["RidgeFit", "RowCoordinates", "ScaledColumns"]
@@ -216,7 +216,8 @@ class RowCoordinates:
         working, other = self.posed.working, self.posed.validation
         designs = [working.design] if other is None else [working.design, other.design]
         starts, first = working.layout.starts[: self.posed.n_mains + 1], 0
-        tile = max(TILE // max(len(self.table.labels), 1), 1)
+        # every tile of an X that is streamed is a pass
+        tile = max((TILE if working.design.reads_columns else HELD_OF_STREAM) // max(len(self.table.labels), 1), 1)
         while first < self.posed.n_mains:
             last = max(first + 1, int(np.searchsorted(starts, starts[first] + tile, side="right")) - 1)
             places = np.arange(starts[first], starts[min(last, self.posed.n_mains)])

@@ -15,6 +15,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from covey.designs import Design
 from covey.progress import tell
 from covey.search.coordinates import RidgeFit, RowCoordinates, ScaledColumns
 from covey.search.judge import Judge
@@ -23,7 +24,7 @@ from covey.search.settings import Settings
 from covey.search.table import MOST_ROWS, Table
 from covey.validation import FloatArray
 
-__all__ = ["DenseRidges", "Reweighted", "can_be_dense"]
+__all__ = ["DenseRidges", "Reweighted", "can_be_dense", "dense_is_left_out"]
 
 # The relative penalty of groups that are always in the model: as good as none, but the matrix stays invertible.
 ALWAYS = 1e-6
@@ -33,6 +34,10 @@ NOMINAL_SIZE = 1e6
 
 # The most multiplications allowed for one Newton step on all columns.
 MOST_WORK = 2e9
+
+# The largest X, in numbers, that is streamed for ridges on all columns (2 GiB): eight passes for inner products of its
+# rows, and as many for coefficients.
+MOST_STREAMED = 2**28
 
 
 @dataclass(frozen=True)
@@ -71,9 +76,17 @@ def can_be_dense(table: Table) -> bool:
     """Whether models on all columns are affordable: X may be on disk, or have too many rows."""
     posed = table.posed
     n, r = len(table.labels), int(posed.ranks[: posed.n_mains].sum())
-    if not table.mains_near and not (posed.design.reads_columns and posed.design.shape[0] <= MOST_ROWS):
+    if not table.mains_near and (table.compressed or dense_is_left_out(posed.design, posed.settings)):
         return False
     return posed.response.loss.quadratic or n * min(n, r) ** 2 <= MOST_WORK
+
+
+def dense_is_left_out(design: Design, settings: Settings) -> bool:
+    """Whether an X whose groups are not all near is too large, or too slow to read, for models on all columns."""
+    n, p = design.shape
+    # an X that is streamed is read for them only if they may be chosen
+    streamed = not design.reads_columns and (settings.reweightings == 0 or n * p > MOST_STREAMED)
+    return n > MOST_ROWS or streamed
 
 
 def noise_norms(sizes: NDArray[np.intp]) -> FloatArray:

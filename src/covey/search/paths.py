@@ -26,9 +26,16 @@ __all__ = ["Knots", "Paths"]
 # Events between two checks of the far groups: with more, going back costs more; with fewer, X is read more often.
 EVENTS_PER_CHECK = 12
 
+# An X that is streamed is read as rarely as possible: for as many events as have their residuals and gradients in
+# memory (256 MiB).
+GRADIENTS = 2**25
+
 # When a group was missing, the far groups that would wake next become near: this many columns per split, but at least
 # LEAST_GROWTH groups.
 GROWTH, LEAST_GROWTH = 80, 5
+
+# If X is streamed, this many times as many columns: another missing group would be two more passes over X.
+STREAMED_GROWTH = 4
 
 
 @dataclass(frozen=True)
@@ -105,6 +112,7 @@ class Paths:
             for one, first_norms, some in zip(active, norms, more, strict=True)
         ]
         self.ended = False
+        self._same = 0
         self._checked = [len(groups) for groups in starts]
         self._sums = np.zeros((len(starts), self.posed.ranks.size))
 
@@ -149,19 +157,28 @@ class Paths:
         times = np.array([0.0, *self.paths[-1].times[len(self.starts[-1]) :]])
         return int(np.count_nonzero(np.diff(times[first : last + 1])))
 
-    def advance(self, n_events: int) -> None:
-        """Advance every split to `n_events` events, or until nothing is left to explain on some split."""
+    def advance(self, n_events: int, *, checked: bool = True) -> int:
+        """Advance every split to `n_events` events, or until nothing is left to explain on some split.
+
+        If they need not be `checked`, the events of a streamed X may wait for `is_revised`. Returns how many events
+        from before are still the same.
+        """
+        self._same = self.n_events()
         while self.n_events() < n_events and not self.ended:
             done = self.n_events()
-            target = n_events if self.all_near else min(n_events, done + EVENTS_PER_CHECK)
-            self.ended = bool(self.wake([target] * len(self.paths)))
+            target = n_events if self.all_near else min(n_events, done + self._events_per_check)
+            self.ended = bool(self._wake([target] * len(self.paths)))
+            if checked and self.is_revised():
+                self.ended = False
+        return self._same
 
     def end_at(self, n_columns: int) -> None:
         """End the path of every split where its groups would have more than `n_columns` columns."""
         short = {s for s in range(len(self.paths)) if self.width(s) < n_columns}
-        while short:
-            most = [self._n_events(s) + EVENTS_PER_CHECK if s in short else 0 for s in range(len(self.paths))]
-            ended = self.wake(most, n_columns)
+        while short or self.is_revised():
+            short = short or {s for s in range(len(self.paths)) if self.width(s) < n_columns}
+            most = [self._n_events(s) + self._events_per_check if s in short else 0 for s in range(len(self.paths))]
+            ended = self._wake(most, n_columns)
             short = {s for s in short.difference(ended) if self.width(s) <= n_columns}
         for s, path in enumerate(self.paths):
             path.truncate(max(self.length(s, n_columns), len(self.starts[s])))
@@ -179,7 +196,7 @@ class Paths:
     def _n_events(self, split: int) -> int:
         return len(self.paths[split]) - len(self.starts[split])
 
-    def wake(self, most: Sequence[int], n_columns: float = np.inf) -> list[int]:
+    def _wake(self, most: Sequence[int], n_columns: float = np.inf) -> list[int]:
         """Wake groups up to the most events of each split, while there are at most `n_columns` columns.
 
         Far groups are checked at the end. Returns the splits on which nothing was left to explain.
@@ -197,12 +214,37 @@ class Paths:
                     if not woken:
                         ended.append(s)
                     for group in woken:
-                        self.paths[s].active.refit(group)
+                        self.active(s).refit(group)
+            if self.all_near or not (ended or self._is_due):
+                return ended
             # a far group may be missing at an event, or may be left to explain after the last one
-            if self.all_near or not (self._check() or self._check_ends(ended)):
+            if not (self._check() or self._check_ends(ended)):
                 return ended
 
     # ------------------------------------------------------------------ far groups
+
+    @property
+    def _events_per_check(self) -> int:
+        """The events of every split between two checks."""
+        design = self.posed.design
+        if design.reads_columns:
+            return EVENTS_PER_CHECK
+        # if rows are compressed, residuals are computed where X is read
+        size = design.shape[1] if self.table.compressed else max(design.shape) * self.posed.response.n_outputs
+        return max(EVENTS_PER_CHECK, GRADIENTS // (len(self.paths) * size))
+
+    @property
+    def _is_due(self) -> bool:
+        """Whether the events since the last check are too many to wait for `is_revised`."""
+        if self.posed.design.reads_columns:
+            return True
+        return any(
+            len(path) - first >= self._events_per_check for path, first in zip(self.paths, self._checked, strict=True)
+        )
+
+    def is_revised(self) -> bool:
+        """Check the events that have not been checked yet; return whether a path went back."""
+        return not self.all_near and self._check()
 
     def _check(self) -> bool:
         """Check all groups at the events since the last check; go back and return True if one was missing."""
@@ -239,6 +281,7 @@ class Paths:
             self._checked[split] += good
         if complete:
             return False
+        self._same = min(self._same, self.n_events())
         self._widen(np.unique(np.concatenate(soon)), sorted(set(pairs)))
         return True
 
@@ -274,12 +317,13 @@ class Paths:
         wait = np.full(rates.size, np.inf)
         np.divide(np.maximum(1 - sums, 0.0), rates, out=wait, where=far & (rates > 0))
         order = np.flatnonzero(np.isfinite(wait))
-        most = GROWTH + LEAST_GROWTH  # every group has at least one column
+        growth = GROWTH if self.posed.design.reads_columns else STREAMED_GROWTH * GROWTH
+        most = growth + LEAST_GROWTH  # every group has at least one column
         if order.size > most:
             order = order[wait[order] <= np.partition(wait[order], most)[most]]
         order = order[np.argsort(wait[order], kind="stable")]
         ranks = self.posed.ranks[order]
-        return order[: max(LEAST_GROWTH, int(np.searchsorted(np.cumsum(ranks), GROWTH)))]
+        return order[: max(LEAST_GROWTH, int(np.searchsorted(np.cumsum(ranks), growth)))]
 
     def _check_ends(self, ended: Sequence[int]) -> bool:
         """Where the near groups have nothing left to explain, take in far groups that do; return whether any did."""
@@ -333,11 +377,14 @@ class Paths:
             intercepts = intercepts - extra @ posed.factors.means
         weights = [np.where(in_parts(posed.labels[:n], s.train), posed.response.weight[:n], 0.0) for s in posed.splits]
         squares = np.zeros((which.size, posed.ranks.size))
-        for a in range(m):  # one pass over X per response
-            y = posed.response.y[:n] if posed.response.y.ndim == 1 else posed.response.y[:n, a]
-            products = posed.design.residual_products(y, weights, which, columns, coefs[:, a], intercepts[:, a])
-            norms = posed.working.all_norms(products) if posed.cone is None else posed.cone.norms(products)
-            squares += norms**2
+        y, step = posed.response.y[:n].reshape(n, m), max(1, GRADIENTS // (which.size * posed.design.shape[1]))
+        for a in range(0, m, step):  # products with all responses may take too much memory
+            some = slice(a, a + step)
+            products = posed.design.residual_products(
+                y[:, some], weights, which, columns, coefs[:, some].transpose(0, 2, 1), intercepts[:, some]
+            )
+            for product in products.transpose(1, 0, 2):
+                squares += (posed.working.all_norms(product) if posed.cone is None else posed.cone.norms(product)) ** 2
         totals = np.array([weight.sum() for weight in weights])
         return np.sqrt(squares) / totals[which][:, None]
 

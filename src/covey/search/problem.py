@@ -152,12 +152,15 @@ class Parts:
         The last one has all rows, unless the rows are dealt again; with a validation set it is the only one.
     validation : Validation or None
         Rows of another design; they form one more part.
+    keys : tuple of ndarray
+        The keys of the rows by which they were dealt, if they were needed: another deal uses them again.
     """
 
     labels: NDArray[np.intp]
     counts: list[float]
     splits: list[Split]
     validation: Validation | None = None
+    keys: tuple[NDArray[np.uint64], ...] = ()
 
     @classmethod
     def everything(cls, weight: FloatArray, n_rows: float, test: tuple[int, ...] = ()) -> Parts:

@@ -20,9 +20,6 @@ __all__ = ["Penalties", "inverse_roots"]
 # Working columns whose inner products differ from the identity by more than this are not meant to be orthonormal.
 ORTHONORMAL = 1e-4
 
-# Numbers of X per tile: 8 MiB.
-TILE = 2**20
-
 # Eigenvalues of a penalty below this share of the largest are round-off error.
 ROUNDING = 1e-10
 
@@ -51,6 +48,7 @@ class Penalties:
         self.working, self.column_range, self.equal_shares = working, column_range, equal_shares
         self._forms: dict[int, FloatArray] = {}
         self._gains: dict[int, FloatArray] = {}
+        self._of_all: FloatArray | None = None
 
     def learn(self, groups: Sequence[int] | NDArray[np.intp]) -> None:
         """Compute the penalties of some groups, groups of the same shape at once."""
@@ -59,7 +57,7 @@ class Penalties:
             return
         new = np.array(sorted(missing), dtype=np.intp)
         sizes, ranks = self.working.layout.sizes[new], self.working.ranks[new]
-        ranges, starts = None if self.equal_shares else self._ranges(new), offsets(sizes)
+        (low, high, two), starts = self._extremes(new), offsets(sizes)
         for size, rank in {(int(s), int(r)) for s, r in zip(sizes, ranks, strict=True)}:
             which = np.flatnonzero((sizes == size) & (ranks == rank))
             alike = new[which]
@@ -71,11 +69,16 @@ class Penalties:
             given, T = T, T / unit[:, :, None]
             R = np.linalg.inv(T) if size == rank else self._coordinates(alike, given) * unit[:, None, :]
             variance = np.einsum("lkj,lkj->lj", R, R)
-            if ranges is None:
-                scale = self._equal_shares(alike, variance / unit**2) * unit**2
+            columns = starts[which][:, None] + np.arange(size)
+            if self.equal_shares:
+                equal = ((high - low)[columns] * unit / 2) ** 2
+                # a constant column varies only if it is not centred
+                scale = np.where((two[columns] > 0) & (variance > 0) & (equal > 0), equal, variance)
             else:
-                spread = ranges[starts[which][:, None] + np.arange(size)] * unit
-                scale = np.sqrt(variance) * spread / self.column_range
+                # the mean of a centred column lies in its range; columns that are not centred have mean zero here
+                mean = self.working.mean[spans(self.working.layout.starts, alike)].reshape(columns.shape)
+                spread = np.maximum(high[columns], mean) - np.minimum(low[columns], mean)
+                scale = np.sqrt(variance) * spread * unit / self.column_range
             M = T.transpose(0, 2, 1) @ (scale[:, :, None] * T)
             if size > rank > 0:
                 M = np.linalg.pinv(
@@ -85,30 +88,15 @@ class Penalties:
             gains = np.divide(unit, np.sqrt(scale), out=np.zeros_like(scale), where=scale > 0)
             self._gains.update(zip(alike.tolist(), gains, strict=True))
 
-    def _ranges(self, groups: NDArray[np.intp]) -> FloatArray:
-        """The ranges of all columns of some groups; if there is no intercept, zero counts as a value."""
-        working = self.working
-        places = spans(working.layout.starts, groups)
-        low, high = working.design.extremes(working.layout.members[places], working.q)
-        # the mean of a centred column lies in its range; columns that are not centred have mean zero here
-        return np.asarray(np.maximum(high, working.mean[places]) - np.minimum(low, working.mean[places]))
-
-    def _equal_shares(self, groups: NDArray[np.intp], variance: FloatArray) -> FloatArray:
-        """The variances of columns; for two-valued columns, as if both values were equally frequent."""
-        working = self.working
-        columns = working.layout.members[spans(working.layout.starts, groups)]
-        used = np.flatnonzero(np.asarray(working.q) > 0)
-        span, two = np.empty(columns.size), np.empty(columns.size, dtype=bool)
-        step = max(1, TILE // working.design.shape[0])
-        for a in range(0, columns.size, step):
-            tile = slice(a, a + step)
-            X = np.asarray(working.design.take(columns[tile]))
-            X = X if used.size == len(X) else X[used]
-            low, high = X.min(axis=0), X.max(axis=0)
-            span[tile], two[tile] = high - low, ((low == X) | (high == X)).all(axis=0)
-        equal = ((span / 2) ** 2).reshape(variance.shape)
-        # a constant column varies only if it is not centred
-        return np.where(two.reshape(variance.shape) & (variance > 0) & (equal > 0), equal, variance)
+    def _extremes(self, groups: NDArray[np.intp]) -> FloatArray:
+        """`Design.extremes` of all columns of some groups."""
+        design, members = self.working.design, self.working.layout.members
+        if design.reads_columns:
+            return np.asarray(design.extremes(members[spans(self.working.layout.starts, groups)], self.working.q))
+        if self._of_all is None:
+            # X is streamed: one pass for these groups and for all that come later
+            self._of_all = np.asarray(design.extremes(members, self.working.q))
+        return self._of_all[:, spans(self.working.layout.starts, groups)]
 
     def _coordinates(self, groups: NDArray[np.intp], T: FloatArray) -> FloatArray:
         """R with ``X_l = Z_l R_l`` for groups of one shape with linearly dependent columns."""

@@ -19,6 +19,7 @@ from covey.search.paths import Knots, Paths
 from covey.search.problem import Parts, Posed, in_parts
 from covey.search.recipes import Recipe, Training
 from covey.search.ridges import Penalties
+from covey.search.settings import Settings
 from covey.search.table import Table
 
 __all__ = ["Found", "most_events", "search", "trainings_of"]
@@ -170,7 +171,7 @@ class Found:
     def deal_again(self, parts: Parts, wanted: Container[Recipe]) -> None:
         """Deal the rows to other folds, and make and score those recipes on them in the same way."""
         table = self.table.dealt(parts)
-        trainings = trainings_of(table, self.final.always)
+        trainings = trainings_of(table, self.final.always, self.final.penalties)
         starts = [list(self.final.always) for _ in trainings]
         for round_, plans in enumerate(self._plans):
             # the next round starts from the groups of this recipe
@@ -261,10 +262,11 @@ def _score(judge: Judge, split: int, recipes: Sequence[Recipe], training: Traini
         judge.add(split, [recipe], *type(recipe).scored([recipe], training))
 
 
-def trainings_of(table: Table, always: list[int]) -> list[Training]:
-    """The training rows of every split of a problem."""
+def trainings_of(table: Table, always: list[int], penalties: Penalties | None = None) -> list[Training]:
+    """The training rows of every split of a problem; penalties depend on all rows, whatever the splits."""
     posed = table.posed
-    penalties = Penalties(posed.working, posed.settings.column_range, posed.response.loss.known_dispersion)
+    if penalties is None:
+        penalties = Penalties(posed.working, posed.settings.column_range, posed.response.loss.known_dispersion)
     return [Training(table, s, always, penalties) for s in range(len(posed.splits))]
 
 
@@ -297,27 +299,39 @@ def _run(found: Found, paths: Paths) -> tuple[int, float, float]:
     # groups that became near when the paths began may have changed the rows of the table
     scores = found.judge.scores if version == found.version else found.scores()
     errors = [_errors(found, paths, scores, 0, 0)[0]]
-    best = 0
     while True:
         allowed = most_events(paths, settings.most_columns)
         done = len(errors) - 1
         target = min(done + (EVENTS_PER_LOOK if found.table.all_near else EVENTS_PER_READING), allowed)
         if target > done:
-            if not paths.ended:
-                paths.ended = bool(paths.wake([target] * len(found.posed.splits)))
+            errors = errors[: paths.advance(target, checked=False) + 1]
             if version != found.table.version:
                 version, scores = found.table.version, found.scores()
             reached = min(paths.n_events(), most_events(paths, settings.most_columns))
-            if reached > done:
-                later = _errors(found, paths, scores, done + 1, reached)
+            if reached >= len(errors):
+                later = _errors(found, paths, scores, len(errors), reached)
                 errors += np.maximum(later, ROUNDING * errors[0]).tolist()
-        for m in range(done + 1, len(errors)):
-            if errors[m] < errors[best] * (1 - settings.improvement):
-                best = m
-            elif paths.n_wakings(best, m) > settings.patience:
-                return m, errors[0], errors[best]
-        if len(errors) - 1 == done:
-            return done, errors[0], errors[best]
+        best, end = _stop(paths, errors, settings)
+        if end is None and len(errors) - 1 > done:
+            continue
+        if paths.is_revised():
+            # a group was missing: what comes after that event is judged again
+            errors = errors[: paths.n_events() + 1]
+            best, end = _stop(paths, errors, settings)
+            if end is None:
+                continue
+        return len(errors) - 1 if end is None else end, errors[0], errors[best]
+
+
+def _stop(paths: Paths, errors: Sequence[float], settings: Settings) -> tuple[int, int | None]:
+    """The last event at which errors fell, and the event after which they have not fallen for too long, if any."""
+    best = 0
+    for m, error in enumerate(errors):
+        if error < errors[best] * (1 - settings.improvement):
+            best = m
+        elif paths.n_wakings(best, m) > settings.patience:
+            return best, m
+    return best, None
 
 
 def _errors(found: Found, paths: Paths, scores: Sequence[Scores], first: int, last: int) -> np.ndarray:

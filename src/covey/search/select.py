@@ -21,6 +21,7 @@ from covey.path import Path, path_of
 from covey.progress import tell
 from covey.search.constraints.binding import binding_table
 from covey.search.criteria import Criterion, Discrepancy, InformationCriterion, Size, training_table
+from covey.search.dense import dense_is_left_out
 from covey.search.held_out import FoldModels, fold_models
 from covey.search.judge import Board, Verdict
 from covey.search.problem import Parts, Posed, Problem, pose
@@ -146,10 +147,12 @@ def select(problem: Problem, selection: Selection, rule: str = "select", setting
     with fitting_threads(problem.design.shape, problem.design.on_device):
         if isinstance(selection, Criterion):
             return _by_criterion(problem, selection, settings)
-        _say_what_is_left_out(problem.design)
         if rule == "select":  # models on all groups are no candidates: plain ridges say what sparsity costs
             settings = replace(settings, reweightings=0)
-        first = selection.parts(problem.design, problem.y, problem.weight, problem.loss)
+        else:
+            _say_what_is_left_out(problem.design, settings)
+        data = problem.design, problem.y, problem.weight, problem.loss
+        first = selection.parts(*data)
         posed = pose(problem, first, settings)
         found = search(posed, problem.always, problem.recipes)
         everything = found.judge.board(found.recipes)
@@ -157,7 +160,7 @@ def select(problem: Problem, selection: Selection, rule: str = "select", setting
         while found.n_deals < selection.most_deals and not choice.is_settled:
             tell("the verdict is open: folds dealt again", "deal", found.n_deals + 1, selection.most_deals)
             try:
-                parts = selection.parts(problem.design, problem.y, problem.weight, problem.loss, deal=found.n_deals)
+                parts = selection.parts(*data, deal=found.n_deals, keys=first.keys)
             except ValueError:  # rows of a class or with an event are too few for other folds
                 break
             if parts.is_same(first):  # every fold is one row, or one of the few distinct responses
@@ -270,14 +273,14 @@ def _price(chosen: Recipe, everything: Board) -> tuple[float, float] | None:
     return float((error - verdict.errors[best]) / error), float(standard_error / error)
 
 
-def _say_what_is_left_out(design: Design) -> None:
+def _say_what_is_left_out(design: Design, settings: Settings) -> None:
     """Warn, before X is read, if it lacks candidates that it would have in memory."""
     n, p = design.shape
-    if not design.reads_columns and p > near_limits(n)[1] and n <= MOST_ROWS:
+    if n <= MOST_ROWS and p > near_limits(n)[1] and dense_is_left_out(design, settings):
         warnings.warn(
-            f"{design.name} is not in memory, so ridges on all {p} columns are not among the candidates; they matter "
-            f"when noise is strong and many groups have small effects. Load {design.name} into memory to include them, "
-            "or choose by selection='ebic', which tries none.",
+            f"{design.name} is not in memory and too large to be read for ridges on all {p} columns, so they are not "
+            "among the candidates; they matter when noise is strong and many groups have small effects. Load "
+            f"{design.name} into memory to include them, or choose by rule='select', which needs none.",
             stacklevel=5,
         )
 

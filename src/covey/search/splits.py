@@ -21,6 +21,9 @@ __all__ = ["EmptyFoldError", "Folds", "HoldOut", "MissingClassError", "balanced_
 
 SQUARED = Squared()
 
+# The two keys of `covey.designs.rows.canonical_keys`; empty if they are not needed, or not known yet.
+RowKeys = tuple[NDArray[np.uint64], ...]
+
 
 @dataclass(frozen=True)
 class Folds:
@@ -55,12 +58,14 @@ class Folds:
     def _counted(self) -> bool:
         return isinstance(self.cv, int | np.integer) and not isinstance(self.cv, bool) and self.labels is None
 
-    def parts(self, design: Design, y: Any, weight: Any, loss: Loss = SQUARED, deal: int = 0) -> Parts:
-        """The parts of the rows of a problem; those of a later deal lack the split with all rows."""
+    def parts(
+        self, design: Design, y: Any, weight: Any, loss: Loss = SQUARED, deal: int = 0, keys: RowKeys = ()
+    ) -> Parts:
+        """The parts of the rows of a problem; those of a later deal lack the split with all rows, and take its keys."""
         y, weight = np.asarray(y), np.asarray(weight)
         balance = loss.balance(y, weight)
         if self._counted:
-            folds = self._deal(design, y, balance, weight, loss, deal)
+            folds, keys = self._deal(design, y, balance, weight, loss, deal, keys)
             n_folds = int(folds.max()) + 1
             if n_folds < 2:
                 raise ValueError("Folds need at least 2 rows of positive weight; choose selection='ebic' instead.")
@@ -78,22 +83,29 @@ class Folds:
         check_training(loss, y, weight, labels, splits)
         if not deal:
             splits.append(Split(tuple(range(int(labels.max()) + 1)), everything=True))
-        return Parts(labels, counts(weight, labels, loss, y), splits)
+        return Parts(labels, counts(weight, labels, loss, y), splits, keys=keys)
 
     def _deal(
-        self, design: Design, y: FloatArray, balance: FloatArray, weight: FloatArray, loss: Loss, deal: int
-    ) -> NDArray[np.intp]:
-        """The fold of every row."""
+        self,
+        design: Design,
+        y: FloatArray,
+        balance: FloatArray,
+        weight: FloatArray,
+        loss: Loss,
+        deal: int,
+        keys: RowKeys,
+    ) -> tuple[NDArray[np.intp], RowKeys]:
+        """The fold of every row, and the keys of the rows, if they are needed."""
         k = _most_folds(loss, y, weight, whole(int(self.cv), "the number of folds", least=2))
-        classes, keys = loss.classes(y) is not None, tuple[NDArray[np.uint64], ...]()
-        if classes or loss.coupled or _is_tied(balance, weight, k):
+        classes = loss.classes(y) is not None
+        if not keys and (classes or loss.coupled or _is_tied(balance, weight, k)):
             keys = canonical_keys(design, _used_ranks(balance, weight), weight)
-        seed = self.random_state
+        seed, mixed = self.random_state, keys
         if deal:
             # keys decide the order of equal responses, seeds which neighbour goes to which fold
-            keys = tuple(mix(one + np.uint64(deal)) for one in keys)
+            mixed = tuple(mix(one + np.uint64(deal)) for one in keys)
             seed = [int(np.random.default_rng(0 if seed is None else seed).integers(2**31)), deal]
-        return balanced_folds(balance, weight, *keys, k=k, seed=seed, classes=classes, apart=loss.coupled)
+        return balanced_folds(balance, weight, *mixed, k=k, seed=seed, classes=classes, apart=loss.coupled), keys
 
 
 @dataclass(frozen=True)
@@ -118,7 +130,9 @@ class HoldOut:
     random_state: Any = None
     most_deals: ClassVar[int] = 1
 
-    def parts(self, design: Design, y: Any, weight: Any, loss: Loss = SQUARED, deal: int = 0) -> Parts:
+    def parts(
+        self, design: Design, y: Any, weight: Any, loss: Loss = SQUARED, deal: int = 0, keys: RowKeys = ()
+    ) -> Parts:
         """The parts of the rows of a problem."""
         y, weight = np.asarray(y), np.asarray(weight)
         if self.validation is not None:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpstrf
 
-from covey.designs import Design
+from covey.designs import DenseDesign, Design
 from covey.layout import offsets, spans
 from covey.preprocess.factoring import times_factors
 from covey.search.arrays import below, beside, host, like
@@ -23,7 +23,7 @@ from covey.search.observations import Observations
 from covey.search.problem import Parts, Posed, Split, in_parts
 from covey.validation import FloatArray
 
-__all__ = ["MOST_ROWS", "Table", "near_limits", "working_columns"]
+__all__ = ["HELD_OF_STREAM", "MOST_ROWS", "Table", "near_limits", "working_columns"]
 
 # Near columns at the start: enough that few groups are missing, few enough to update at every event.
 NEAR_COLUMNS = 500
@@ -33,6 +33,9 @@ ALL_NEAR = 3000
 
 # The most numbers of near columns held in memory (2 GiB), and the fewest near columns.
 HELD, FEWEST_COLUMNS = 2**28, 50
+
+# The same for an X that is streamed, if the loss is quadratic and does not need the rows themselves (256 MiB).
+HELD_OF_STREAM = 2**25
 
 # Rows are compressed from this many rows per column on; with fewer, it costs more than it saves.
 ROWS_PER_COLUMN = 1.5
@@ -83,6 +86,8 @@ class Table:
     def __init__(self, posed: Posed) -> None:
         self.posed, self.version = posed, 0
         self.Z: Any = None
+        # columns of a streamed X, by design: where they are, and their numbers
+        self._held: dict[Design, tuple[NDArray[np.intp], FloatArray]] = {}
         self.groups = _nearest(posed)
         self._read()
 
@@ -216,7 +221,7 @@ class Table:
         self.compressed = (
             posed.response.loss.quadratic
             and posed.pairs is None
-            and ((tall and not few) or not posed.design.reads_columns or n * width > HELD)
+            and ((tall and not few) or n * width > (HELD if posed.design.reads_columns else HELD_OF_STREAM))
         )
         if self.compressed:
             self._compress()
@@ -263,7 +268,7 @@ class Table:
             e, new = factors.n_factors, ~np.isin(factors.columns, columns)
             columns = np.concatenate([columns, factors.columns[new]])
             shift = np.concatenate([shift, factors.means[new]])
-        grams = design.gram_parts(columns, shift, y, weights)
+        grams = self._grams(design, columns, shift, y, weights)
         design.refuse(columns[~np.isfinite(np.sum(grams, axis=0)[1:-m, 1:-m].diagonal())])
         change = np.zeros((columns.size + 1 + m, r + e + 1 + m))
         change[1 : n_columns + 1, :r], change[0, r + e] = loadings, 1.0
@@ -274,6 +279,21 @@ class Table:
             change[at + 1, r : r + e] = factors.loadings
             change[0, r : r + e] = (shift[at] - factors.means) @ factors.loadings
         return [_root(change.T @ gram @ change) for gram in grams]
+
+    def _grams(
+        self, design: Design, columns: NDArray[np.intp], shift: FloatArray, y: FloatArray, weights: list[FloatArray]
+    ) -> FloatArray:
+        """`Design.gram_parts`; columns of a streamed X are read once, if there is memory for them."""
+        if design.reads_columns or design.shape[0] * columns.size > HELD_OF_STREAM:
+            self._held.pop(design, None)
+            return design.gram_parts(columns, shift, y, weights)
+        held, X = self._held.get(design, (columns[:0], np.empty((design.shape[0], 0))))
+        new = columns[~np.isin(columns, held)]
+        if new.size:
+            held, X = np.concatenate([held, new]), np.hstack([X, design.take(new)])
+            self._held[design] = held, X
+        place = {int(j): i for i, j in enumerate(held)}
+        return DenseDesign(X).gram_parts(np.array([place[int(j)] for j in columns], dtype=np.intp), shift, y, weights)
 
 
 def _nearest(posed: Posed) -> NDArray[np.intp]:
