@@ -42,16 +42,16 @@ TOLERANCES = {
 # How much is computed or held at once.
 SIZES = {
     "coordinates": "MOST_KEPT STACKED TILE",
-    "dense": "MOST_WORK",
+    "dense": "MOST_STREAMED MOST_WORK",
     "elimination": "COMPACT FILLED SMALL TOGETHER",
     "held_out": "MOST_SCORES",
     "newton": "MOST_UNKNOWNS",
-    "paths": "EVENTS_PER_CHECK GROWTH LEAST_GROWTH",
+    "paths": "EVENTS_PER_CHECK GRADIENTS GROWTH LEAST_GROWTH STREAMED_GROWTH",
     "pairs": "GROWTH TILE",
     "ridges": "TILE",
     "search": "EVENTS_PER_LOOK EVENTS_PER_READING",
     "rough": "MOST_NUMBERS MOST_STEPS",
-    "table": "ALL_NEAR FEWEST_COLUMNS HELD MOST_ROWS NEAR_COLUMNS ROWS_PER_COLUMN",
+    "table": "ALL_NEAR FEWEST_COLUMNS HELD HELD_OF_STREAM MOST_ROWS NEAR_COLUMNS ROWS_PER_COLUMN",
 }
 
 OTHERS = {
