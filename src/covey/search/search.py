@@ -12,7 +12,7 @@ from collections.abc import Container, Sequence
 import numpy as np
 
 from covey.search.cleaned import Cleaned, Plan, clean, repeat
-from covey.search.dense import DenseRidges, can_be_dense
+from covey.search.dense import DenseRidges, can_be_dense, can_have_pairs
 from covey.search.judge import ROUNDING, Judge, Scores, Verdict
 from covey.search.paths import Knots, Paths
 from covey.search.problem import Parts, Posed, in_parts
@@ -105,10 +105,13 @@ class Found:
         alike = np.array(final.widths) <= self.posed.settings.alike * scored
         return [recipe for recipe, is_alike in zip(final.recipes, alike, strict=True) if is_alike]
 
-    def score_dense(self) -> None:
-        """Score ridges on all columns on every split of the first deal."""
+    def score_dense(self, plain: bool, pairs: bool) -> None:
+        """Score ridges on all columns on every split of the first deal: of main groups, and of pairs besides."""
         self.dense = DenseRidges(self.table, self.trainings)
-        self.dense.search(self.judge)
+        if plain:
+            self.dense.search(self.judge)
+        if pairs:
+            self.dense.search_with_pairs(self.judge)
         self.recipes |= dict.fromkeys(self.dense.recipes)
 
     def score_further(self) -> None:
@@ -250,8 +253,12 @@ def search(posed: Posed, always: Sequence[int] = (), recipes: Sequence[Recipe] =
         advance(Paths(found.table, starts, mains=True, late=True))
     # such a ridge is on the main groups alone, and has no constraints
     dense = settings.penalties and posed.cone is None and all(l < posed.n_mains for l in found.final.always)
-    if dense and (always_noisy or left > settings.dense) and can_be_dense(found.table):
-        found.score_dense()
+    if dense:
+        plain = (always_noisy or left > settings.dense) and can_be_dense(found.table)
+        # models on all groups are candidates only if they may be reweighted
+        pairs = (always_noisy or left > settings.noisy) and settings.reweightings > 0 and can_have_pairs(found.table)
+        if plain or pairs:
+            found.score_dense(plain, pairs)
     found.score_further()
     return found
 
