@@ -137,12 +137,12 @@ def expansion(table, **options):
 def test_levels_with_few_rows_have_fewer_curve_columns():
     table, rng = numbers()
     sizes = {}
-    for n_levels in (4, 10, 16, 25):
+    for n_levels in (2, 4, 6, 10):
         table["site"] = [f"s{i}" for i in rng.permutation(np.arange(N) % n_levels)]
         found = expansion(table, pairs=[("age", "site")])
         sizes[n_levels] = [found.freedom(l) // (n_levels - 1) for l, t in enumerate(found.terms) if ":" in t.name]
-    # a column per ten rows of a level, the first one for the slope; two in the surface, three more in its detail
-    assert sizes == {4: [1, 2, 3], 10: [1, 2, 1], 16: [1, 1], 25: [1]}
+    # a column per 28 rows of a level, the first one for the slope; two in the surface, three more in its detail
+    assert sizes == {2: [1, 2, 3], 4: [1, 2], 6: [1, 1], 10: [1]}
 
 
 def test_terms_are_products_of_their_parents_variables():

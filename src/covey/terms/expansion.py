@@ -23,8 +23,8 @@ from covey.groups.parents import ancestors
 from covey.search.pairs import AllPairs
 from covey.terms.encoding import Encoding
 from covey.terms.kinds import Term
-from covey.terms.pairs import ROWS_PER_SLOPE
 from covey.terms.shapes import requirements_of, without_pairs
+from covey.terms.splines import ROWS_PER_KNOT
 from covey.terms.terms import Terms
 from covey.validation import FloatArray
 
@@ -41,6 +41,9 @@ FAMILIES = {"linear": 0, "levels": 0, "season": 0, "curve": 1, "detail": 2, "pai
 # With products of more columns, pairs of numbers are not listed one by one; of more than MOST, pairs with
 # categories are left out.
 LISTED, MOST = 50_000, 200_000
+
+# The most columns of products with details of surfaces: late groups are computed with the others.
+DETAILED = 10_000
 
 # The most numbers all of whose pairs are tried: a matrix of all pairs per fold takes 256 MB.
 MOST_VARIABLES = 8_000
@@ -125,7 +128,8 @@ class Expansion:
         for i, j in self.pairs:
             variables = encoding.terms[i].variables + encoding.terms[j].variables
             name = f"{encoding.terms[i].name}:{encoding.terms[j].name}"
-            sides, parents = (self._factors(i, j), self._factors(j, i)), (i, j)
+            sides = self._factors(i, j), self._factors(j, i)
+            parents: tuple[int, ...] = (i, j)
             for depth, (kind, ending) in enumerate(CHILDREN[: self.depth]):
                 a, b = _all_products(*(np.concatenate(side[: depth + 1]) for side in sides))
                 new = np.isin(a, sides[0][depth]) | np.isin(b, sides[1][depth])
@@ -137,11 +141,11 @@ class Expansion:
     def _factors(self, term: int, other: int) -> list[NDArray[np.intp]]:
         """The columns of a main term that are multiplied in a pair with another one, and what each child of it adds.
 
-        With a category, a curve has one column fewer than the rows per level allow slopes: there is a curve per level.
+        With a category there is a curve per level, which has a column for as many rows of a level as a knot has.
         """
         encoding = self.encoding
         stem, curve = _columns(encoding.stems(term)), encoding.curve_of(term)
-        most = encoding.rows_per_level(other) / ROWS_PER_SLOPE - 1
+        most = encoding.rows_per_level(other) / ROWS_PER_KNOT - 1  # besides the slope
         bent = stem[:0] if curve is None else _columns(encoding.terms[curve].columns)
         ends = [int(np.clip(most, 0, n)) for n in CURVE_COLUMNS]
         return [stem, *(bent[a:b] for a, b in pairwise(ends))]
@@ -257,7 +261,8 @@ def _warn_left_out(which: str) -> None:
 
 def _depth(n_columns: int) -> int:
     """How many generations of terms pairs have, given the number of their own columns."""
-    return max(1, sum(n_columns * (1 + n) ** 2 <= LISTED for n in CURVE_COLUMNS))
+    limits = zip(CURVE_COLUMNS, (LISTED, LISTED, min(LISTED, DETAILED)), strict=True)
+    return max(1, sum(n_columns * (1 + n) ** 2 <= most for n, most in limits))
 
 
 def _count_products(sizes: NDArray[np.intp]) -> int:
