@@ -126,7 +126,8 @@ def test_options_about_variables(table, tmp_path):
     assert {"age:kind", "gene1_a:gene2_a"} < set(names)
     assert model.groups_.sizes[names.index("age~")] == 2
     beside = json.loads(covey(*asked, "--pairs", "with:kind", "--overwrite").stdout)
-    assert beside["terms"] == 3 * 10 + 1 + 10  # ten numbers with line, curve and detail, a category, ten pairs
+    # ten numbers with line, curve and detail, a category, ten pairs with their surfaces
+    assert beside["terms"] == 3 * 10 + 1 + 2 * 10
     alone = json.loads(covey(*asked, "--pairs", "none", "--overwrite").stdout)
     assert alone["terms"] == 3 * 10 + 1
 

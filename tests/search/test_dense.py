@@ -86,6 +86,29 @@ def test_a_ridge_minimises_its_objective(name, n, intercept):
         assert_optimal(problem, training.number, columns.on_columns(fit), penalty, shares)
 
 
+@pytest.mark.parametrize("always", [[], [2]], ids=["", "one group always in"])
+@pytest.mark.parametrize("n", [24, 120], ids=["wide", "tall"])
+@pytest.mark.parametrize("name", LOSSES)
+def test_a_ridge_with_pairs_shrinks_them_by_their_number_of_columns(name, n, always):
+    problem = Problem(name, n, always=always, n_mains=4)
+    problem.table.add_all()
+    posed, final, recipe = problem.posed, problem.trainings[-1], Reweighted(0.5, 0, pairs=True)
+    mains = posed.ranks[:4].sum()
+    shares = np.where(np.arange(posed.ranks.size) < 4, 1.0, (posed.ranks.sum() - mains) / mains)
+    shares[always] = 1e-6
+    model = recipe.fit(final)
+    assert_optimal(problem, 3, model.on_columns(), 0.5 * problem.dense.with_pairs.unit(final), shares, 1e-8)
+    assert sorted(model.groups) == [l for l, rank in enumerate(posed.ranks) if rank]
+
+
+@pytest.mark.parametrize("reweightings", [0, 5])
+def test_ridges_with_pairs_are_for_predictions(reweightings):
+    X, y, lists = draw("squared", 120)
+    settings = Settings(reweightings=reweightings)
+    found = search(in_folds(X, y + np.random.default_rng(0).standard_normal(120), lists, n_mains=4, settings=settings))
+    assert any(isinstance(r, Reweighted) and r.pairs for r in found.recipes) == bool(reweightings)
+
+
 def test_norms_are_those_of_scaled_columns():
     problem = Problem("squared", 120, full_rank=True)
     (fit,) = problem.dense.fits([Reweighted(0.5, 0)], problem.trainings[-1])

@@ -34,7 +34,7 @@ KINDS = {"curve": "line or curve", "linear": "line"}
 
 # The kinds of terms, in words.
 TERMS = {
-    "linear": "line", "curve": "curve around it", "detail": "detail of the curve", "levels": "levels",
+    "linear": "line", "curve": "curve around it", "detail": "detail of it", "levels": "levels",
     "season": "season", "pair": "pair", "surface": "surface around it",
 }  # fmt: skip
 

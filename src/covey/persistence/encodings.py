@@ -9,6 +9,7 @@ import numpy as np
 from covey.terms import Encoding, Expansion
 from covey.terms.dates import Date
 from covey.terms.encoding import Variable
+from covey.terms.expansion import CHILDREN
 from covey.terms.levels import Category
 from covey.terms.numbers import Number
 from covey.validation import FloatArray
@@ -29,7 +30,8 @@ def check_expansion(expansion: Expansion) -> None:
     if ranges.shape != (2, len(encoding.column_names)) or not _are_numbers(ranges) or (ranges[0] > ranges[1]).any():
         raise ValueError("the ranges of the encoded columns are not as they were written")
     linear = {l for l, term in enumerate(encoding.terms) if term.kind == "linear"}
-    if not _are_flags((expansion.surfaces,)) or not _are_pairs(expansion.pairs, len(encoding.terms)):
+    is_known = _is_count(expansion.depth) and 1 <= expansion.depth <= len(CHILDREN)
+    if not is_known or not _are_pairs(expansion.pairs, len(encoding.terms)):
         raise ValueError("the pairs of the expansion are not as they were written")
     if not all(_is_count(l) and l in linear for l in expansion.unlisted) or not _differ(expansion.unlisted):
         raise ValueError("the expansion has unlisted pairs of terms that do not exist")

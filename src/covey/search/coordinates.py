@@ -64,13 +64,20 @@ class RidgeFit:
 
 
 class ScaledColumns:
-    """Some groups on scaled columns ``V_l = Z_l C_l``, with ``C_l C_l'`` the inverse of the group's penalty."""
+    """Some groups on scaled columns ``V_l = Z_l C_l``, with ``C_l C_l'`` the inverse of the group's penalty.
 
-    def __init__(self, table: Table, groups: NDArray[np.intp], penalties: Penalties) -> None:
+    Penalties of groups may be multiplied by factors to begin with.
+    """
+
+    def __init__(
+        self, table: Table, groups: NDArray[np.intp], penalties: Penalties, factors: FloatArray | None = None
+    ) -> None:
         posed = table.posed
         self.posed, self.groups, self.ranks = posed, groups, posed.ranks[groups]
         self.starts = offsets(self.ranks)
         self.roots = inverse_roots(penalties.of(groups))
+        if factors is not None:
+            self.roots = [root / np.sqrt(factor) for root, factor in zip(self.roots, factors, strict=True)]
         if np.array_equal(groups, table.groups):
             Z = host(table.Z)
         elif all(int(l) in table.place for l in groups):  # other groups are near besides

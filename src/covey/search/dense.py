@@ -1,8 +1,9 @@
 """Ridges on all columns of main groups, plain and reweighted by dividing penalties by the norms of the fit before.
 
 Repeated, reweighting tends to the group lasso. These models are for dense signals, where no small set of groups
-explains much. Penalties apply to coefficients of scaled columns, as in `covey.search.ridges`. A fit is in whichever
-coordinates are fewer: if there are more columns than rows, in those of the rows, from their inner products.
+explains much. A plain ridge may have pairs of main groups besides: many small interactions. Penalties apply to
+coefficients of scaled columns, as in `covey.search.ridges`. A fit is in whichever coordinates are fewer: if there are
+more columns than rows, in those of the rows, from their inner products.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from covey.search.settings import Settings
 from covey.search.table import MOST_ROWS, Table
 from covey.validation import FloatArray
 
-__all__ = ["DenseRidges", "Reweighted", "can_be_dense", "dense_is_left_out"]
+__all__ = ["DenseRidges", "Reweighted", "can_be_dense", "can_have_pairs", "dense_is_left_out"]
 
 # The relative penalty of groups that are always in the model: as good as none, but the matrix stays invertible.
 ALWAYS = 1e-6
@@ -39,6 +40,10 @@ MOST_WORK = 2e9
 # rows, and as many for coefficients.
 MOST_STREAMED = 2**28
 
+# The most multiplications allowed for the inner products of the rows if pairs are among the columns. Under other losses
+# than squares every penalty takes some Newton steps.
+MOST_PAIRS, SLOWER = 5e9, 20
+
 
 @dataclass(frozen=True)
 class Reweighted(Recipe):
@@ -50,21 +55,24 @@ class Reweighted(Recipe):
         In units of the mean eigenvalue of the kernel matrix.
     round : int
         The number of reweightings.
+    pairs : bool
+        Whether the groups that are no main groups, such as pairs of variables, are in it too.
     """
 
     penalty: float
     round: int
+    pairs: bool = False
     n_groups: None = field(default=None, init=False)
 
     @property
     def family(self) -> Hashable:
-        """The number of reweightings."""
-        return "all groups", self.round
+        """The number of reweightings, and whether pairs are in it."""
+        return "all groups", self.round, self.pairs
 
     def text(self, unpenalised: str = "") -> str:
         """A description."""
         times = "" if not self.round else ", reweighted" + (f" {self.round} times" if self.round > 1 else " once")
-        return f"ridge {self.penalty:.3g} on all groups{times}"
+        return f"ridge {self.penalty:.3g} on all groups{' and pairs' * self.pairs}{times}"
 
     def fit(self, training: Training) -> Model:
         """Fit the ridge, after the rounds before it."""
@@ -87,6 +95,16 @@ def dense_is_left_out(design: Design, settings: Settings) -> bool:
     # an X that is streamed is read for them only if they may be chosen
     streamed = not design.reads_columns and (settings.reweightings == 0 or n * p > MOST_STREAMED)
     return n > MOST_ROWS or streamed
+
+
+def can_have_pairs(table: Table) -> bool:
+    """Whether ridges on main groups and pairs are affordable."""
+    posed = table.posed
+    if posed.all_main or posed.pieces or not table.all_near or table.compressed:
+        return False
+    n, r = len(table.labels), int(posed.ranks.sum())
+    fits = 1 if posed.response.loss.quadratic else SLOWER
+    return n * n * max(n, r) * fits <= MOST_PAIRS
 
 
 def noise_norms(sizes: NDArray[np.intp]) -> FloatArray:
@@ -127,6 +145,16 @@ class DenseRidges:
         return RowCoordinates(self.table, self.penalties, shares)
 
     @cached_property
+    def with_pairs(self) -> ScaledColumns:
+        """The coordinates of ridges on all groups but late ones: pairs together vary as much as the main groups do."""
+        posed = self.posed
+        groups = np.delete(np.arange(posed.ranks.size), posed.late)
+        is_main = groups < posed.n_mains
+        factors = np.where(is_main, 1.0, posed.ranks[groups[~is_main]].sum() / posed.ranks[groups[is_main]].sum())
+        factors[np.isin(groups, self.always)] = ALWAYS
+        return ScaledColumns(self.table, groups, self.penalties, factors)
+
+    @cached_property
     def largest(self) -> ScaledColumns:
         """The coordinates of reweighted ridges: all groups, or those of largest norm in the plain ones."""
         if isinstance(self.plain, ScaledColumns):
@@ -136,6 +164,8 @@ class DenseRidges:
 
     def coordinates(self, recipe: Reweighted) -> ScaledColumns | RowCoordinates:
         """The coordinates of a recipe."""
+        if recipe.pairs:
+            return self.with_pairs
         return self.largest if recipe.round else self.plain
 
     def search(self, judge: Judge) -> None:
@@ -170,6 +200,14 @@ class DenseRidges:
             if round_ == 0 and isinstance(self.plain, RowCoordinates):
                 self._keep_largest(self.plain, recipes)
 
+    def search_with_pairs(self, judge: Judge) -> None:
+        """Score ridges on main groups and pairs."""
+        recipes = [Reweighted(penalty, 0, pairs=True) for penalty in self.settings.penalties]
+        for at, training in enumerate(one for one in self.trainings if one.split.test):
+            predictors = self.with_pairs.predictors(training, self.fits(recipes, training))
+            judge.add(at, recipes, predictors, [NOMINAL_SIZE] * len(recipes))
+        self.recipes += recipes
+
     def prepare(self, recipes: Sequence[Recipe]) -> None:
         """Get ready for recipes that another deal of the folds has searched."""
         self.penalties.learn(np.arange(self.posed.n_mains))
@@ -186,7 +224,7 @@ class DenseRidges:
             fits = coordinates.fits(training, [recipe.penalty * unit for recipe in new], shares)
             for recipe, fit in zip(new, fits, strict=True):
                 self._fits[recipe, training.number] = fit
-                if isinstance(coordinates, ScaledColumns):
+                if isinstance(coordinates, ScaledColumns) and not recipe.pairs:
                     norms = np.zeros(self.posed.n_mains)
                     norms[coordinates.groups] = fit.norms
                     self._norms[recipe, training.number] = norms
@@ -194,6 +232,8 @@ class DenseRidges:
 
     def _shares(self, recipe: Reweighted, training: Training) -> FloatArray:
         """Factors that multiply the penalties of the groups in the coordinates of a recipe."""
+        if recipe.pairs:
+            return np.ones(self.with_pairs.groups.size)
         shares: FloatArray = np.ones(self.posed.n_mains)
         if recipe.round:
             before = replace(recipe, round=recipe.round - 1)

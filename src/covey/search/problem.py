@@ -282,7 +282,8 @@ class Posed:
 
     def late_after(self, groups: Sequence[int]) -> list[int]:
         """The late groups that may wake on a path that starts with these groups."""
-        return [l for l in self.late if self.ancestors(l)[0] in groups and l not in groups]
+        awake = set(groups)
+        return [l for l in self.late if l not in awake and awake.issuperset(self.ancestors(l)[:-1])]
 
     def parents_among(self, groups: Sequence[int]) -> list[list[int]]:
         """The parents of each of some groups, as positions among them; empty if no group has parents at all."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from covey.progress import tell
 from covey.search.cleaned import Cleaned, Plan, clean, repeat
-from covey.search.dense import DenseRidges, can_be_dense
+from covey.search.dense import DenseRidges, can_be_dense, can_have_pairs
 from covey.search.judge import ROUNDING, Judge, Scores, Verdict
 from covey.search.paths import Knots, Paths
 from covey.search.problem import Parts, Posed, in_parts
@@ -154,13 +154,24 @@ class Found:
         alike = np.array(final.widths) <= self.posed.settings.alike * scored
         return [recipe for recipe, is_alike in zip(final.recipes, alike, strict=True) if is_alike]
 
-    @property
-    def can_be_dense(self) -> bool:
-        """Whether ridges on all columns are candidates: on the main groups alone, and without constraints."""
+    def score_dense(self) -> None:
+        """Score ridges on all columns on every split of the first deal: of main groups, and of pairs besides."""
         posed, settings = self.posed, self.posed.settings
+        # they have no constraints, and nothing but main groups and pairs
         if not settings.penalties or posed.cone is not None or any(l >= posed.n_mains for l in self.final.always):
-            return False
-        return (self.always_noisy or self.left > settings.dense) and can_be_dense(self.table)
+            return
+        left = np.inf if self.always_noisy else self.left
+        plain = left > settings.dense and can_be_dense(self.table)
+        # with pairs, only where models on all groups may be chosen, and are reweighted
+        pairs = left > settings.noisy and settings.reweightings > 0 and can_have_pairs(self.table)
+        if not plain and not pairs:
+            return
+        self.dense = DenseRidges(self.table, self.trainings)
+        if plain:
+            self.dense.search(self.judge)
+        if pairs:
+            self.dense.search_with_pairs(self.judge)
+        self.recipes |= dict.fromkeys(self.dense.recipes)
 
     def score_further(self) -> None:
         """Score the recipes that the user gave on every split of the first deal."""
@@ -280,10 +291,7 @@ def search(posed: Posed, always: Sequence[int] = (), recipes: Sequence[Recipe] =
         prefixes = found.end(paths, *_run(found, paths))
         found.add_round(clean(found.trainings, paths, found.n_rounds, prefixes, found.ridges))
         starts = found.next_starts(paths, prefixes)
-    if found.can_be_dense:
-        found.dense = DenseRidges(found.table, found.trainings)
-        found.dense.search(found.judge)
-        found.recipes |= dict.fromkeys(found.dense.recipes)
+    found.score_dense()
     found.score_further()
     return found
 

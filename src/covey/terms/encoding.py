@@ -140,6 +140,15 @@ class Encoding:
         curved = after < len(self.terms) and self.terms[after].kind == "curve" and self.terms[after].parents == (term,)
         return after if curved else None
 
+    def rows_per_level(self, term: int) -> float:
+        """The mean number of rows per level of a main term; infinite for one without levels."""
+        one = self.terms[term]
+        fitted = self.variable(one.variables[0])
+        category = fitted.week if isinstance(fitted, Date) else fitted
+        if one.kind != "levels" or not isinstance(category, Category):
+            return np.inf
+        return float(np.mean(category.counts))
+
     def last_of(self, term: int) -> int:
         """The position of the last descendant of a main term: its curve's detail, its curve, or itself."""
         curve = self.curve_of(term)

@@ -1,7 +1,8 @@
 """Expansion: the terms of a table as a design, with products of columns for pairs, and groups with parents.
 
-Main terms are those of the encoding. A pair is the product of its parents' columns. A pair of two numbers with curves
-has a child, the surface: products that involve the smoothest curve columns of either.
+Main terms are those of the encoding. A pair is the product of its parents' columns. A pair with a curved number has a
+child, the surface (a curve per level, if the other one is a category): products that involve the smoothest curve
+columns. Its child is the detail, with products of more of them.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -22,13 +24,16 @@ from covey.search.problem import ancestors
 from covey.terms.encoding import Encoding
 from covey.terms.kinds import Term
 from covey.terms.shapes import requirements_of, without_pairs
+from covey.terms.splines import ROWS_PER_KNOT
 from covey.terms.terms import Terms
 from covey.validation import FloatArray
 
 __all__ = ["Expansion", "expand"]
 
-# The number of curve columns of each number that take part in a surface, the smoothest first.
-SURFACE_COLUMNS = 2
+# A pair, its child and the child of that, with what their names end in; and how many curve columns of a number take
+# part in their products, the smoothest first.
+CHILDREN = (("pair", ""), ("surface", "~"), ("detail", "~~"))
+CURVE_COLUMNS = (0, 2, 5)
 
 # Terms of one family compete with each other for the same chance under noise.
 FAMILIES = {"linear": 0, "levels": 0, "season": 0, "curve": 1, "detail": 2, "pair": 3, "surface": 4}
@@ -37,13 +42,16 @@ FAMILIES = {"linear": 0, "levels": 0, "season": 0, "curve": 1, "detail": 2, "pai
 # categories are left out.
 LISTED, MOST = 50_000, 200_000
 
+# The most columns of products with details of surfaces: late groups are computed with the others.
+DETAILED = 10_000
+
 # The most numbers all of whose pairs are tried: a matrix of all pairs per fold takes 256 MB.
 MOST_VARIABLES = 8_000
 
 
 @dataclass(frozen=True)
 class Expansion:
-    """The terms of a table: those of its variables, then pairs and surfaces.
+    """The terms of a table: those of its variables, then pairs and their children.
 
     Attributes
     ----------
@@ -52,8 +60,8 @@ class Expansion:
         The least and the largest value of each encoded column in the table of fit.
     pairs : tuple of pairs of int
         The pairs that are listed, as positions of main terms.
-    surfaces : bool
-        Whether pairs of curves have surfaces.
+    depth : int
+        1 for pairs alone, 2 if they have surfaces where a term has a curve, 3 if surfaces have details.
     unlisted : tuple of int
         Linear terms whose pairs are in the race without being listed; those that came near are in `pairs`.
     """
@@ -61,25 +69,25 @@ class Expansion:
     encoding: Encoding
     ranges: FloatArray
     pairs: tuple[tuple[int, int], ...] = ()
-    surfaces: bool = True
+    depth: int = len(CHILDREN)
     unlisted: tuple[int, ...] = ()
 
     @classmethod
     def of(cls, encoding: Encoding, columns: FloatArray) -> Expansion:
         """The terms of an encoding and the pairs that it wants, given the encoded columns of its table.
 
-        If the products of all pairs have too many columns, there are no surfaces; if they still have too many, pairs of
-        numbers are not listed.
+        If the products of all pairs have too many columns, there are no details, then no surfaces; if they still have
+        too many, pairs of numbers are not listed.
         """
         ranges, wanted = np.array([columns.min(axis=0), columns.max(axis=0)]), encoding.pairs
         sizes = np.array([_size(encoding.stems(l)) for l in range(len(encoding.terms))], dtype=np.intp)
         if not wanted.members:
             n_columns = sum(int(sizes[i] * sizes[j]) for i, j in wanted.listed)
-            return cls(encoding, ranges, wanted.listed, n_columns * (1 + SURFACE_COLUMNS) ** 2 <= LISTED)
+            return cls(encoding, ranges, wanted.listed, _depth(n_columns))
         members = np.array(wanted.members)
         n_columns = _count_products(sizes[members])
         if n_columns <= LISTED:
-            return cls(encoding, ranges, tuple(wanted), n_columns * (1 + SURFACE_COLUMNS) ** 2 <= LISTED)
+            return cls(encoding, ranges, tuple(wanted), _depth(n_columns))
         unlisted = tuple(l for l in wanted.members if encoding.terms[l].kind == "linear")
         categories = sorted(set(wanted.members) - set(unlisted))
         listed: tuple[tuple[int, int], ...] = ()
@@ -91,7 +99,7 @@ class Expansion:
         if len(unlisted) > MOST_VARIABLES:
             _warn_left_out(f"All pairs of {len(unlisted):,} numbers")
             unlisted = ()
-        return cls(encoding, ranges, listed, False, unlisted)
+        return cls(encoding, ranges, listed, 1, unlisted)
 
     def with_pairs(self, met: Sequence[tuple[int, int]]) -> Expansion:
         """The same with pairs that came near, given as positions among the unlisted terms."""
@@ -100,7 +108,7 @@ class Expansion:
 
     @cached_property
     def _products(self) -> tuple[tuple[Term, ...], NDArray[np.intp], NDArray[np.intp]]:
-        """The terms of pairs and surfaces, and the two columns that each of their columns is the product of."""
+        """The terms of pairs and their children, and the two columns that each of their columns is the product of."""
         encoding, n_columns = self.encoding, len(self.encoding.column_names)
         terms: list[Term] = []
         names = {term.name for term in encoding.terms}
@@ -120,14 +128,27 @@ class Expansion:
         for i, j in self.pairs:
             variables = encoding.terms[i].variables + encoding.terms[j].variables
             name = f"{encoding.terms[i].name}:{encoding.terms[j].name}"
-            stems = [_columns(encoding.stems(k)) for k in (i, j)]
-            pair = add(name, "pair", variables, (i, j), *_all_products(*stems))
-            curves = [encoding.curve_of(k) for k in (i, j)]
-            if self.surfaces and None not in curves:
-                bent = [_columns(encoding.terms[c].columns)[:SURFACE_COLUMNS] for c in curves if c is not None]
-                a, b = _all_products(*(np.append(stem, curve) for stem, curve in zip(stems, bent, strict=True)))
-                add(f"{name}~", "surface", variables, (pair,), a[1:], b[1:])
+            sides = self._factors(i, j), self._factors(j, i)
+            parents: tuple[int, ...] = (i, j)
+            for depth, (kind, ending) in enumerate(CHILDREN[: self.depth]):
+                a, b = _all_products(*(np.concatenate(side[: depth + 1]) for side in sides))
+                new = np.isin(a, sides[0][depth]) | np.isin(b, sides[1][depth])
+                if not new.any():
+                    break
+                parents = (add(name + ending, kind, variables, parents, a[new], b[new]),)
         return tuple(terms), np.concatenate(left), np.concatenate(right)
+
+    def _factors(self, term: int, other: int) -> list[NDArray[np.intp]]:
+        """The columns of a main term that are multiplied in a pair with another one, and what each child of it adds.
+
+        With a category there is a curve per level, which has a column for as many rows of a level as a knot has.
+        """
+        encoding = self.encoding
+        stem, curve = _columns(encoding.stems(term)), encoding.curve_of(term)
+        most = encoding.rows_per_level(other) / ROWS_PER_KNOT - 1  # besides the slope
+        bent = stem[:0] if curve is None else _columns(encoding.terms[curve].columns)
+        ends = [int(np.clip(most, 0, n)) for n in CURVE_COLUMNS]
+        return [stem, *(bent[a:b] for a, b in pairwise(ends))]
 
     @property
     def terms(self) -> tuple[Term, ...]:
@@ -140,7 +161,7 @@ class Expansion:
             "encoding": self.encoding.state(),
             "ranges": self.ranges.tolist(),
             "pairs": [list(pair) for pair in self.pairs],
-            "surfaces": self.surfaces,
+            "depth": self.depth,
             "unlisted": list(self.unlisted),
         }
 
@@ -149,7 +170,7 @@ class Expansion:
         """The inverse of `state`."""
         pairs = tuple((i, j) for i, j in state["pairs"])
         ranges = np.array(state["ranges"], dtype=np.float64)
-        return cls(Encoding.from_state(state["encoding"]), ranges, pairs, state["surfaces"], tuple(state["unlisted"]))
+        return cls(Encoding.from_state(state["encoding"]), ranges, pairs, state["depth"], tuple(state["unlisted"]))
 
     def design(self, table: Any) -> Design:
         """The expanded columns of a table."""
@@ -183,7 +204,7 @@ class Expansion:
             "parents": self.parents,
             "families": np.array([FAMILIES[term.kind] for term in self.terms], dtype=np.intp),
             "n_mains": self.encoding.n_mains,
-            "late": range(self.encoding.n_mains, len(self.encoding.terms)),
+            "late": [l for l, term in enumerate(self.terms) if term.kind == "detail"],
             "pairs": pairs,
             "groups_with": None if pairs is None else lambda met: self.with_pairs(met).groups,
         }
@@ -196,10 +217,13 @@ class Expansion:
     def freedom(self, term: int) -> int:
         """The number of free coefficients of a term: the levels of a category have one less than columns."""
         one = self.terms[term]
-        if one.kind == "pair":
-            left, right = (self.freedom(j) if self.terms[j].kind == "levels" else 1 for j in one.parents)
-            return left * right
-        return one.columns.stop - one.columns.start - (one.kind == "levels")
+        n = _size(one.columns)
+        if one.kind in ("linear", "levels"):
+            return n - (one.kind == "levels")
+        for j in ancestors(self.parents, term):  # the levels of a category in a pair
+            if self.terms[j].kind == "levels":
+                n = n * self.freedom(j) // _size(self.terms[j].columns)
+        return n
 
     @property
     def always(self) -> list[int]:
@@ -233,6 +257,12 @@ def _warn_left_out(which: str) -> None:
         "pairs={'with': 'treatment'}, or say pairs=None.",
         stacklevel=6,
     )
+
+
+def _depth(n_columns: int) -> int:
+    """How many generations of terms pairs have, given the number of their own columns."""
+    limits = zip(CURVE_COLUMNS, (LISTED, LISTED, min(LISTED, DETAILED)), strict=True)
+    return max(1, sum(n_columns * (1 + n) ** 2 <= most for n, most in limits))
 
 
 def _count_products(sizes: NDArray[np.intp]) -> int:

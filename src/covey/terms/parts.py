@@ -123,7 +123,7 @@ def roots_of(expansion: Expansion, term: int) -> tuple[int, ...]:
     one = expansion.terms[term]
     if not one.parents:
         return (term,)
-    return one.parents if one.kind not in ("surface", "detail") else expansion.terms[one.parents[0]].parents
+    return one.parents if one.kind in ("curve", "pair") else roots_of(expansion, one.parents[0])
 
 
 def find_parts(expansion: Expansion, selected: Iterable[int]) -> list[Part]:
