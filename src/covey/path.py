@@ -3,31 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from covey.groups import Groups
-from covey.layout import offsets
 from covey.validation import Array, FloatArray, as_numeric_matrix, check_sparse, is_sparse, on_host
 
-if TYPE_CHECKING:
-    from covey.search.paths import Knots
-    from covey.search.problem import Posed
-
-__all__ = ["Path", "path_of"]
-
-
-MESSAGES = {
-    "completed": "The path has the requested number of groups.",
-    "exhausted": "Nothing is left to explain at time {time:g}.",
-}
-SEPARATED = (
-    "From time {time:g} on, the awake groups separate the responses perfectly, so the best coefficients are infinite; "
-    "models from there on have a ridge of {ridge:g}."
-)
+__all__ = ["Path"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -181,54 +165,6 @@ class Path:
         return (fitted[..., 0] if self.n_outputs == 1 else fitted) + self.intercepts
 
 
-def path_of(posed: Posed, knots: Knots, groups: Groups) -> Path:
-    """A path in the user's columns and units: the minimiser on the groups awake after each event."""
-    awake, ranks, times = knots.groups, posed.ranks, np.array(knots.times)
-    columns, coefs, intercepts = posed.to_user(awake, knots.W, knots.levels)
-    n, m, _ = coefs.shape
-    starts = offsets(ranks[awake])
-    W = posed.outputs(knots.W) / posed.strength_units[:, None]
-    # in units of each group's largest coefficient, so that squares neither overflow nor underflow
-    largest = np.append(np.abs(W).max(axis=(0, 1), initial=0.0), 0.0)
-    unit = np.maximum.reduceat(largest, starts[:-1]) if awake else np.empty(0)
-    unit[unit == 0] = 1.0
-    squares = ((W / np.repeat(unit, ranks[awake])) ** 2).sum(axis=1)
-    if awake:
-        squares = np.add.reduceat(np.hstack([squares, np.zeros((n, 1))]), starts[:-1], axis=1)
-    status = "exhausted" if knots.exhausted else "completed"
-    message = MESSAGES[status].format(time=float(times[-1]))
-    separated = np.flatnonzero(knots.separated)
-    if separated.size:
-        status = "separated"
-        ridge = posed.settings.separated_ridge
-        message += " " + SEPARATED.format(time=float(times[separated[0]]), ridge=ridge)
-    n_columns = posed.working.mean.size
-    wide = np.concatenate([columns + output * n_columns for output in range(m)])
-    begun = len(awake) + 1 - len(times)
-    path = Path(
-        times=times,
-        coefs=_sparse(wide, coefs.reshape(n, -1), m * n_columns),
-        intercepts=intercepts if m > 1 else intercepts[:, 0],
-        groups=groups.apart() if groups.overlapping else groups,
-        entered=list(zip(awake, [0.0] * begun + times[1:].tolist(), strict=True)),
-        status=status,
-        message=message,
-        stepwise=True,
-        strengths=_sparse(np.array(awake, dtype=np.intp), np.sqrt(squares) * unit * (ranks[awake] > 0), ranks.size),
-        n_outputs=m,
-    )
-    return path.added_up(groups) if groups.overlapping else path
-
-
 def _per_output(members: NDArray[np.intp], n_columns: int, n_outputs: int) -> NDArray[np.intp]:
     """Columns repeated for every output, with offsets."""
     return (members + n_columns * np.arange(n_outputs)[:, None]).ravel()
-
-
-def _sparse(columns: NDArray[np.intp], values: FloatArray, n_columns: int) -> sp.csr_array:
-    """A sparse matrix with these values in the given columns; zeros are not stored."""
-    order = np.argsort(columns)
-    values = values[:, order]
-    filled = values != 0
-    indices = np.broadcast_to(np.asarray(columns)[order], values.shape)[filled]
-    return sp.csr_array((values[filled], indices, offsets(filled.sum(axis=1))), shape=(len(values), n_columns))

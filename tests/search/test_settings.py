@@ -42,7 +42,7 @@ TOLERANCES = {
 # How much is computed or held at once.
 SIZES = {
     "coordinates": "MOST_KEPT STACKED TILE",
-    "dense": "MOST_STREAMED MOST_WORK",
+    "dense": "MOST_PAIRS MOST_STREAMED MOST_WORK SLOWER",
     "elimination": "COMPACT FILLED SMALL TOGETHER",
     "held_out": "MOST_SCORES",
     "newton": "MOST_UNKNOWNS",

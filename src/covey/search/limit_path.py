@@ -6,21 +6,23 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
 
 from covey.designs import Design, as_design
 from covey.designs.protocol import count_rows
 from covey.groups import Groups
+from covey.layout import offsets
 from covey.losses import Loss, get_loss
-from covey.path import Path, path_of
+from covey.path import Path
 from covey.preprocess import Standardize
-from covey.search.paths import Paths
-from covey.search.problem import Parts, Problem, pose
+from covey.search.paths import Knots, Paths
+from covey.search.problem import Parts, Posed, Problem, pose
 from covey.search.table import Table
 from covey.threads import fitting_threads
-from covey.validation import as_response, as_sample_weight, on_host, whole
+from covey.validation import FloatArray, as_response, as_sample_weight, on_host, whole
 
-__all__ = ["limit_path", "read_rows"]
+__all__ = ["limit_path", "path_of", "read_rows"]
 
 
 def limit_path(
@@ -142,3 +144,61 @@ def read_rows(design: Design, y: Any, sample_weight: Any, loss: Loss, offset: An
         null = np.asarray(fitted.null(response.y, weight, shift))
         fitted = fitted.scaled_to(response.y, null if shift is None else null + shift, weight)
     return fitted, response.y, weight, shift
+
+
+MESSAGES = {
+    "completed": "The path has the requested number of groups.",
+    "exhausted": "Nothing is left to explain at time {time:g}.",
+}
+SEPARATED = (
+    "From time {time:g} on, the awake groups separate the responses perfectly, so the best coefficients are infinite; "
+    "models from there on have a ridge of {ridge:g}."
+)
+
+
+def path_of(posed: Posed, knots: Knots, groups: Groups) -> Path:
+    """A path in the user's columns and units: the minimiser on the groups awake after each event."""
+    awake, ranks, times = knots.groups, posed.ranks, np.array(knots.times)
+    columns, coefs, intercepts = posed.to_user(awake, knots.W, knots.levels)
+    n, m, _ = coefs.shape
+    starts = offsets(ranks[awake])
+    W = posed.outputs(knots.W) / posed.strength_units[:, None]
+    # in units of each group's largest coefficient, so that squares neither overflow nor underflow
+    largest = np.append(np.abs(W).max(axis=(0, 1), initial=0.0), 0.0)
+    unit = np.maximum.reduceat(largest, starts[:-1]) if awake else np.empty(0)
+    unit[unit == 0] = 1.0
+    squares = ((W / np.repeat(unit, ranks[awake])) ** 2).sum(axis=1)
+    if awake:
+        squares = np.add.reduceat(np.hstack([squares, np.zeros((n, 1))]), starts[:-1], axis=1)
+    status = "exhausted" if knots.exhausted else "completed"
+    message = MESSAGES[status].format(time=float(times[-1]))
+    separated = np.flatnonzero(knots.separated)
+    if separated.size:
+        status = "separated"
+        ridge = posed.settings.separated_ridge
+        message += " " + SEPARATED.format(time=float(times[separated[0]]), ridge=ridge)
+    n_columns = posed.working.mean.size
+    wide = np.concatenate([columns + output * n_columns for output in range(m)])
+    begun = len(awake) + 1 - len(times)
+    path = Path(
+        times=times,
+        coefs=_sparse(wide, coefs.reshape(n, -1), m * n_columns),
+        intercepts=intercepts if m > 1 else intercepts[:, 0],
+        groups=groups.apart() if groups.overlapping else groups,
+        entered=list(zip(awake, [0.0] * begun + times[1:].tolist(), strict=True)),
+        status=status,
+        message=message,
+        stepwise=True,
+        strengths=_sparse(np.array(awake, dtype=np.intp), np.sqrt(squares) * unit * (ranks[awake] > 0), ranks.size),
+        n_outputs=m,
+    )
+    return path.added_up(groups) if groups.overlapping else path
+
+
+def _sparse(columns: NDArray[np.intp], values: FloatArray, n_columns: int) -> sp.csr_array:
+    """A sparse matrix with these values in the given columns; zeros are not stored."""
+    order = np.argsort(columns)
+    values = values[:, order]
+    filled = values != 0
+    indices = np.broadcast_to(np.asarray(columns)[order], values.shape)[filled]
+    return sp.csr_array((values[filled], indices, offsets(filled.sum(axis=1))), shape=(len(values), n_columns))

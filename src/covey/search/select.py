@@ -17,13 +17,14 @@ from covey.designs import Design
 from covey.designs.protocol import count_rows
 from covey.groups import Groups
 from covey.losses import Loss
-from covey.path import Path, path_of
+from covey.path import Path
 from covey.progress import tell
 from covey.search.constraints.binding import binding_table
 from covey.search.criteria import Criterion, Discrepancy, InformationCriterion, Size, training_table
 from covey.search.dense import dense_is_left_out
 from covey.search.held_out import FoldModels, fold_models
 from covey.search.judge import Board, Verdict
+from covey.search.limit_path import path_of
 from covey.search.problem import Parts, Posed, Problem, pose
 from covey.search.recipes import Model, Recipe
 from covey.search.rules import RULES, Rule
