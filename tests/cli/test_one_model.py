@@ -65,7 +65,9 @@ def test_everything_describes_the_estimators_model(case, frame, tmp_path):
     assert table.index[table["selected"]].tolist() == selected
     np.testing.assert_allclose(table.loc[names, "norm"], model.group_norms_, rtol=1e-12)
     np.testing.assert_allclose(table.loc[names, "strength"], model.group_strengths_, rtol=1e-12)
-    if model.n_splits_ > 1:
+    counted = model.n_splits_ > 1 and model.fold_frequencies_ is not None
+    assert ("folds" in table) == counted
+    if counted:
         np.testing.assert_array_equal(table.loc[names, "folds"], model.fold_frequencies_)
 
     # coefficients.csv

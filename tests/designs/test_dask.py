@@ -167,7 +167,7 @@ def test_a_chunk_of_another_dtype_is_named(data):
     ("y", "message"),
     [
         (lambda y: y[:-1], "y has 639 entries, but X has 640 rows"),
-        (lambda y: np.where(np.arange(N) == 77, np.nan, y), r"y has missing .* first in row 77 \(1 in all\)"),
+        (lambda y: np.where(np.arange(N) == 77, np.nan, y), r"y has missing .* first in row 77 \(1 of 640 in all\)"),
         (lambda y: np.array(["a"] * N), "must hold numbers"),
         (lambda y: y * 1e170, "overflow"),
     ],

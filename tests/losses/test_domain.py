@@ -70,7 +70,7 @@ REFUSED = {
     "binomial huge": (Binomial(), [1e300], "between 0 and 1"),
     "text": (Squared(), ["a", "b"], "must hold numbers. For classes use covey.GroupSparseClassifier"),
     "complex": (Squared(), [1j], "must hold numbers"),
-    "missing": (Poisson(), [1.0, np.nan, np.inf], r"missing or infinite values, first in row 1 \(2 in all\)"),
+    "missing": (Poisson(), [1.0, np.nan, np.inf], r"missing or infinite values, first in row 1 \(2 of 3 in all\)"),
     "missing in several": (MultiSquared(), [[1.0, 2.0], [np.nan, 1.0]], "first in row 1"),
     "empty": (Squared(), [], "is empty"),
     "two columns": (Squared(), np.ones((3, 2)), r"not shape \(3, 2\). For several responses use .*multi-squared"),

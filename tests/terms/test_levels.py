@@ -49,7 +49,7 @@ def test_several_rare_levels_are_joined(table):
     assert X[0, 3] == pytest.approx(0.97)
     assert (X[2] == 0).all()
     assert encoding.grid("site") == ["a", "b", "c", "x"]
-    assert "'site (2 levels)'" in encoding.remarks[0]
+    assert "'site' (2 levels)" in encoding.remarks[0]
     assert "2 rare levels joined" in encoding.table()["remark"][0]
 
 

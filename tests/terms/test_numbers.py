@@ -104,7 +104,7 @@ def test_missing_numbers_are_the_mean_with_a_flag(x):
     np.testing.assert_allclose(X.mean(axis=0), 0, atol=1e-12)
     observed = X[~np.isnan(x)]
     np.testing.assert_allclose(observed.T[[0]] @ observed / len(observed), np.eye(1, X.shape[1]), atol=1e-12)
-    assert "with a flag if they are at least 3: 'x0 (30)'" in encoding.remarks[0]
+    assert "with a flag where at least 3 rows miss them: 'x0' (30)" in encoding.remarks[0]
 
 
 def test_one_or_two_missing_numbers_have_no_flag(x):

@@ -73,9 +73,8 @@ def fold_predictors(estimator: Any, X: Any, offset: Any) -> tuple[HeldOut, Float
             "out none: fit with folds, such as selection=5, or with selection='holdout'."
         )
     design = read_rows(estimator, X)
-    eta = held_out.predictors(design)
-    estimator._in_range(np.median(eta, axis=1))  # warns of rows far outside, not of a single fold's model
-    eta = estimator._bounded(eta)
+    estimator._in_range(estimator._predictor(design))  # warns of rows far outside
+    eta = estimator._bounded(held_out.predictors(design))
     if offset is not None:
         eta = eta + read_offset(offset, design.shape[0], eta.shape[2], estimator.loss_)[:, None, :]
     return held_out, eta

@@ -25,7 +25,7 @@ def read_excel(path: Path, kind: str, source: Any) -> pd.DataFrame:
         raise TableError(f"{path} cannot be read as Excel: {str(reason).splitlines()[0].rstrip('.')}.") from None
     filled = {name: sheet for name, sheet in sheets.items() if not sheet.empty}
     if len(filled) != 1:
-        several = f"several sheets with content, {listed(filled)}" if filled else "no sheet with content"
+        several = f"several sheets with content, {listed(list(filled))}" if filled else "no sheet with content"
         raise TableError(f"{path} has {several}: save the table as a file of its own.")
     (sheet,) = filled.values()
     names = [f"Unnamed: {j}" if pd.isna(name) else str(name) for j, name in enumerate(sheet.iloc[0])]
