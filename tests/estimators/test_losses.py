@@ -42,9 +42,7 @@ def estimator(kind, groups=None, **options):
         GroupSparseClassifier(selection=Folds(3, deals=1)),
         GroupSparseClassifier(selection="ebic"),
         GroupSparseRegressor(loss="poisson", selection="bic"),
-        GroupSparseRegressor(loss="gamma", selection="ebic"),
         GroupSparseRegressor(loss="huber", selection=Folds(3, deals=1)),
-        GroupSparseRegressor(loss="negative-binomial", selection="bic"),
         GroupSparseRegressor(loss="tweedie", selection="ebic"),
     ]
 )
@@ -141,19 +139,13 @@ WAYS = {
 }
 
 
-# several quantiles are slow
 FEWER = ("folds", "validation rows", "ebic", "size", "overlapping")
 QUICK = [kind for kind in KINDS if kind != "quantiles"]
 
 
 @pytest.mark.parametrize(
     ("kind", "way"),
-    [
-        (kind, way)
-        for kind in KINDS
-        for way in WAYS
-        if (kind != "quantiles" or way in FEWER) and (kind, way) != ("ordered classes", "no intercept")
-    ],
+    [(kind, way) for kind in KINDS for way in WAYS if kind not in SLOW or way in FEWER],
 )
 def test_one_model(kind, way, tmp_path):
     noise = "weak" if way in ("folds", "ebic", "size", "hold-out", "overlapping") else "strong"
@@ -472,7 +464,7 @@ def fold_split(n):
     return PredefinedSplit(np.arange(n) % 5)
 
 
-@pytest.mark.parametrize("kind", QUICK)
+@pytest.mark.parametrize("kind", [kind for kind in QUICK if kind != "quantile"])
 def test_order_of_rows_columns_and_groups_and_units_do_not_matter(kind):
     X, y, groups = grouped_problem(kind, "strong")
     rng = np.random.default_rng(0)
@@ -527,11 +519,13 @@ def test_names_of_classes_do_not_matter(kind):
         assert found.predict(X).dtype == found.classes_.dtype
 
 
-@pytest.mark.parametrize("way", [{}, {"rule": "predict"}, {"selection": "ebic"}, {"selection": "holdout"}], ids=str)
-@pytest.mark.parametrize("kind", QUICK)
+REPEATED = [{}, {"rule": "predict"}, {"selection": "ebic"}, {"selection": "holdout"}]
+
+
+@pytest.mark.parametrize(
+    ("kind", "way"), [(kind, way) for kind in QUICK for way in (REPEATED[:1] if kind in SLOW else REPEATED)]
+)
 def test_weights_are_repeated_rows(kind, way):
-    if kind == "quantile" and way == {"selection": "ebic"}:
-        pytest.skip("Sets of 30 columns interpolate the few rows that differ, and a criterion prefers them.")
     X, y, groups = grouped_problem(kind, "strong", n=50)
     counts = np.random.default_rng(0).integers(0, 4, len(y))
     rows = np.repeat(np.arange(len(y)), counts)
