@@ -18,7 +18,6 @@ from covey.losses import Cox
 from covey.losses.cox import read_survival
 from covey.selection import Folds, HoldOut, Size
 from estimator_problems import assert_one_model
-from storage_kinds import KINDS as STORAGE
 
 
 def problem(seed=0, n=200, n_groups=15, tied=False, truncated=False, strata=False):
@@ -111,18 +110,6 @@ def test_equivariance():
     flipped = groups.labels[::-1]
     mirrored = GroupSparseCox(flipped).fit(X[:, ::-1], y)
     np.testing.assert_allclose(mirrored.coef_[::-1], base.coef_, atol=1e-7)
-
-
-@pytest.mark.parametrize("storage", STORAGE)
-def test_every_kind_of_storage(storage, tmp_path):
-    X, y, groups = problem(n=120, n_groups=12, truncated=True)
-    X[np.random.default_rng(0).random(X.shape) < 0.3] = 0.0
-    expected = GroupSparseCox(groups, factors=0, selection=2).fit(X, y)
-    model = GroupSparseCox(groups, factors=0, selection=2).fit(STORAGE[storage](X, tmp_path), y)
-    assert model.recipe_ == expected.recipe_
-    assert model.selected_groups_ == expected.selected_groups_
-    np.testing.assert_allclose(model.coef_, expected.coef_, atol=1e-6 * np.abs(expected.coef_).max())
-    np.testing.assert_allclose(model.baseline(), expected.baseline(), rtol=1e-6)
 
 
 # ------------------------------------------------------------------ other packages
