@@ -423,7 +423,8 @@ def _eliminated(
     if shrunk:
         # at once, so that a design that has to be read for them is read once
         trainings[0].penalties.learn([l for one in rounds for l in one.groups])
-    quadratics = [one.quadratics([paths.length(s, limit) for limit in limits]) for s, one in enumerate(rounds)]
+    prefixes = [[paths.length(s, limit) for limit in limits] for s in range(len(rounds))]
+    quadratics = list(map(CleanedRound.quadratics, rounds, prefixes))
     forms: list[QuadraticForm] = [
         (q.K, q.c, q.starts, paths.posed.parents_among(one.groups[: q.starts.size - 1]))
         for one, some in zip(rounds, quadratics, strict=True)

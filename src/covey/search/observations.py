@@ -119,8 +119,7 @@ class Observations:
         """
         if self.loss.coupled:
             return self.on_rows.gram(self._to_loss(eta), host(A), bounding)
-        B = A * like(np.sqrt(self.curvature(eta, bounding)), A)[:, None]
-        return host(B.T @ B)  # BLAS computes only half of a matrix times its transpose
+        return weighted_gram(A, self.curvature(eta, bounding))
 
     def curvature_product(self, eta: FloatArray, direction: FloatArray) -> FloatArray:
         """The second derivative of the total times a direction; shape (n_rows, n_outputs)."""

@@ -149,13 +149,13 @@ class Paths:
         """The number of events that every split has had, not counting groups awake from the start."""
         return min(self._n_events(s) for s in range(len(self.paths)))
 
-    def n_wakings(self, first: int, last: int) -> int:
-        """How many of the events after the first ones, up to the last, took time on the path of all rows.
+    def n_wakings(self) -> NDArray[np.intp]:
+        """How many of the first events took time on the path of all rows, for every number of events.
 
         A group and its parents wake at the same time.
         """
         times = np.array([0.0, *self.paths[-1].times[len(self.starts[-1]) :]])
-        return int(np.count_nonzero(np.diff(times[first : last + 1])))
+        return np.append(0, np.cumsum(np.diff(times) > 0))
 
     def advance(self, n_events: int, *, checked: bool = True) -> int:
         """Advance every split to `n_events` events, or until nothing is left to explain on some split.

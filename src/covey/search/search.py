@@ -333,11 +333,11 @@ def _run(found: Found, paths: Paths) -> tuple[int, float, float]:
 
 def _stop(paths: Paths, errors: Sequence[float], settings: Settings) -> tuple[int, int | None]:
     """The last event at which errors fell, and the event after which they have not fallen for too long, if any."""
-    best = 0
+    best, n_wakings = 0, paths.n_wakings().tolist()
     for m, error in enumerate(errors):
         if error < errors[best] * (1 - settings.improvement):
             best = m
-        elif paths.n_wakings(best, m) > settings.patience:
+        elif n_wakings[m] - n_wakings[best] > settings.patience:
             return best, m
     return best, None
 
