@@ -14,6 +14,7 @@ torch = pytest.importorskip("torch")
 
 from covey.designs import torch as torch_design  # noqa: E402
 from covey.designs.torch import gram_blocks  # noqa: E402
+from loss_cases import CASES  # noqa: E402
 
 SCATTERED = Groups.from_labels(np.random.default_rng(5).permutation(np.repeat(np.arange(20), 3)).tolist())
 UNEQUAL = Groups.from_sizes([1, 4, 2, 7, 3, 4, 1, 8, 66, 4])
@@ -109,6 +110,16 @@ def test_factors_of_many_correlation_matrices(put):
 def test_gram_blocks(count):
     Z = torch.from_numpy(np.random.default_rng(0).standard_normal((9, count, 6)))
     torch.testing.assert_close(gram_blocks(Z), torch.einsum("nki,nkj->kij", Z, Z))
+
+
+@pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.loss.takes_tensors])
+@pytest.mark.parametrize("function", ["value", "residual", "curvature", "deviance"])
+def test_a_loss_that_takes_tensors_agrees_with_itself(name, function):
+    case = CASES[name]
+    for scale in (1.0, 300.0):
+        eta = case.predictor(scale=scale)
+        found = getattr(case.loss, function)(torch.from_numpy(case.y), torch.from_numpy(eta))
+        np.testing.assert_allclose(found.numpy(), getattr(case.loss, function)(case.y, eta), rtol=1e-12, atol=1e-300)
 
 
 def bad_tensors():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +18,7 @@ __all__ = [
     "codes_among",
     "common_dtype",
     "floating",
+    "namespace",
     "read_offset",
     "refuse_rows",
     "spread",
@@ -29,6 +32,11 @@ LARGEST = 1e150
 
 # The largest predictor whose exponential is a mean or odds: beyond it, the effect of a column would be invisible.
 LARGEST_LOGARITHM = 1e3
+
+
+def namespace(values: object) -> ModuleType:
+    """The module of functions that take these values: numpy, or torch for a tensor."""
+    return sys.modules["torch"] if type(values).__module__ == "torch" else np
 
 
 def floating(values: ArrayLike) -> FloatArray:
@@ -47,6 +55,8 @@ def common_dtype(y: float | FloatArray, eta: float | FloatArray) -> tuple[FloatA
     if isinstance(eta, int | float):
         y = floating(y)
         return y, np.asarray(eta, dtype=y.dtype)
+    if namespace(eta) is not np:
+        return y, eta
     y, eta = np.asarray(y), np.asarray(eta)
     dtype = np.result_type(y.dtype, eta.dtype, np.float32)
     return y.astype(dtype, copy=False), eta.astype(dtype, copy=False)
@@ -54,7 +64,7 @@ def common_dtype(y: float | FloatArray, eta: float | FloatArray) -> tuple[FloatA
 
 def spread(values: FloatArray, y: FloatArray) -> FloatArray:
     """Values that do not depend on y, broadcast against it."""
-    return values if y.shape == values.shape else np.broadcast_arrays(values, y)[0].copy()
+    return values if y.shape == values.shape else values + namespace(y).zeros_like(y)
 
 
 def read_offset(offset: ArrayLike, n_rows: int, n_outputs: int, loss: Loss) -> FloatArray:

@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from covey.losses.arrays import common_dtype, read_offset, within_range
+from covey.losses.arrays import common_dtype, namespace, read_offset, within_range
 from covey.losses.constant import scalar_constant, vector_constant
 from covey.validation import Array, FloatArray, finite_response, response_numbers
 
@@ -66,6 +66,11 @@ class Loss(ABC):
         The name of the unpenalised fit.
     coupled : bool
         Whether the loss of a row depends on the other rows.
+    canonical : bool
+        Whether `value` is a function of eta minus ``y eta``, so that the response does not change its curvature.
+    takes_tensors : bool
+        Whether `value`, `residual`, `curvature` and `deviance` take torch tensors as well as arrays, so that they can
+        be computed where X lives.
     survival : bool
         Whether the response is survival times, some of them censored.
     has_intercept : bool
@@ -87,6 +92,8 @@ class Loss(ABC):
     effect: ClassVar[str | None] = None
     unpenalised: ClassVar[str] = "maximum likelihood"
     coupled: ClassVar[bool] = False
+    canonical: ClassVar[bool] = False
+    takes_tensors: ClassVar[bool] = False
     survival: ClassVar[bool] = False
     has_intercept: ClassVar[bool] = True
     limit: float | None = None
@@ -324,7 +331,7 @@ class LossOnRows:
     def curvature(self, eta: FloatArray, bounding: bool = False) -> FloatArray:
         """The diagonal of the Hessian of the total, or of a quadratic bound on it, for one model: one per row."""
         of_rows = self.loss.bounding_curvature if bounding else self.loss.curvature
-        return np.asarray(self.weight * of_rows(self.y, eta))
+        return self.weight * of_rows(self.y, eta)
 
     def curvature_product(self, eta: FloatArray, direction: FloatArray) -> FloatArray:
         """The Hessian of the total times a direction, for one model."""
@@ -336,11 +343,13 @@ class LossOnRows:
         return np.asarray(B.T @ B)  # BLAS computes only half of a matrix times its transpose
 
     def _sum(self, values: FloatArray) -> float | FloatArray:
+        if namespace(values) is not np:
+            return self.weight @ values
         weight, values = np.asarray(self.weight, dtype=np.float64), np.asarray(values, dtype=np.float64)
         return float(weight @ values) if values.ndim == 1 else np.tensordot(weight, values, axes=1)
 
     def _weighted(self, values: FloatArray) -> FloatArray:
-        weight = np.asarray(self.weight, dtype=values.dtype)
+        weight = self.weight if self.weight.dtype == values.dtype else np.asarray(self.weight, dtype=values.dtype)
         return (weight if values.ndim == 1 else weight.reshape(-1, *[1] * (values.ndim - 1))) * values
 
 

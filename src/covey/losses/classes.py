@@ -12,7 +12,7 @@ from pandas import isna
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
-from covey.losses.arrays import codes_among, common_dtype, floating, refuse_rows, spread
+from covey.losses.arrays import codes_among, common_dtype, floating, namespace, refuse_rows, spread
 from covey.losses.base import Loss, Response
 from covey.validation import Array, FloatArray, finite_response, on_host
 
@@ -83,6 +83,8 @@ class Binomial(ClassLoss):
     """
 
     name: ClassVar[str] = "binomial"
+    canonical: ClassVar[bool] = True
+    takes_tensors: ClassVar[bool] = True
 
     def check(self, y: ArrayLike, name: str = "y") -> FloatArray:
         """Numbers from 0 to 1."""
@@ -94,19 +96,23 @@ class Binomial(ClassLoss):
 
     def value(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """``log(1 + exp(eta)) - y eta``."""
+        xp, size = namespace(eta), abs(eta)
         # the second term is exactly zero if a class of 0 or 1 is predicted correctly
-        return np.log1p(np.exp(-np.abs(eta))) + (np.maximum(eta, 0) - y * eta)
+        return xp.log1p(xp.exp(-size)) + ((eta + size) / 2 - y * eta)
 
     def residual(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """``y - p`` with ``p = 1 / (1 + exp(-eta))``."""
         # measured from the nearer of 0 and 1, so that no digits are lost when p is close to it
-        small = np.exp(-np.abs(eta))
-        return (y - (0.5 + np.copysign(0.5, eta))) + np.copysign(small / (1 + small), eta)
+        y, eta = common_dtype(y, eta)
+        xp = namespace(eta)
+        small = xp.exp(-abs(eta))
+        small = small / (1 + small)
+        return xp.where(eta >= 0, (y - 1) + small, y - small)
 
     def curvature(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """``p (1 - p)``."""
-        small = np.exp(-np.abs(eta))
-        curvature = small / np.square(1 + small)
+        small = namespace(eta).exp(-abs(eta))
+        curvature = small / (1 + small) ** 2
         return curvature if curvature.shape == np.shape(y) else spread(curvature, y)
 
     def link(self, mean: FloatArray) -> FloatArray:
@@ -132,7 +138,7 @@ class Binomial(ClassLoss):
     def deviance(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """``2 (y log(y / p) + (1 - y) log((1 - y) / (1 - p)))``."""
         y, eta = common_dtype(y, eta)
-        return np.maximum(2 * (self.value(y, eta) + _times_log(y) + _times_log(1 - y)), 0)
+        return namespace(eta).clip(2 * (self.value(y, eta) + _times_log(y) + _times_log(1 - y)), 0, None)
 
     def _null_scalar(self, y: FloatArray, weight: FloatArray, offset: FloatArray) -> float:
         if not y.any() or (y == 1).all():
@@ -157,6 +163,7 @@ class Multinomial(ClassLoss):
     """
 
     name: ClassVar[str] = "multinomial"
+    canonical: ClassVar[bool] = True
     vector: ClassVar[bool] = True
 
     def check(self, y: ArrayLike, name: str = "y") -> FloatArray:
@@ -299,4 +306,5 @@ def _softmax(eta: FloatArray) -> FloatArray:
 
 def _times_log(y: FloatArray) -> FloatArray:
     """``y log y``, zero at zero."""
-    return y * np.log(np.where(y > 0, y, 1))
+    xp = namespace(y)
+    return y * xp.log(xp.where(y > 0, y, 1))

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from covey.losses.arrays import common_dtype, floating, refuse_rows, spread, within_range
+from covey.losses.arrays import common_dtype, floating, namespace, refuse_rows, spread, within_range
 from covey.losses.base import Loss
 from covey.validation import FloatArray, finite_response
 
@@ -25,12 +25,13 @@ def exponential(t: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     exponential itself for every mean that data can have: up to ``exp(300)``, or in float32 up to ``exp(40)``, which is
     above the largest valid count.
     """
-    end, farthest = (300.0, 1e80) if t.dtype == np.float64 else (40.0, 1e10)
-    if t.size and t.max() <= end:
-        inside = np.exp(t)
+    xp = namespace(t)
+    end, farthest = (300.0, 1e80) if t.dtype == xp.float64 else (40.0, 1e10)
+    if 0 not in t.shape and t.max() <= end:
+        inside = xp.exp(t)
         return inside, inside, inside
-    inside = np.exp(np.minimum(t, end))
-    beyond = np.clip(t - end, 0, farthest)  # a first step from a flat start can lead anywhere
+    inside = xp.exp(xp.clip(t, None, end))
+    beyond = xp.clip(t - end, 0, farthest)  # a first step from a flat start can lead anywhere
     slope = inside * (1 + beyond)
     return inside * (1 + beyond * (1 + beyond / 2)), slope, inside
 
@@ -66,6 +67,8 @@ class Poisson(LogLink):
     """
 
     name: ClassVar[str] = "poisson"
+    canonical: ClassVar[bool] = True
+    takes_tensors: ClassVar[bool] = True
     known_dispersion: ClassVar[bool] = True
     effect: ClassVar[str | None] = "rate ratio"
 
@@ -94,11 +97,12 @@ class Poisson(LogLink):
     def deviance(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """``2 (y log(y / mean) - y + mean)``."""
         y, eta = common_dtype(y, eta)
-        ratio = eta - np.log(np.where(y > 0, y, 1))
+        xp = namespace(eta)
+        ratio = eta - xp.log(xp.where(y > 0, y, 1))
         # near the response, the difference of two large numbers would lose its digits
-        near = (np.abs(ratio) < 1) & (y > 0)
-        rise = np.where(near, y * np.expm1(np.where(near, ratio, 0)), exponential(eta)[0] - y)
-        return np.maximum(2 * (rise - y * ratio), 0)
+        near = (abs(ratio) < 1) & (y > 0)
+        rise = xp.where(near, y * xp.expm1(xp.where(near, ratio, 0)), exponential(eta)[0] - y)
+        return xp.clip(2 * (rise - y * ratio), 0, None)
 
     def dispersion(self, mean_deviance: float) -> float:
         """One for Poisson counts, more if they are overdispersed."""
@@ -122,6 +126,7 @@ class Gamma(LogLink):
     """
 
     name: ClassVar[str] = "gamma"
+    takes_tensors: ClassVar[bool] = True
     effect: ClassVar[str | None] = "ratio of means"
 
     def check(self, y: ArrayLike, name: str = "y") -> FloatArray:
@@ -140,25 +145,26 @@ class Gamma(LogLink):
     def value(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """``y exp(-eta) + eta``."""
         y, eta = common_dtype(y, eta)
-        return exponential(np.log(y) - eta)[0] + eta
+        return exponential(namespace(eta).log(y) - eta)[0] + eta
 
     def residual(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """``y exp(-eta) - 1``."""
         y, eta = common_dtype(y, eta)
-        return exponential(np.log(y) - eta)[1] - 1
+        return exponential(namespace(eta).log(y) - eta)[1] - 1
 
     def curvature(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """``y exp(-eta)``."""
         y, eta = common_dtype(y, eta)
-        return exponential(np.log(y) - eta)[2]
+        return exponential(namespace(eta).log(y) - eta)[2]
 
     def deviance(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """``2 (y / mean - 1 - log(y / mean))``."""
         y, eta = common_dtype(y, eta)
-        ratio = np.log(y) - eta
-        near = np.abs(ratio) < 1
-        rise = np.where(near, np.expm1(np.where(near, ratio, 0)), exponential(ratio)[0] - 1)
-        return np.maximum(2 * (rise - ratio), 0)
+        xp = namespace(eta)
+        ratio = xp.log(y) - eta
+        near = abs(ratio) < 1
+        rise = xp.where(near, xp.expm1(xp.where(near, ratio, 0)), exponential(ratio)[0] - 1)
+        return xp.clip(2 * (rise - ratio), 0, None)
 
     def _null_scalar(self, y: FloatArray, weight: FloatArray, offset: FloatArray) -> float:
         ratio = np.log(y) - offset

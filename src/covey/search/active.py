@@ -134,7 +134,7 @@ class ActiveSet:
             coef[self.basis] = fit.coef
         self.models.append(coef)
         self.separated.append(separated)
-        self.eta = fit.eta
+        self.eta = host(fit.eta)
 
     def _null(self) -> FloatArray:
         """The model without groups that a fit starts from."""

@@ -17,8 +17,8 @@ def host(values: Any) -> FloatArray:
 
 
 def like(values: FloatArray, model: Any) -> Any:
-    """A numpy array as an array of the kind, precision and device of another one."""
-    return values if isinstance(model, np.ndarray) else model.new_tensor(values)
+    """An array as an array of the kind, precision and device of another one; tensors are left as they are."""
+    return model.new_tensor(values) if isinstance(values, np.ndarray) and not isinstance(model, np.ndarray) else values
 
 
 def beside(left: Any, right: Any) -> Any:

@@ -68,20 +68,21 @@ class Scores:
         that of the other from the model's means. For squared loss both are the squared distance of predictions. Two
         nearby models differ in deviance by a sum over the rows of twice the residual times the difference of their
         predictors. The variance of a residual is the dispersion times the curvature of the loss, so the standard error
-        of that sum is twice the root of the dispersion times this distance, if the means are right. If the loss couples
-        rows, it is twice the held-out rows' share of the loss above its tangent at the one model, which is the same for
-        independent rows.
+        of that sum is twice the root of the dispersion times this distance, if the means are right. With a canonical
+        link this distance is twice the loss above its tangent at the one model, whatever the response; if the loss
+        couples rows, it is the held-out rows' share of that.
         """
         eta, at = self._to_loss(table), self._to_loss(point.reshape(len(point), -1, 1))
         if self.loss.quadratic:
             return np.tile(self.response.weight @ self.loss.distance(at, eta), (2, 1))
-        if not self.loss.coupled:
-            with np.errstate(all="ignore"):  # means of a wild model may overflow
+        with np.errstate(all="ignore"):  # means of a wild model may overflow
+            if not (self.loss.coupled or self.loss.canonical):
                 return np.stack([self.response.weight @ self.loss.distance(*pair) for pair in ((at, eta), (eta, at))])
-        rows = self.response.on_rows
-        rise, gaps = rows.total(eta) - rows.total(at), eta - at
-        above = [rise + (gaps * rows.score(at)).sum(axis=0), -rise - (gaps * rows.score(eta)).sum(axis=0)]
-        return np.maximum(2 * self._share * np.stack(above), 0.0)
+            rows, axes = self.response.for_models, (0, *range(2, eta.ndim))
+            rise, gaps = rows.total(eta) - rows.total(at), eta - at
+            above = [rise + (gaps * rows.score(at)).sum(axis=axes), -rise - (gaps * rows.score(eta)).sum(axis=axes)]
+        share = self._share if self.loss.coupled else 1.0
+        return np.maximum(2 * share * np.stack(above), 0.0)
 
     def _to_loss(self, table: FloatArray) -> FloatArray:
         """Predictors of the loss, with the axes in its order: rows, models, and outputs if there are several."""
@@ -289,7 +290,8 @@ class Board:
         for split in splits:
             if (split, recipe) not in self._apart:  # the same splits are looked at again with one of them left out
                 table, at = self._tables[split], self._at[split]
-                self._apart[split, recipe] = self.scores[split].distances(table, table[..., at[recipe]])[:, at]
+                some = table.take(at, axis=-1)
+                self._apart[split, recipe] = self.scores[split].distances(some, some[..., recipe])
         total = np.fmin(*np.sum([self._apart[split, recipe] for split in splits], axis=0))
         return np.asarray(total / sum(self.scores[split].weight for split in splits))
 

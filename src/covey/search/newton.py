@@ -117,8 +117,8 @@ class Fit:
     Attributes
     ----------
     coef : ndarray, shape (n_columns, n_outputs)
-    eta : ndarray, shape (n_rows, n_outputs)
-        The linear predictor, without the offset.
+    eta : array, shape (n_rows, n_outputs)
+        The linear predictor, without the offset; where A lives, if the loss is computed there.
     status : str
         "converged": the gradient is below the tolerance. "separated": the minimum lies at infinity, as with perfectly
         separated classes. "stalled": no step lowers the loss any further.
@@ -167,10 +167,10 @@ def minimise(
     rough : bool
         Stop as soon as the model is good enough to be scored.
     """
-    coef = start
+    coef, response = start, response.near(A)
     if rows is not None and (rows.G @ coef[:, 0] - rows.h).min(initial=0.0) < -BROKEN:
         coef, eta = rows.nearest(coef), None
-    eta = product_of(A, coef) if eta is None else eta
+    eta = response.predictor(A, coef) if eta is None else like(eta, response.weight)
     if len(coef) == 0:
         return Fit(coef, eta, "converged", 0)
     curvature = curvature or Curvature()
@@ -185,14 +185,14 @@ def minimise(
             direction = factorised(added(curvature.K, penalty))(gradient)
         else:
             direction = np.asarray(dpotrs(factor, gradient)[0])
-        return Fit(coef + direction, eta + product_of(A, direction), "converged", 1)
+        return Fit(coef + direction, eta + response.predictor(A, direction), "converged", 1)
     squares = np.full(len(coef), response.total_weight) if rough else host(like(response.weight, A) @ (A * A))
     unit = response.unit * np.sqrt(squares)[:, None]
     unit[unit == 0] = np.inf
     value, slow, still, before, reach = response.total(eta), 0, 0, np.inf, 0.0
     if penalty is not None:
         value += 0.5 * float((coef * times(penalty, coef)).sum())
-    fresh, last = True, np.inf
+    fresh, last, solve = True, np.inf, None
     for step in range(MOST_STEPS):
         # 1. the gradient, and whether it is small enough; what constraints hold back is no reason to go on
         score = response.score(eta)
@@ -211,9 +211,11 @@ def minimise(
             fresh = not rough or not curvature.known or not response.isotropic or size > KEPT_SHRINKS * last
             if fresh:
                 curvature.renew(response, A, eta)
-            direction = _direction(response, A, eta, gradient, penalty, squares, size, curvature.K)
+            if fresh or solve is None:
+                solve = _solver(response, A, eta, penalty, squares, curvature.K)
+            direction = _direction(response, A, eta, gradient, penalty, size, solve)
         last = size
-        move = product_of(A, direction)
+        move = response.predictor(A, direction)
         if slow > SLOW_STEPS and penalty is None and recedes(response, score, eta, value, move):
             return Fit(coef, eta, "separated", step)
         # 3. shorter steps until the loss falls enough
@@ -227,7 +229,7 @@ def minimise(
                 other = factorised(bound, squares, JITTER)(gradient)
             else:
                 other, _ = rows.step(root(bound), coef, gradient)
-            image = product_of(A, other)
+            image = response.predictor(A, other)
             safe = line_search(response, eta, coef, value, gradient, other, image, penalty)
             if safe is not None and (found is None or safe[1] < found[1]):
                 direction, move, found = other, image, safe
@@ -250,15 +252,11 @@ def minimise(
     return Fit(coef, eta, "separated" if slow and penalty is None else "stalled", MOST_STEPS)
 
 
-def product_of(A: Any, coef: FloatArray) -> FloatArray:
-    return host(A @ like(coef, A))
-
-
 def times(penalty: FloatArray, coef: FloatArray) -> FloatArray:
     return penalty @ coef if penalty.ndim == 2 else penalty[:, None] * coef
 
 
-def gradient_of(score: FloatArray, A: Any, coef: FloatArray, penalty: FloatArray | None) -> FloatArray:
+def gradient_of(score: Any, A: Any, coef: FloatArray, penalty: FloatArray | None) -> FloatArray:
     gradient = host(A.T @ like(score, A))
     return gradient if penalty is None else gradient - times(penalty, coef)
 
@@ -298,7 +296,7 @@ def line_search(
 
 def reach_of(response: Observations, move: FloatArray) -> float:
     """The largest change of the predictor among rows of positive weight."""
-    return float(np.abs(move[response.used]).max(initial=0.0))
+    return float(abs(move[response.used]).max())
 
 
 def recedes(response: Observations, score: FloatArray, eta: FloatArray, value: float, move: FloatArray) -> bool:
@@ -308,9 +306,25 @@ def recedes(response: Observations, score: FloatArray, eta: FloatArray, value: f
     """
     if response.loss.coupled:
         return response.total(eta + LONG_WAY / max(reach_of(response, move), EPS) * move) < value
-    far = np.abs(move).max(axis=1) >= MOST * reach_of(response, move)
+    score, move = host(score), host(move)
+    far = np.abs(move).max(axis=1) >= MOST * np.abs(move[host(response.used)]).max()
     gain = (score[far] * move[far]).sum(axis=1)
     return bool(-gain[gain < 0].sum() <= SHARE * gain[gain > 0].sum())
+
+
+def _solver(
+    response: Observations, A: Any, eta: FloatArray, penalty: FloatArray | None, squares: FloatArray, K: FloatArray
+) -> Solver:
+    """A solver for the second derivative in all coefficients, or for K in those of every output."""
+    if response.isotropic or _is_large(response, A):
+        return factorised(added(K, penalty), squares, JITTER)
+    m = response.n_outputs
+    return factorised(_full_hessian(response, host(A), eta, penalty), np.tile(squares, m), JITTER)
+
+
+def _is_large(response: Observations, A: Any) -> bool:
+    """Whether systems in all coefficients are too large to be formed."""
+    return bool(A.shape[1] * response.n_outputs > MOST_UNKNOWNS)
 
 
 def _direction(
@@ -319,21 +333,17 @@ def _direction(
     eta: FloatArray,
     gradient: FloatArray,
     penalty: FloatArray | None,
-    squares: FloatArray,
     size: float,
-    K: FloatArray,
+    solve: Solver,
 ) -> FloatArray:
-    """The step to the minimum of a quadratic model with second derivative K for every output."""
-    k, m = gradient.shape
-    if not response.isotropic and k * m <= MOST_UNKNOWNS:
-        solve = factorised(_full_hessian(response, host(A), eta, penalty), np.tile(squares, m), JITTER)
-        return np.ascontiguousarray(solve(gradient.T.reshape(-1, 1)).reshape(m, k).T)
-    solve = factorised(added(K, penalty), squares, JITTER)
+    """The step to the minimum of the quadratic model whose second derivative `solve` has, or approximates."""
     if response.isotropic:
         return solve(gradient)
+    if not _is_large(response, A):
+        return np.ascontiguousarray(solve(gradient.T.reshape(-1, 1)).reshape(gradient.shape[::-1]).T)
 
     def product(direction: FloatArray) -> FloatArray:
-        image = host(A.T @ like(response.curvature_product(eta, product_of(A, direction)), A))
+        image = host(A.T @ like(response.curvature_product(eta, response.predictor(A, direction)), A))
         return image if penalty is None else image + times(penalty, direction)
 
     return _conjugate_gradients(product, solve, gradient, min(INEXACT, np.sqrt(size)))

@@ -71,6 +71,21 @@ class Observations:
         """The same observations with other weights."""
         return replace(self, weight=weight)
 
+    def near(self, A: Any) -> Observations:
+        """The same observations where A lives, if the loss can be computed there."""
+        if isinstance(A, np.ndarray) or not self.loss.takes_tensors:
+            return self
+        if "_near" not in vars(self):
+            here = replace(self, **{name: like(getattr(self, name), A) for name in ("y", "weight", "offset", "one")})
+            vars(here).update(unit=self.unit, total_weight=self.total_weight)
+            vars(self)["_near"] = here
+        return vars(self)["_near"]
+
+    def predictor(self, A: Any, coef: FloatArray) -> Any:
+        """``A coef``, where these observations are."""
+        eta = A @ like(coef, A)
+        return host(eta) if isinstance(self.weight, np.ndarray) else eta
+
     def rows(self, which: NDArray[Any]) -> Observations:
         """Some of the rows."""
         return Observations(self.loss, self.y[which], self.weight[which], self.offset[which], self.one[which])
@@ -110,7 +125,7 @@ class Observations:
         if self.loss.coupled:
             return self.on_rows.curvature(self._to_loss(eta), bounding)
         of_loss = self.loss.bounding_curvature if bounding else self.loss.curvature
-        return np.asarray(self.weight * of_loss(self.y, self._to_loss(eta)))
+        return self.weight * of_loss(self.y, self._to_loss(eta))
 
     def gram(self, eta: FloatArray, A: Any, bounding: bool = False) -> FloatArray:
         """``A' H A``, with H the second derivative of the total; with several outputs, H is `curvature`.
@@ -169,7 +184,7 @@ class Observations:
 
 def weighted_gram(A: Any, weight: FloatArray) -> FloatArray:
     """``A' diag(weight) A``, computed where A lives."""
-    B = A * like(np.sqrt(weight), A)[:, None]
+    B = A * like(weight**0.5, A)[:, None]
     return host(B.T @ B)  # BLAS computes only half of a matrix times its transpose
 
 

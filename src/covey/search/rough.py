@@ -13,7 +13,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg.lapack import dposv
 
+from covey.losses.arrays import namespace
 from covey.search.arrays import host, like
 from covey.search.constraints.cone import Rows, root
 from covey.search.newton import (
@@ -104,11 +106,12 @@ def _descend(
     ridges: FloatArray,
 ) -> None:
     """Move models to their minimisers, in place."""
+    response = response.near(A)
     at = np.concatenate([one.models for one in sets])  # the models that still move
     curvatures: list[FloatArray | None] = [None] * len(sets)
     penalties = [penalty[np.ix_(one.columns, one.columns)] for one in sets]
     shrunk, before = np.full(len(sets), np.inf), np.full(coefs.shape[1], np.inf)
-    eta = host(A @ like(coefs[:, at], A))
+    eta = response.predictor(A, coefs[:, at])
     values = _totals(response, eta, coefs[:, at], penalty, ridges[at])
     for _ in range(MOST_STEPS):
         score = response.for_models.score(eta + response.offset)
@@ -137,14 +140,14 @@ def _descend(
             elif steps is None:
                 steps = _held(K, penalties[s], some, inside, coefs[np.ix_(one.columns, at[moving])], one.rows)[0]
             direction[np.ix_(one.columns, moving)] = steps
-        move, promised = host(A @ like(direction, A)), (gradient * direction).sum(axis=0)
+        move, promised = response.predictor(A, direction), (gradient * direction).sum(axis=0)
         tried = _totals(response, eta + move, coefs[:, at] + direction, penalty, ridges[at])
         lower = tried <= values - DECREASE * promised + 4 * EPS * np.abs(values)
         coefs[:, at] += np.where(lower, direction, 0.0)
-        eta += np.where(lower, move, 0.0)
+        eta = eta + namespace(move).where(like(lower, move) != 0, move, 0.0)
         values = np.where(lower, tried, values)
         # without a penalty, slow steps that move rows far may lead to infinity
-        reach = np.abs(move[response.used]).max(axis=0, initial=0.0)
+        reach = host(namespace(move).amax(abs(move[response.used]), 0))
         receding = (ridges[at] == 0) & (sizes > SHRINKS * before[at]) & (reach > FAR)
         enough = ROUGH * _scales(response, eta) * np.where(exact, 1.0, KEPT_ROUGH)
         ends = lower & (promised <= enough) & ~receding
@@ -161,10 +164,12 @@ def _descend(
 
 def _solved(K: FloatArray, P: FloatArray, ridges: FloatArray, right: FloatArray) -> FloatArray:
     """Solutions of ``(K + ridge P) x = right``, for each ridge and its column on the right."""
-    try:
-        return np.linalg.solve(K + ridges[:, None, None] * P, right.T[:, :, None])[:, :, 0].T
-    except np.linalg.LinAlgError:  # no row has curvature in some direction
-        return np.hstack([factorised(K + ridge * P)(one[:, None]) for ridge, one in zip(ridges, right.T, strict=True)])
+    solved = np.empty_like(right)
+    for i, ridge in enumerate(ridges.tolist()):
+        _, solved[:, i], failed = dposv(K + ridge * P, right[:, i])
+        if failed:  # no row has curvature in some direction
+            solved[:, [i]] = factorised(K + ridge * P)(right[:, [i]])
+    return solved
 
 
 def _held(
@@ -178,20 +183,18 @@ def _held(
     return np.hstack([step for step, _ in both]), np.hstack([left for _, left in both])
 
 
-def _totals(
-    response: Observations, eta: FloatArray, coefs: FloatArray, penalty: FloatArray, ridges: FloatArray
-) -> FloatArray:
+def _totals(response: Observations, eta: Any, coefs: FloatArray, penalty: FloatArray, ridges: FloatArray) -> FloatArray:
     """The penalised loss of every model."""
-    totals = response.for_models.total(eta + response.offset)
+    totals = host(response.for_models.total(eta + response.offset))
     # on columns of 1e-150, coefficients are so large that their squares overflow: such models are left to Newton
     with np.errstate(over="ignore", invalid="ignore"):
         return np.asarray(totals + 0.5 * ridges * (coefs * (penalty @ coefs)).sum(axis=0))
 
 
-def _scales(response: Observations, eta: FloatArray) -> FloatArray | float:
+def _scales(response: Observations, eta: Any) -> FloatArray | float:
     """The total weight times the dispersion of every model."""
     weight = response.total_weight
     if response.loss.known_dispersion:
         return weight * response.loss.dispersion(0.0)
-    deviances = np.asarray(response.for_models.deviance(eta + response.offset))
+    deviances = host(response.for_models.deviance(eta + response.offset))
     return np.array([weight * response.loss.dispersion(one / weight) for one in deviances.tolist()])
