@@ -45,6 +45,38 @@ def test_counts_of_a1_and_means_for_missing_ones(n, in_memory, tmp_path):
     assert X.names[:2] == ["x0", "x1"]
 
 
+@pytest.mark.parametrize("n", [5, 8, 131])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_a_copy_on_a_device_has_the_same_columns(n, dtype, tmp_path):
+    pytest.importorskip("torch")
+    G = genotypes(n, 70, missing=0.1)
+    G[:2, :] = [[0.0], [2.0]]
+    first = covey.open(write_bed(tmp_path / "x.bed", G), dtype=dtype)
+    other = write_bed(tmp_path / "y.bed", 2 - G, alleles=("C", "A"))
+    table = pd.DataFrame({"age": np.arange(n) / n}, index=first.samples)
+    swapped = covey.open(other, samples=list(first.samples[::-1]), like=first, dtype=dtype)
+    R = np.random.default_rng(1).standard_normal((3, n))
+    for X in (first, first.beside(table), swapped):
+        copy = X.to("cpu")
+        np.testing.assert_allclose(decoded(copy), decoded(X), rtol=1e-15 if dtype == "float64" else 1e-6)
+        np.testing.assert_allclose(copy.correlate(R), X.correlate(R), atol=1e-4 if dtype == "float32" else 1e-10)
+        np.testing.assert_allclose(copy.largest(), X.largest())
+        assert list(copy.columns) == list(X.columns)
+        assert copy.take(np.arange(0)).shape == (n, 0)
+
+
+def test_a_fit_on_a_device_is_the_fit_on_the_file(tmp_path):
+    pytest.importorskip("torch")
+    G, rng = genotypes(150, 300), np.random.default_rng(3)
+    X = covey.open(write_bed(tmp_path / "x.bed", G))
+    X = X.beside(pd.DataFrame({"age": rng.standard_normal(150)}, index=X.samples))
+    y = filled(G)[:, :4].sum(axis=1) + rng.standard_normal(150)
+    one, two = (GroupSparseRegressor(always=["age"]).fit(Z, y) for Z in (X, X.to("cpu")))
+    assert one.selected_groups_ == two.selected_groups_
+    np.testing.assert_allclose(two.coef_, one.coef_, atol=1e-10)
+    np.testing.assert_allclose(two.predict(X.to("cpu")), one.predict(X), atol=1e-10)
+
+
 LOSSES = {
     "squared": (GroupSparseRegressor(3), lambda eta, rng: eta + rng.standard_normal(eta.size)),
     "binomial": (GroupSparseClassifier(3), lambda eta, rng: rng.logistic(size=eta.size) < eta),

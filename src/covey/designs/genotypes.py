@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from copy import copy
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -18,10 +18,16 @@ from covey.designs.row_blocks import float_type
 from covey.groups.genome import in_genes
 from covey.validation import Array
 
+if TYPE_CHECKING:
+    from covey.designs.torch_genotypes import DeviceGenotypes
+
 __all__ = ["GenotypeDesign"]
 
 # Decoded numbers that are multiplied at a time: this many columns, and rows up to 2 MiB, stay in a core's cache.
 WIDTH, TILE = 64, 2**18
+
+# Bytes that are copied to a device at a time.
+COPIED = 2**28
 
 # The counts of A1 that the codes 00, 01, 10 and 11 stand for; 01 is a missing genotype.
 COUNTS = np.array([2.0, np.nan, 1.0, 0.0])
@@ -151,6 +157,23 @@ class GenotypeDesign(Design):
             raise ValueError(f"A column of the table has the name of another column: {', '.join(names[:6])}.")
         out.shape = (self.shape[0], self.shape[1] + len(names))
         return out
+
+    def to(self, device: str) -> DeviceGenotypes:
+        """The genotypes and the columns beside them on a device of torch, such as "cuda", at two bits a genotype."""
+        from covey.designs.torch_genotypes import DeviceGenotypes  # torch is imported only when it is used
+
+        packed = DeviceGenotypes.copied(self._pieces(), (self._variant.size, self.files[0].packed.shape[1]), device)
+        return DeviceGenotypes(
+            packed, self._values, self._table, self._rows, dtype=self.dtype, columns=self.names, name=self.name
+        )
+
+    def _pieces(self) -> Iterator[tuple[NDArray[np.intp], NDArray[np.uint8]]]:
+        """Packed genotypes of some variants at a time, with the places of these variants."""
+        for number, file in enumerate(self.files):
+            at = np.flatnonzero(self._file == number)
+            for places in np.array_split(at, max(1, at.size * file.packed.shape[1] // COPIED)):
+                file.check()
+                yield places, file.packed[self._variant[places]]
 
     # ------------------------------------------------------------------ operations
 

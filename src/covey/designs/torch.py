@@ -86,6 +86,7 @@ class TorchDesign(Design):
         self.X = checked_tensor(X, name=name)
         dtype = np.float32 if X.dtype == torch.float32 else np.float64
         super().__init__(X.shape, dtype, columns=columns, name=name)
+        self._empty = self.X[:0]
         self._factors: tuple[Array, list[tuple[SizeClass, torch.Tensor]]] | None = None
 
     def moments(self, y: Array, q: Array, members: Array, starts: Array, *, centre: bool, scale: Array) -> Moments:
@@ -94,14 +95,14 @@ class TorchDesign(Design):
         As in `DenseDesign`, the row of largest weight is subtracted from every row before summing.
         """
         self.n_passes += 1
-        X, p = self.X, members.size
+        p = members.size
         block_starts = block_offsets(starts)
         total, cross, squares, blocks = np.empty(p), np.empty(p), np.empty(p), np.empty(block_starts[-1])
         # equal weights are applied at the end, which saves a pass over every tile
         equal = bool((q == q[0]).all())
         root = None if equal else self.put(np.sqrt(q))
         sides = torch.stack([self.put(q), self.put(q * y)]) if root is None else torch.stack([root, root * self.put(y)])
-        row = X[int(np.argmax(q))].double() if centre else None
+        row = self._row(int(np.argmax(q))).double() if centre else None
         gain = None if bool((scale == 1).all()) else self.put(scale)
         for same in size_classes(members, starts):
             tiles = same.parts(max(1, self._tile_columns // same.size))
@@ -167,20 +168,20 @@ class TorchDesign(Design):
 
     def correlate(self, R: Array) -> Array:
         self.n_passes += 1
-        return product(self.put(R), self.X).cpu().numpy()
+        return self._times(self.put(R)).cpu().numpy()
 
     def gradient_norms(self, problem: Any, R: Array | torch.Tensor) -> NDArray[np.float64]:
         """The group norms of ``R X`` in working coordinates; only the norms are copied to the host."""
         self.n_passes += 1
         # the cache must not refer back to the design: X is freed with its last user, not by the garbage collector
         if self._factors is None or self._factors[0] is not problem.factors:
-            self._factors = problem.factors, padded_factors(problem, self.X)
+            self._factors = problem.factors, padded_factors(problem, self._empty)
         R = self.put(R)
         norms = np.zeros((R.shape[0], problem.ranks.size))
         step = max(1, self.tile_numbers // self.shape[1])
         for a in range(0, R.shape[0], step):
             # contiguous rows, which cuBLAS reads fastest
-            G = product(R[a : a + step].to(self.X.dtype).contiguous(), self.X)
+            G = self._times(R[a : a + step].to(self._empty.dtype).contiguous())
             for part, T in self._factors[1]:
                 g = torch.bmm(part.of(G).reshape(G.shape[0], -1, part.size).transpose(0, 1), T)
                 norms[a : a + step, part.groups] = g.double().norm(dim=2).T.cpu().numpy()
@@ -191,7 +192,7 @@ class TorchDesign(Design):
 
     def device_columns(self, columns: Array) -> torch.Tensor:
         """Some columns in float64, on the device."""
-        return self.X[:, self.put(columns)].double()
+        return self._columns(columns).double()
 
     def predict(self, columns: Array, coefs: Array, intercepts: Array) -> Array:
         fitted = self.device_columns(columns) @ self.put(np.asarray(coefs).T) + self.put(np.asarray(intercepts))
@@ -209,7 +210,7 @@ class TorchDesign(Design):
         used, out = self.put(weight > 0), np.empty((3, len(columns)))
         for a in range(0, len(columns), self._tile_columns):
             at = slice(a, a + self._tile_columns)
-            some = self.X[:, self.put(columns[at])][used]
+            some = self._columns(columns[at])[used]
             low, high = some.amin(dim=0), some.amax(dim=0)
             only = ((some == low) | (some == high)).all(dim=0)
             out[:, at] = torch.stack([low, high, only.to(low.dtype)]).double().cpu().numpy()
@@ -220,12 +221,24 @@ class TorchDesign(Design):
 
     def put(self, values: Array | torch.Tensor) -> torch.Tensor:
         """Numbers as a tensor on the device of X."""
-        return on_device(values, self.X)
+        return on_device(values, self._empty)
+
+    def _row(self, i: int) -> torch.Tensor:
+        """A row of X."""
+        return self.X[i]
+
+    def _columns(self, columns: Array) -> torch.Tensor:
+        """Some columns of X."""
+        return self.X[:, self.put(columns)]
+
+    def _times(self, R: torch.Tensor) -> torch.Tensor:
+        """``R X`` in the precision of X."""
+        return product(R, self.X)
 
     @property
     def tile_numbers(self) -> int:  # type: ignore[override]
         """The float64 numbers that fit a tile."""
-        return TILE_BYTES[self.X.device.type] // 8
+        return TILE_BYTES[self._empty.device.type] // 8
 
     @property
     def _tile_columns(self) -> int:
@@ -261,7 +274,7 @@ class SizeClass:
 
     def of(self, X: torch.Tensor) -> torch.Tensor:
         """These columns of X: a view if they are consecutive, a copy otherwise."""
-        return X[..., _selection(self.columns, X)]
+        return X[..., selection(self.columns, X)]
 
 
 def on_device(values: Array | torch.Tensor, like: torch.Tensor) -> torch.Tensor:
@@ -285,8 +298,10 @@ def size_classes(members: Array, starts: Array) -> list[SizeClass]:
     return out
 
 
-def _selection(columns: Array, X: torch.Tensor) -> slice | torch.Tensor:
+def selection(columns: Array, X: torch.Tensor) -> slice | torch.Tensor:
     """A slice if columns are consecutive, otherwise their positions as a tensor on the device."""
+    if not columns.size:
+        return slice(0)
     first = int(columns[0])
     if int(columns[-1]) - first + 1 == columns.size and bool((np.diff(columns) == 1).all()):
         return slice(first, first + columns.size)

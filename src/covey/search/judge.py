@@ -290,7 +290,7 @@ class Board:
         for split in splits:
             if (split, recipe) not in self._apart:  # the same splits are looked at again with one of them left out
                 table, at = self._tables[split], self._at[split]
-                some = table.take(at, axis=-1)
+                some = table if np.array_equal(at, np.arange(table.shape[-1])) else table.take(at, axis=-1)
                 self._apart[split, recipe] = self.scores[split].distances(some, some[..., recipe])
         total = np.fmin(*np.sum([self._apart[split, recipe] for split in splits], axis=0))
         return np.asarray(total / sum(self.scores[split].weight for split in splits))
