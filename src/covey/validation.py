@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,6 +13,8 @@ __all__ = [
     "Array",
     "FloatArray",
     "IntArray",
+    "MatrixLike",
+    "PerRow",
     "as_int_vector",
     "as_matrix",
     "as_numbers",
@@ -42,6 +44,17 @@ Array = NDArray[Any]
 FloatArray = NDArray[np.floating[Any]]
 IntArray = NDArray[np.intp]
 T = TypeVar("T")
+
+
+class Stored(Protocol):
+    """A matrix or table that may be stored anywhere: DataFrames, sparse matrices, tensors, a `covey.designs.Design`."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+
+MatrixLike: TypeAlias = ArrayLike | Stored  # what is accepted as X
+PerRow: TypeAlias = ArrayLike | None  # weights, offsets, labels: one per row, or none
 
 
 def column_names(X: object) -> tuple[str, ...] | None:

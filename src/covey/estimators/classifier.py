@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils.class_weight import compute_sample_weight
@@ -18,17 +18,22 @@ from covey.estimators.base import GroupSparseEstimator
 from covey.estimators.formula import column_response
 from covey.estimators.intervals import class_scores, class_sets, fold_predictors
 from covey.estimators.reading import read_problem
-from covey.losses import Ordinal
+from covey.groups.partition import GroupsLike
+from covey.losses import Loss, Ordinal
 from covey.losses.base import Response
 from covey.losses.classes import ClassLoss, read_labels
 from covey.search.held_out import FoldModels
+from covey.search.recipes import Recipe
+from covey.search.select import SelectionLike
 from covey.search.splits import MissingClassError
-from covey.validation import FloatArray, on_host
+from covey.terms.requirements import Constraints
+from covey.terms.terms import TermsLike
+from covey.validation import Array, FloatArray, MatrixLike, PerRow, on_host
 
 __all__ = ["GroupSparseClassifier", "class_weight_of_rows"]
 
 
-def class_weight_of_rows(class_weight: Any, classes: Any, codes: Any, weight: FloatArray) -> FloatArray:
+def class_weight_of_rows(class_weight: Any, classes: Array, codes: Any, weight: FloatArray) -> FloatArray:
     """The factor by which `class_weight` multiplies the weight of each row; `codes` are positions in `classes`."""
     factor = np.asarray(compute_sample_weight(class_weight, classes[codes]))
     if isinstance(class_weight, str):  # "balanced", by weight
@@ -199,22 +204,22 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
 
     def __init__(
         self,
-        groups: Any = None,
+        groups: GroupsLike = None,
         *,
-        terms: Any = None,
+        terms: TermsLike = None,
         within: str | None = None,
-        constraints: Any = None,
-        loss: Any = "multinomial",
-        always: Iterable[Any] = (),
-        selection: Any = 5,
+        constraints: Constraints = None,
+        loss: str | Loss = "multinomial",
+        always: Iterable[Hashable] = (),
+        selection: SelectionLike = 5,
         rule: str = "select",
-        recipes: Iterable[Any] = (),
+        recipes: Iterable[Recipe] = (),
         factors: int | str = "auto",
-        group_weights: Any = "noise",
-        standardize: Any = "group",
+        group_weights: ArrayLike | None = "noise",
+        standardize: str | bool = "group",
         fit_intercept: bool = True,
         class_weight: Any = None,
-        random_state: Any = None,
+        random_state: int | None = None,
         verbose: int = 0,
     ) -> None:
         self.groups = groups
@@ -235,7 +240,13 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
         self.verbose = verbose
 
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, *, split_groups: Any = None
+        self,
+        X: MatrixLike,
+        y: ArrayLike,
+        sample_weight: PerRow = None,
+        offset: PerRow = None,
+        *,
+        split_groups: PerRow = None,
     ) -> GroupSparseClassifier:
         """Select groups and fit the model.
 
@@ -284,7 +295,7 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
             raise ValueError("loss='ordinal' has thresholds in the place of an intercept: leave fit_intercept out.")
         return loss
 
-    def _coded(self, y: Any, name: str = "y") -> FloatArray:
+    def _coded(self, y: ArrayLike, name: str = "y") -> FloatArray:
         loss = self._ordinal()
         return np.asarray((read_labels if loss is None else loss.read)(y, name, self.classes_).y)
 
@@ -304,7 +315,7 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
         super()._calibrate(design, folds, response, weight, offset)
 
     def _scored(
-        self, y: Any, eta: FloatArray, rows: FloatArray, held_out: NDArray[np.bool_], folds: FoldModels
+        self, y: FloatArray, eta: FloatArray, rows: FloatArray, held_out: NDArray[np.bool_], folds: FoldModels
     ) -> list[tuple[FloatArray, FloatArray]]:
         if isinstance(self.loss_, Ordinal):
             fitted = [self.loss_]
@@ -317,7 +328,7 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
             self.fold_thresholds_ = np.array([loss.thresholds for loss in fitted])
         return super()._scored(y, eta, rows, held_out, folds)
 
-    def decision_function(self, X: Any, offset: Any = None) -> FloatArray:
+    def decision_function(self, X: MatrixLike, offset: PerRow = None) -> FloatArray:
         """The linear predictor: the log odds of ``classes_[1]`` or of a higher class, or one column per class.
 
         Parameters
@@ -332,7 +343,7 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
         eta = np.asarray(self._linear(X, offset))
         return eta[:, 0] if eta.shape[1] == 1 else eta
 
-    def predict_proba(self, X: Any, offset: Any = None) -> FloatArray:
+    def predict_proba(self, X: MatrixLike, offset: PerRow = None) -> FloatArray:
         """The probability of every class.
 
         Parameters
@@ -348,7 +359,7 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
         eta = self._linear(X, offset)
         return self.loss_.probabilities(np.asarray(eta))
 
-    def predict_log_proba(self, X: Any, offset: Any = None) -> FloatArray:
+    def predict_log_proba(self, X: MatrixLike, offset: PerRow = None) -> FloatArray:
         """The logarithm of the probability of every class, without underflow.
 
         Parameters
@@ -363,7 +374,7 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
         eta = self._linear(X, offset)
         return self.loss_.log_probabilities(np.asarray(eta))
 
-    def predict(self, X: Any, offset: Any = None, *, interval: float | None = None) -> Any:
+    def predict(self, X: MatrixLike, offset: PerRow = None, *, interval: float | None = None) -> Any:
         """The most likely class, or a set of classes that contains the class.
 
         Parameters
@@ -405,12 +416,12 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
             return self.loss_
         return replace(self.loss_, thresholds=tuple(self.fold_thresholds_[fold].tolist()))
 
-    def _scores(self, y: Any, eta: FloatArray, fold: int = 0) -> FloatArray:
+    def _scores(self, y: FloatArray, eta: FloatArray, fold: int = 0) -> FloatArray:
         """The probability that the class is a more likely one."""
         codes = np.asarray(self.loss_.classes(y))
         return class_scores(self._fold_loss(fold).probabilities(eta))[np.arange(len(codes)), codes]
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> float:
+    def score(self, X: MatrixLike, y: ArrayLike, sample_weight: PerRow = None, offset: PerRow = None) -> float:
         """The accuracy: the share of rows whose class is predicted correctly.
 
         Parameters

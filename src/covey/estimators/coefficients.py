@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from sklearn.base import BaseEstimator
 
 from covey.terms.expansion import Expansion
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["coefficients_table", "column_names"]
 
 
-def coefficients_table(model: Any, outputs: Sequence[str]) -> pd.DataFrame:
+def coefficients_table(model: BaseEstimator, outputs: Sequence[str]) -> pd.DataFrame:
     """The intercept, then one row per column (of a model of terms, per column of a selected term).
 
     With several `outputs`, each has its coefficients. If the exponential of a coefficient is an odds, rate or hazard

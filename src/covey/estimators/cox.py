@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -20,13 +20,18 @@ from covey.estimators.intervals import fold_predictors
 from covey.estimators.reading import read_problem, read_weight
 from covey.estimators.steps import StepFunction
 from covey.estimators.survival_bounds import Baselines, survival_bounds
+from covey.groups.partition import GroupsLike
 from covey.losses import Cox
 from covey.losses.arrays import codes_among
 from covey.losses.base import Response
 from covey.losses.cox import FieldNames, read_survival
 from covey.losses.risk_sets import EVENT, START, STOP, STRATUM
 from covey.search.held_out import FoldModels
-from covey.validation import FloatArray, on_host, pandas_frame
+from covey.search.recipes import Recipe
+from covey.search.select import SelectionLike
+from covey.terms.requirements import Constraints
+from covey.terms.terms import TermsLike
+from covey.validation import FloatArray, MatrixLike, PerRow, on_host, pandas_frame
 
 __all__ = ["GroupSparseCox"]
 
@@ -194,24 +199,24 @@ class GroupSparseCox(GroupSparseEstimator):
 
     def __init__(
         self,
-        groups: Any = None,
+        groups: GroupsLike = None,
         *,
-        terms: Any = None,
+        terms: TermsLike = None,
         within: str | None = None,
-        constraints: Any = None,
+        constraints: Constraints = None,
         ties: str = "efron",
-        always: Iterable[Any] = (),
-        selection: Any = 5,
+        always: Iterable[Hashable] = (),
+        selection: SelectionLike = 5,
         rule: str = "select",
-        recipes: Iterable[Any] = (),
+        recipes: Iterable[Recipe] = (),
         factors: int | str = "auto",
-        group_weights: Any = "noise",
-        standardize: Any = "group",
+        group_weights: ArrayLike | None = "noise",
+        standardize: str | bool = "group",
         time: str = "time",
         event: str = "event",
         start: str = "start",
         stratum: str = "stratum",
-        random_state: Any = None,
+        random_state: int | None = None,
         verbose: int = 0,
     ) -> None:
         self.groups = groups
@@ -240,7 +245,13 @@ class GroupSparseCox(GroupSparseEstimator):
         return tags
 
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, *, split_groups: Any = None
+        self,
+        X: MatrixLike,
+        y: ArrayLike,
+        sample_weight: PerRow = None,
+        offset: PerRow = None,
+        *,
+        split_groups: PerRow = None,
     ) -> GroupSparseCox:
         """Select groups and fit the model.
 
@@ -285,7 +296,7 @@ class GroupSparseCox(GroupSparseEstimator):
         super()._calibrate(design, None if entered else folds, response, weight, offset)
 
     def _scored(
-        self, y: Any, eta: FloatArray, rows: FloatArray, held_out: NDArray[np.bool_], folds: FoldModels
+        self, y: FloatArray, eta: FloatArray, rows: FloatArray, held_out: NDArray[np.bool_], folds: FoldModels
     ) -> list[tuple[FloatArray, FloatArray]]:
         at = self.baseline_times_, self.baseline_strata_
         if folds.validation is not None:
@@ -309,7 +320,7 @@ class GroupSparseCox(GroupSparseEstimator):
         self.event_times_ = np.unique(self.baseline_times_)
         self.censoring_times_, self.censoring_survival_ = censoring_survival(rows, weight)
 
-    def _coded(self, y: Any, name: str = "y") -> FloatArray:
+    def _coded(self, y: ArrayLike, name: str = "y") -> FloatArray:
         """Survival times of other rows, which must have events to be scored by."""
         times = read_survival(pandas_frame(on_host(y), name), name, FieldNames.of(self))
         rows = times.coded_as(self.strata_, name)
@@ -318,7 +329,13 @@ class GroupSparseCox(GroupSparseEstimator):
         return rows
 
     def predict(
-        self, X: Any, offset: Any = None, *, at: Any = None, interval: float | None = None, strata: Any = None
+        self,
+        X: MatrixLike,
+        offset: PerRow = None,
+        *,
+        at: PerRow = None,
+        interval: float | None = None,
+        strata: PerRow = None,
     ) -> FloatArray:
         """The log risk: the log hazard relative to a row at the means of all columns; or survival at some times.
 
@@ -358,7 +375,7 @@ class GroupSparseCox(GroupSparseEstimator):
         functions = self.predict_survival_function(X, offset, strata=strata)
         return np.array([function(times) for function in functions]).reshape(len(functions), times.size)
 
-    def _bounds(self, X: Any, offset: Any, interval: float, strata: Any) -> FloatArray:
+    def _bounds(self, X: MatrixLike, offset: PerRow, interval: float, strata: PerRow) -> FloatArray:
         check_is_fitted(self)
         if self.held_out_ is None and self.n_splits_:
             raise ValueError(
@@ -371,7 +388,7 @@ class GroupSparseCox(GroupSparseEstimator):
         return survival_bounds(held_out, baselines, eta[:, :, 0], self._codes(strata, len(eta)), interval)
 
     def predict_cumulative_hazard_function(
-        self, X: Any, offset: Any = None, *, strata: Any = None, return_array: bool = False
+        self, X: MatrixLike, offset: PerRow = None, *, strata: PerRow = None, return_array: bool = False
     ) -> Any:
         """The cumulative hazard of rows, from Breslow's estimate of the baseline.
 
@@ -391,7 +408,7 @@ class GroupSparseCox(GroupSparseEstimator):
         return self._functions(X, offset, strata, return_array, lambda hazard: hazard, 0.0)
 
     def predict_survival_function(
-        self, X: Any, offset: Any = None, *, strata: Any = None, return_array: bool = False
+        self, X: MatrixLike, offset: PerRow = None, *, strata: PerRow = None, return_array: bool = False
     ) -> Any:
         """The probability of no event up to each time, ``exp(-cumulative hazard)``.
 
@@ -429,7 +446,13 @@ class GroupSparseCox(GroupSparseEstimator):
         return pd.concat(parts, ignore_index=True)
 
     def score(
-        self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, *, concordance: str = "harrell"
+        self,
+        X: MatrixLike,
+        y: ArrayLike,
+        sample_weight: PerRow = None,
+        offset: PerRow = None,
+        *,
+        concordance: str = "harrell",
     ) -> float:
         """The concordance: how often the row of higher predicted risk has its event first; 0.5 is chance, 1 perfect.
 
@@ -463,7 +486,9 @@ class GroupSparseCox(GroupSparseEstimator):
         chance = StepFunction(self.censoring_times_, self.censoring_survival_, 1.0)(rows[:, STOP])
         return np.divide(1.0, chance**2, out=np.zeros(len(rows)), where=chance > 0)
 
-    def _functions(self, X: Any, offset: Any, strata: Any, return_array: bool, of: Any, before: float) -> Any:
+    def _functions(
+        self, X: MatrixLike, offset: PerRow, strata: PerRow, return_array: bool, of: Any, before: float
+    ) -> Any:
         risk = np.exp(self.predict(X, offset))
         codes = self._codes(strata, risk.size)
         bases = {code: self._baseline(code) for code in np.unique(codes).tolist()}
@@ -479,7 +504,7 @@ class GroupSparseCox(GroupSparseEstimator):
         at = self.baseline_strata_ == code
         return StepFunction(self.baseline_times_[at], np.cumsum(self.baseline_hazards_[at]), 0.0)
 
-    def _codes(self, strata: Any, n_rows: int) -> Any:
+    def _codes(self, strata: PerRow, n_rows: int) -> Any:
         """The position of each row's stratum."""
         if self.strata_ is None:
             if strata is not None:

@@ -14,7 +14,7 @@ from covey.estimators.term_views import TermViews, as_terms
 from covey.search.agreement import fold_counts, split_warning
 from covey.search.chosen import binding, interchangeable, price_of_sparsity
 from covey.summary import Summary, digits
-from covey.validation import FloatArray, on_host
+from covey.validation import FloatArray, MatrixLike, on_host
 
 if TYPE_CHECKING:
     from covey.losses import Loss
@@ -103,7 +103,7 @@ class GroupViews(TermViews):
         check_is_fitted(self)
         return coefficients_table(self, self._outputs())
 
-    def partial_effect(self, X: Any, group: Any) -> FloatArray:
+    def partial_effect(self, X: MatrixLike, group: Any) -> FloatArray:
         """The contribution of one group to the linear predictor of each row, centred over these rows.
 
         Parameters

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from covey.designs.protocol import count_rows
@@ -20,7 +21,7 @@ from covey.losses import Loss
 from covey.losses.arrays import read_offset
 from covey.losses.base import Response
 from covey.search.held_out import FoldModels, HeldOut
-from covey.validation import FloatArray
+from covey.validation import FloatArray, MatrixLike, PerRow
 
 __all__ = ["calibrated", "class_scores", "class_sets", "fold_predictors", "interval_bounds"]
 
@@ -35,7 +36,11 @@ MOST_HALVINGS, MOST_DOUBLINGS = 64, 1100
 
 
 def calibrated(
-    estimator: Any, folds: FoldModels | None, response: Response, weight: FloatArray, offset: FloatArray | None
+    estimator: BaseEstimator,
+    folds: FoldModels | None,
+    response: Response,
+    weight: FloatArray,
+    offset: FloatArray | None,
 ) -> HeldOut | None:
     """The fold models of a fit and the scores of its held-out rows; None if there are none.
 
@@ -60,7 +65,7 @@ def calibrated(
     return HeldOut.of(folds, by_fold, float(rows @ times), whole)
 
 
-def fold_predictors(estimator: Any, X: Any, offset: Any) -> tuple[HeldOut, FloatArray]:
+def fold_predictors(estimator: BaseEstimator, X: MatrixLike, offset: PerRow) -> tuple[HeldOut, FloatArray]:
     """The held-out rows of a fit, and linear predictors of other rows by all fold models.
 
     The predictors have shape (n_rows, n_folds, n_outputs).
@@ -80,7 +85,7 @@ def fold_predictors(estimator: Any, X: Any, offset: Any) -> tuple[HeldOut, Float
     return held_out, eta
 
 
-def class_sets(held_out: HeldOut, p: FloatArray, level: Any) -> NDArray[np.bool_]:
+def class_sets(held_out: HeldOut, p: FloatArray, level: float) -> NDArray[np.bool_]:
     """The classes that a share of new rows belong to: adaptive prediction sets (Romano, Sesia and Candès, 2020).
 
     A class is in the set unless more than the share of the held-out rows have a lower score by the same fold's model.
@@ -112,7 +117,7 @@ def class_scores(p: FloatArray) -> FloatArray:
     return scores
 
 
-def interval_bounds(loss: Loss, held_out: HeldOut, eta: FloatArray, level: Any) -> tuple[FloatArray, FloatArray]:
+def interval_bounds(loss: Loss, held_out: HeldOut, eta: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
     """Lower and upper ends of intervals that contain a share of new responses.
 
     Parameters

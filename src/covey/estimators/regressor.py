@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.utils import Tags
@@ -15,9 +16,14 @@ from sklearn.utils.validation import check_is_fitted
 from covey.estimators.base import GroupSparseEstimator
 from covey.estimators.intervals import fold_predictors, interval_bounds
 from covey.estimators.reading import read_problem, read_weight
+from covey.groups.partition import GroupsLike
 from covey.losses import Loss, get_loss
 from covey.losses.base import Response
-from covey.validation import on_host, pandas_frame
+from covey.search.recipes import Recipe
+from covey.search.select import SelectionLike
+from covey.terms.requirements import Constraints
+from covey.terms.terms import TermsLike
+from covey.validation import MatrixLike, PerRow, on_host, pandas_frame
 
 __all__ = ["GroupSparseRegressor"]
 
@@ -172,21 +178,21 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
 
     def __init__(
         self,
-        groups: Any = None,
+        groups: GroupsLike = None,
         *,
-        terms: Any = None,
+        terms: TermsLike = None,
         within: str | None = None,
-        constraints: Any = None,
-        loss: Any = "squared",
-        always: Iterable[Any] = (),
-        selection: Any = 5,
+        constraints: Constraints = None,
+        loss: str | Loss = "squared",
+        always: Iterable[Hashable] = (),
+        selection: SelectionLike = 5,
         rule: str = "select",
-        recipes: Iterable[Any] = (),
+        recipes: Iterable[Recipe] = (),
         factors: int | str = "auto",
-        group_weights: Any = "noise",
-        standardize: Any = "group",
+        group_weights: ArrayLike | None = "noise",
+        standardize: str | bool = "group",
         fit_intercept: bool = True,
-        random_state: Any = None,
+        random_state: int | None = None,
         verbose: int = 0,
     ) -> None:
         self.groups = groups
@@ -216,7 +222,13 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
         return tags
 
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, *, split_groups: Any = None
+        self,
+        X: MatrixLike,
+        y: ArrayLike,
+        sample_weight: PerRow = None,
+        offset: PerRow = None,
+        *,
+        split_groups: PerRow = None,
     ) -> GroupSparseRegressor:
         """Select groups and fit the model.
 
@@ -241,7 +253,7 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
         self._fit(design, response, weight, offset, split_groups)
         return self
 
-    def predict(self, X: Any, offset: Any = None, *, interval: float | None = None) -> Any:
+    def predict(self, X: MatrixLike, offset: PerRow = None, *, interval: float | None = None) -> Any:
         """Predict the mean of the response, or an interval that contains the response.
 
         Parameters
@@ -285,7 +297,7 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
         plain = type(self.loss_).inverse_link is Loss.inverse_link
         return eta if plain else self.loss_.inverse_link(on_host(eta))
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> float:
+    def score(self, X: MatrixLike, y: ArrayLike, sample_weight: PerRow = None, offset: PerRow = None) -> float:
         """The share of the best constant's deviance that the predictions explain: R^2 for squared loss.
 
         Parameters

@@ -79,7 +79,7 @@ class Baselines:
 
 
 def survival_bounds(
-    held_out: HeldOut, baselines: Baselines, eta: FloatArray, codes: NDArray[np.intp], level: Any
+    held_out: HeldOut, baselines: Baselines, eta: FloatArray, codes: NDArray[np.intp], level: float
 ) -> FloatArray:
     """The first event time at which more held-out rows have died than the level allows, or the last of all.
 

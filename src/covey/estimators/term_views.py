@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,7 @@ from covey.terms.expansion import Expansion
 from covey.terms.levels import Category
 from covey.terms.numbers import Number
 from covey.terms.rating import rating_tables, write_tables
-from covey.validation import FloatArray, last_step
+from covey.validation import FloatArray, MatrixLike, PerRow, last_step
 
 if TYPE_CHECKING:
     from covey.groups import Groups
@@ -39,8 +39,8 @@ class TermViews:
     intercept_: Any
     loss_: Loss
     groups_: Groups
-    selected_groups_: list[Any]
-    always_groups_: list[Any]
+    selected_groups_: list[Hashable]
+    always_groups_: list[Hashable]
     recipe_: str
     shrunk_: bool
     expansion_: Expansion
@@ -125,7 +125,7 @@ class TermViews:
         )
 
     def effect(
-        self, *variables: str, at: Any = None, main: bool = False, n: int | None = None, refits: Any = None
+        self, *variables: str, at: PerRow = None, main: bool = False, n: int | None = None, refits: Any = None
     ) -> Effect:
         """The contribution of a variable, or of a pair of variables, to the linear predictor, as data.
 
@@ -171,7 +171,7 @@ class TermViews:
         self._expansion("effect")
         return self.fitted_terms_.effect(*variables, at=at, main=main, n=n, refits=_read_refits(refits))
 
-    def contributions(self, X: Any) -> pd.DataFrame:
+    def contributions(self, X: MatrixLike) -> pd.DataFrame:
         """What each variable and each pair adds to the linear predictor of each row.
 
         Parameters
@@ -198,7 +198,7 @@ class TermViews:
         return tables[0] if not fitted.outputs else pd.concat(tables, axis=1, keys=fitted.outputs)
 
     def plot_terms(
-        self, names: Iterable[str] | None = None, *, X: Any = None, refits: Any = None, ax: Any = None
+        self, names: Iterable[str] | None = None, *, X: MatrixLike | None = None, refits: Any = None, ax: Any = None
     ) -> Any:
         """Draw the effects of the selected variables and pairs: see `covey.plots.TermsDisplay`.
 
@@ -287,7 +287,7 @@ class TermViews:
         return variable if isinstance(fitted, Category) or two else f"{variable} ({shape})"
 
 
-def _some(names: Sequence[Any]) -> str:
+def _some(names: Sequence[Hashable]) -> str:
     """The first names, and a count of the rest."""
     more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
     return ", ".join(map(str, names[:MOST_NAMES])) + more

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import stats
+from sklearn.base import BaseEstimator
 
 from covey.evidence.double_selection import double_selection
 from covey.evidence.effect import place_of, terms_without
@@ -17,7 +19,7 @@ from covey.terms import Terms, expand
 from covey.terms.effects import Effect, FittedTerms, term_means
 from covey.terms.parts import main_columns
 from covey.terms.reading import as_frame
-from covey.validation import FloatArray
+from covey.validation import FloatArray, MatrixLike, PerRow
 
 __all__ = ["band"]
 
@@ -29,18 +31,18 @@ MOST_NUMBERS = 4_000_000
 
 
 def band(
-    model: Any,
-    X: Any,
-    y: Any,
+    model: BaseEstimator,
+    X: MatrixLike,
+    y: ArrayLike,
     of: str,
     *,
     confidence: float = 0.9,
     simultaneous: bool = True,
-    at: Any = None,
+    at: PerRow = None,
     n: int | None = None,
-    clusters: Any = None,
-    offset: Any = None,
-    sample_weight: Any = None,
+    clusters: PerRow = None,
+    offset: PerRow = None,
+    sample_weight: PerRow = None,
     n_jobs: int | None = None,
     progress: Progress | None = None,
     verbose: int | None = None,

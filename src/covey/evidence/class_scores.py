@@ -20,7 +20,7 @@ from sklearn.metrics import (
 )
 
 from covey.losses import Binomial
-from covey.validation import FloatArray
+from covey.validation import Array, FloatArray, PerRow
 
 __all__ = ["ClassScores", "class_position"]
 
@@ -53,7 +53,7 @@ SHOWN = {
 }
 
 
-def class_position(classes: Any, label: Any, name: str = "positive") -> int:
+def class_position(classes: Array, label: Any, name: str = "positive") -> int:
     """The position of a class, given as its label or as the text of its label.
 
     >>> class_position(np.array([0, 1]), "0")
@@ -84,14 +84,16 @@ class ClassScores:
         The positive class, as an index; None if there are more than two classes and none was chosen.
     """
 
-    classes: Any
+    classes: Array
     codes: NDArray[np.intp]
     probabilities: FloatArray
     weight: FloatArray
     position: int | None
 
     @classmethod
-    def of(cls, classes: Any, codes: Any, probabilities: Any, weight: Any = None, positive: Any = None) -> ClassScores:
+    def of(
+        cls, classes: Array, codes: Any, probabilities: Any, weight: PerRow = None, positive: object = None
+    ) -> ClassScores:
         """The scores of some rows; without `positive`, the second of two classes is the positive one."""
         codes = np.asarray(codes, dtype=np.intp)
         position = 1 if len(classes) == 2 else None
@@ -236,7 +238,7 @@ class ClassScores:
             "not from 0.5.",
         ]
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """The scores as plain values, as in run.json."""
         lines = {str(name): _plain(line) for name, line in self.table.to_dict("index").items()}
         return {

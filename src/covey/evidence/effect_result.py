@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,7 +63,7 @@ class Effects:
         How much the noise of each row, in units of its standard deviation, moves each effect.
     """
 
-    names: list[Any]
+    names: list[Hashable]
     estimates: FloatArray
     covariance: FloatArray
     df: int

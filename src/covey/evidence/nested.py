@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
-from sklearn.base import is_classifier
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.metrics import get_scorer
 
 from covey.estimators import GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor
@@ -22,23 +23,23 @@ from covey.progress import enter, showing
 from covey.selection import Folds
 from covey.terms.guessing import with_dates
 from covey.terms.reading import as_frame
-from covey.validation import FloatArray, as_sample_weight, last_step, pandas_frame
+from covey.validation import FloatArray, MatrixLike, PerRow, as_sample_weight, last_step, pandas_frame
 
 __all__ = ["nested_score"]
 
 
 def nested_score(
-    model: Any,
-    X: Any,
-    y: Any,
+    model: BaseEstimator,
+    X: MatrixLike,
+    y: ArrayLike,
     cv: Any = 5,
     *,
-    sample_weight: Any = None,
-    offset: Any = None,
-    split_groups: Any = None,
+    sample_weight: PerRow = None,
+    offset: PerRow = None,
+    split_groups: PerRow = None,
     scoring: Any = None,
     references: bool | Mapping[str, Any] = True,
-    positive: Any = None,
+    positive: object = None,
     n_jobs: int | None = None,
     random_state: int = 0,
     return_estimator: bool = False,
@@ -185,9 +186,9 @@ def nested_score(
     )  # fmt: skip
 
 
-def _check(X: Any, n: int, offset: Any, scoring: Any, references: Any, selection: Any) -> None:
+def _check(X: MatrixLike, n: int, offset: PerRow, scoring: Any, references: Any, selection: Any) -> None:
     """Refuse arguments that do not fit together."""
-    n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
+    n_rows = X.shape[0] if hasattr(X, "shape") else np.shape(X)[0]
     if n_rows != n:
         raise ValueError(f"y has {n} entries, but X has {n_rows} rows.")
     if offset is not None and scoring is not None:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 import sklearn
+from sklearn.base import BaseEstimator
 from sklearn.linear_model import (
     GammaRegressor,
     LassoCV,
@@ -37,7 +38,7 @@ from covey.losses import (
     Tweedie,
 )
 from covey.threads import fitting_threads
-from covey.validation import FloatArray
+from covey.validation import Array, FloatArray, MatrixLike, PerRow
 
 __all__ = ["Reference", "class_means", "find_references"]
 
@@ -57,9 +58,9 @@ class Reference:
 
     key: str
     what: str
-    estimator: Any
+    estimator: BaseEstimator
 
-    def means(self, task: Task, X: Any, X_test: Any) -> FloatArray:
+    def means(self, task: Task, X: FloatArray, X_test: FloatArray) -> FloatArray:
         """Fit the training rows and predict the test rows."""
         scaler = StandardScaler(with_mean=not sp.issparse(X)).fit(X, sample_weight=task.weight)
         y, weight, log_link = task.y, task.weight, task.loss.log_link
@@ -140,7 +141,7 @@ def _logistic(l1_ratio: float, solver: str, folds: Any) -> LogisticRegressionCV:
     )  # fmt: skip
 
 
-def class_means(fitted: Any, X: Any, classes: Any, **offset: Any) -> FloatArray:
+def class_means(fitted: BaseEstimator, X: MatrixLike, classes: Array, **offset: PerRow) -> FloatArray:
     """Probabilities of all classes, zero for classes missing from the training rows; with two, of the second class."""
     p = np.asarray(fitted.predict_proba(X, **offset))
     shares = np.zeros((len(p), len(classes)))

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import json
 import numbers
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias, Union
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -41,7 +41,12 @@ from covey.validation import (
     whole,
 )
 
-__all__ = ["Groups"]
+__all__ = ["Groups", "GroupsLike"]
+
+# What is accepted as ``groups=``. The keys of a mapping, which are the names of groups, have any one type.
+GroupsLike: TypeAlias = Union[
+    "Groups", int, str, ArrayLike, Sequence[object], Mapping[Any, object], Callable[[Sequence[str]], object], None
+]
 
 NAMES_WANTED = (
     "pass a DataFrame; after a transformer, call its set_output(transform='pandas'), which keeps the names; or, for "

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from sklearn.base import BaseEstimator
 
 from covey.plots.estimators import fitted_step
 from covey.plots.style import GREY, MARK, PALETTE, make_axes, quiet
@@ -49,11 +50,11 @@ class FrequencyDisplay:
     figure_: Figure
     ax_: Axes
 
-    def __init__(self, counts: Mapping[Any, int], n: int, selected: Iterable[Any] = ()) -> None:
+    def __init__(self, counts: Mapping[Hashable, int], n: int, selected: Iterable[Hashable] = ()) -> None:
         self.counts, self.n, self.selected = dict(counts), n, list(selected)
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, ax: Axes | None = None, n_bars: int = 20) -> FrequencyDisplay:
+    def from_estimator(cls, estimator: BaseEstimator, *, ax: Axes | None = None, n_bars: int = 20) -> FrequencyDisplay:
         """Draw the folds of any of covey's three fitted estimators."""
         estimator = fitted_step(estimator)
         counts = fold_counts(estimator)

@@ -9,10 +9,11 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from sklearn.base import BaseEstimator
 
 from covey.plots.estimators import fitted_step
 from covey.plots.style import GREY, MARK, colour, make_axes, quiet
-from covey.validation import FloatArray, pandas_frame
+from covey.validation import FloatArray, MatrixLike, pandas_frame
 
 __all__ = ["PartialEffectDisplay"]
 
@@ -77,7 +78,7 @@ class PartialEffectDisplay:
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, X: Any, group: Any = None, *, values: Any = None, ax: Axes | None = None
+        cls, estimator: BaseEstimator, X: MatrixLike, group: Any = None, *, values: Any = None, ax: Axes | None = None
     ) -> PartialEffectDisplay:
         """Draw the effect of a group of a fitted estimator.
 
@@ -132,7 +133,7 @@ class PartialEffectDisplay:
         return self
 
 
-def _variable(model: Any, given: Any, expanded: Any, group: Any) -> tuple[str, Any]:
+def _variable(model: BaseEstimator, given: Any, expanded: Any, group: Any) -> tuple[str, Any]:
     """The name and values of the variable that a group expands."""
     columns = model.groups_[group]
     if isinstance(given, pd.DataFrame):

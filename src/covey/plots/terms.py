@@ -10,13 +10,14 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from sklearn.base import BaseEstimator
 
 from covey.plots.estimators import fitted_step
 from covey.plots.partial_effect import UNITS
 from covey.plots.style import MARK, colour, make_axes, quiet
 from covey.plots.term_panels import common_limits, draw_pair, draw_single, is_levels, plain
 from covey.terms.effects import Effect
-from covey.validation import pandas_frame
+from covey.validation import MatrixLike, pandas_frame
 
 __all__ = ["TermsDisplay"]
 
@@ -70,7 +71,13 @@ class TermsDisplay:
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, names: Iterable[str] | None = None, *, X: Any = None, refits: Any = None, ax: Any = None
+        cls,
+        estimator: BaseEstimator,
+        names: Iterable[str] | None = None,
+        *,
+        X: MatrixLike | None = None,
+        refits: Any = None,
+        ax: Any = None,
     ) -> TermsDisplay:
         """Draw the effects of a fitted estimator.
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from covey.report.axis import Axis
 
@@ -88,7 +88,7 @@ class Plot:
         self.ends = [(name, top, i) for (name, _, i), top in zip(downwards, tops, strict=True)]
 
 
-def steps(x: Any, y: Any, end: float) -> tuple[Vector, Vector]:
+def steps(x: Any, y: ArrayLike, end: float) -> tuple[Vector, Vector]:
     """A curve that is level from each point to the next, and from the last one to `end`."""
     return np.append(np.repeat(x, 2)[1:], end), np.repeat(y, 2)
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
+from sklearn.base import BaseEstimator
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder
@@ -17,7 +18,7 @@ from covey.evidence import NestedScore
 from covey.report.axis import Axis
 from covey.report.drawing import Plot
 from covey.report.numbers import shown
-from covey.validation import FloatArray, last_step
+from covey.validation import FloatArray, MatrixLike, last_step
 
 __all__ = ["Effect", "effect_view", "expanded_columns", "term_effects"]
 
@@ -48,7 +49,7 @@ class Effect:
         return len(self.counts) == 0
 
 
-def term_effects(model: Any, X: Any, nested: NestedScore | None) -> tuple[Effect, ...]:
+def term_effects(model: BaseEstimator, X: MatrixLike | None, nested: NestedScore | None) -> tuple[Effect, ...]:
     """The effects of columns that a `ColumnTransformer` expands, largest first.
 
     Parameters
@@ -75,7 +76,7 @@ def term_effects(model: Any, X: Any, nested: NestedScore | None) -> tuple[Effect
     return tuple(sorted(moving, key=lambda one: -float(np.ptp(one.effect)))[:MOST_EFFECTS])
 
 
-def _has_terms(model: Any) -> bool:
+def _has_terms(model: BaseEstimator) -> bool:
     return (
         isinstance(model, Pipeline)
         and len(model.steps) == 2
@@ -95,7 +96,7 @@ def _expanded(transformer: ColumnTransformer) -> Iterator[tuple[str, Any, str, s
                 yield name, step, str(column), place
 
 
-def expanded_columns(model: Any) -> frozenset[int]:
+def expanded_columns(model: BaseEstimator) -> frozenset[int]:
     """The columns of the model that are parts of expanded ones, and mean nothing one by one."""
     if not _has_terms(model):
         return frozenset()
@@ -106,7 +107,9 @@ def _is_curve(step: Any, values: Any) -> bool:
     return pd.api.types.is_numeric_dtype(values.dtype) and not isinstance(last_step(step), OneHotEncoder)
 
 
-def _effect(model: Any, refits: list[Any], values: Any, base: Any, block: str, is_curve: bool) -> Effect | None:
+def _effect(
+    model: BaseEstimator, refits: list[Any], values: Any, base: Any, block: str, is_curve: bool
+) -> Effect | None:
     known, column = values.dropna(), str(values.name)
     counts, deciles = np.empty(0, dtype=int), np.empty(0)
     if is_curve:
@@ -119,7 +122,7 @@ def _effect(model: Any, refits: list[Any], values: Any, base: Any, block: str, i
         at = points = common.index.to_numpy()
         counts = common.to_numpy()
 
-    def centred(fitted: Any) -> FloatArray | None:
+    def centred(fitted: BaseEstimator) -> FloatArray | None:
         part = _predictor(fitted, block, column, points, base)
         if part is None:
             return None
@@ -134,7 +137,7 @@ def _effect(model: Any, refits: list[Any], values: Any, base: Any, block: str, i
     return Effect(column, at, effect, low, high, n_in, len(again), counts, deciles)
 
 
-def _predictor(fitted: Any, block: str, column: str, values: Any, base: Any) -> FloatArray | None:
+def _predictor(fitted: BaseEstimator, block: str, column: str, values: Any, base: Any) -> FloatArray | None:
     """The block's part of the linear predictor as the column varies; None if a refit does not know a level."""
     transformer, last = fitted.steps[0][1], fitted.steps[-1][1]
     inputs = next(list(names) for name, _, names in transformer.transformers_ if name == block)
@@ -148,7 +151,7 @@ def _predictor(fitted: Any, block: str, column: str, values: Any, base: Any) -> 
     return np.asarray(table @ np.ravel(last.coef_)[transformer.output_indices_[block]])
 
 
-def effect_view(effects: tuple[Effect, ...]) -> dict[str, Any] | None:
+def effect_view(effects: tuple[Effect, ...]) -> dict[str, object] | None:
     """Plots of the curves on a common scale, and tables of the levels."""
     if not effects:
         return None
@@ -185,7 +188,7 @@ def _curve(id: str, one: Effect, values: Axis) -> Plot:
     return plot
 
 
-def _contrasts(one: Effect) -> dict[str, Any]:
+def _contrasts(one: Effect) -> dict[str, object]:
     """Per level its name, its number of rows, its effect with the range over refits, and where these are drawn."""
     low, high = _range([one], 0.0)
     axis = Axis(low, high if high > low else low + 1.0)

@@ -7,12 +7,13 @@ needs, or None if there is nothing to remark.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from covey.estimators.term_views import as_terms
 from covey.evidence import NestedScore
@@ -22,6 +23,7 @@ from covey.report.page import asset
 from covey.report.quality import is_squared
 from covey.search.agreement import fold_counts, split_warning
 from covey.search.chosen import Judged, interchangeable, price_of_sparsity
+from covey.validation import IntArray, MatrixLike, PerRow
 
 __all__ = ["Remark", "remarks"]
 
@@ -65,20 +67,20 @@ class Remark:
 class Fit:
     """What remarks are based on: a fitted estimator, the errors of its candidates, the data and the nested score."""
 
-    model: Any
+    model: BaseEstimator
     judged: Judged | None
     X: Any
     y: Any
     nested: NestedScore | None
 
     @cached_property
-    def selected(self) -> Any:
+    def selected(self) -> IntArray:
         """Positions of the groups in the model, strongest first."""
         found = np.flatnonzero(self.model.group_norms_)
         return found[np.argsort(-self.model.group_strengths_[found], kind="stable")]
 
     @cached_property
-    def names(self) -> list[Any]:
+    def names(self) -> list[Hashable]:
         """The selected groups, without those that are always in."""
         return [name for name in self.model.selected_groups_ if name not in self.model.always_groups_]
 
@@ -103,7 +105,11 @@ Found = tuple[str, dict[str, Any]] | None
 
 
 def remarks(
-    model: Any, chosen_by: Judged | None, X: Any = None, y: Any = None, nested: NestedScore | None = None
+    model: BaseEstimator,
+    chosen_by: Judged | None,
+    X: MatrixLike | None = None,
+    y: PerRow = None,
+    nested: NestedScore | None = None,
 ) -> tuple[Remark, ...]:
     """All remarks on a fit, serious ones first.
 

@@ -6,6 +6,8 @@ import platform
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from sklearn.base import BaseEstimator
+
 import covey
 
 __all__ = ["membership", "parameters", "shorten", "versions"]
@@ -23,7 +25,7 @@ def membership(groups: Any) -> tuple[tuple[str, str], ...]:
     return tuple((groups.column_name(j), str(groups.names[l])) for j, l in enumerate(groups.labels.tolist()))
 
 
-def parameters(model: Any) -> dict[str, str]:
+def parameters(model: BaseEstimator) -> dict[str, str]:
     """All parameters of the constructor, changed or not."""
     return {name: shorten(repr(value)) for name, value in model.get_params(deep=False).items()}
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from covey.evidence import NestedScore
 from covey.losses.cox import FieldNames, read_survival
@@ -14,7 +15,7 @@ from covey.losses.risk_sets import EVENT, START, STOP
 from covey.report.axis import Axis
 from covey.report.drawing import Plot, steps
 from covey.report.numbers import MOST_COLOURS, colour
-from covey.validation import FloatArray, on_host
+from covey.validation import FloatArray, IntArray, MatrixLike, PerRow, on_host
 
 __all__ = [
     "Curve", "HazardRatio", "Survival", "as_records", "kaplan_meier", "survival_part", "survival_times", "survival_view"
@@ -82,12 +83,12 @@ class Survival:
     has_entries: bool = False
 
 
-def survival_times(model: Any, y: Any) -> FloatArray:
+def survival_times(model: BaseEstimator, y: PerRow) -> FloatArray:
     """Start, stop, event, and the stratum as the model encodes it, one record per row."""
     return read_survival(on_host(y), "y", FieldNames.of(model)).coded_as(model.strata_)
 
 
-def as_records(model: Any, y: Any) -> Any:
+def as_records(model: BaseEstimator, y: PerRow) -> Any:
     """Survival times as one array with one entry per row; unlike a pair of arrays, it can be split."""
     if not isinstance(y, tuple | list):
         return y
@@ -102,8 +103,8 @@ def as_records(model: Any, y: Any) -> Any:
 
 
 def survival_part(
-    model: Any, X: Any, y: Any, weight: Any = None, offset: Any = None, nested: NestedScore | None = None,
-    expanded: Collection[int] = (),
+    model: BaseEstimator, X: MatrixLike | None, y: PerRow, weight: PerRow = None, offset: PerRow = None,
+    nested: NestedScore | None = None, expanded: Collection[int] = (),
 ) -> Survival | None:  # fmt: skip
     """The contents of the survival section; None for other responses, or without the data.
 
@@ -174,7 +175,7 @@ def _by_risk(times: FloatArray, weight: FloatArray, risk: FloatArray) -> tuple[C
     )
 
 
-def _baseline(model: Any, times: FloatArray) -> tuple[Curve, ...]:
+def _baseline(model: BaseEstimator, times: FloatArray) -> tuple[Curve, ...]:
     frame, none = model.baseline(), np.empty(0)
     if model.strata_ is None:
         frame, labels = frame.assign(stratum="baseline"), ["baseline"]
@@ -188,7 +189,7 @@ def _baseline(model: Any, times: FloatArray) -> tuple[Curve, ...]:
     return tuple(found)
 
 
-def _ratios(model: Any, X: Any, expanded: Collection[int]) -> tuple[HazardRatio, ...]:
+def _ratios(model: BaseEstimator, X: MatrixLike, expanded: Collection[int]) -> tuple[HazardRatio, ...]:
     """The ratios of columns with nonzero coefficients, by the strength of their groups, then by size."""
     groups, coef = model.groups_, np.asarray(model.coef_, dtype=float)
     deviations = _deviations(X, np.flatnonzero(coef))
@@ -202,7 +203,7 @@ def _ratios(model: Any, X: Any, expanded: Collection[int]) -> tuple[HazardRatio,
     return tuple(found.values())
 
 
-def _deviations(X: Any, used: Any) -> dict[int, float]:
+def _deviations(X: MatrixLike, used: IntArray) -> dict[int, float]:
     """The standard deviations of the used columns of a table or dense array; empty for other kinds of data."""
     if hasattr(X, "iloc") and not hasattr(X, "dask"):
         values = X.iloc[:, used].to_numpy(dtype=float)
@@ -213,7 +214,7 @@ def _deviations(X: Any, used: Any) -> dict[int, float]:
     return dict(zip(used.tolist(), values.std(axis=0).tolist(), strict=True))
 
 
-def survival_view(part: Survival | None) -> dict[str, Any] | None:
+def survival_view(part: Survival | None) -> dict[str, object] | None:
     """The two plots, and the numbers at risk at the ticks of the first."""
     if part is None:
         return None

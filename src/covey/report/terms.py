@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from covey.evidence import NestedScore
 from covey.report.axis import Axis
@@ -38,7 +39,7 @@ class TermPart:
     n_left: int  # smaller effects that are not shown
 
 
-def term_part(model: Any, nested: NestedScore | None) -> TermPart | None:
+def term_part(model: BaseEstimator, nested: NestedScore | None) -> TermPart | None:
     """Collect the terms of a fitted estimator; None if it has no terms."""
     if not hasattr(model, "expansion_"):
         return None
@@ -59,12 +60,12 @@ def term_part(model: Any, nested: NestedScore | None) -> TermPart | None:
     )  # fmt: skip
 
 
-def column_view(part: TermPart | None) -> dict[str, Any] | None:
+def column_view(part: TermPart | None) -> dict[str, object] | None:
     """The section on what became of each column."""
     return None if part is None else {"part": part}
 
 
-def terms_view(part: TermPart | None) -> dict[str, Any] | None:
+def terms_view(part: TermPart | None) -> dict[str, object] | None:
     """Plots of the effects: curves on a common scale, levels as tables, pairs as curves, heat maps or tables."""
     if part is None or not part.effects:
         return None
@@ -163,7 +164,7 @@ def _line(k: int) -> str:
     return f"line c{k + 1}" if k < MOST_COLOURS else "line grey"
 
 
-def _levels(one: Effect) -> dict[str, Any]:
+def _levels(one: Effect) -> dict[str, object]:
     """Per level its name, rows, effects and their range over refits, and where these are drawn (one output only)."""
     axis, keep = one.axes[0], _common(one.axes[0])
     values = _by_output(one, one.effect)[keep]
@@ -232,7 +233,7 @@ def _shades(values: FloatArray, most: float) -> IntArray:
     return np.rint(np.clip(values / most, -1, 1) * half).astype(np.intp) + half
 
 
-def _map(id: str, one: Effect, values: FloatArray) -> dict[str, Any]:
+def _map(id: str, one: Effect, values: FloatArray) -> dict[str, object]:
     """A heat map: the cells of one shade are one path."""
     first, second = one.axes
     y = _numbers(second, second.values)
@@ -276,7 +277,7 @@ def _edges(places: FloatArray) -> IntArray:
     return np.rint(1000 * np.concatenate([places[:1], middle, places[-1:]])).astype(np.intp)
 
 
-def _table(first: Values, second: Values, values: FloatArray) -> dict[str, Any]:
+def _table(first: Values, second: Values, values: FloatArray) -> dict[str, object]:
     """Shaded cells with their numbers."""
     rows, columns = _common(first), _common(second)
     cells = values[np.ix_(rows, columns)]

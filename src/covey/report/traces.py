@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
 from covey.path import Path
-from covey.validation import FloatArray
+from covey.validation import FloatArray, IntArray
 
 __all__ = ["LEAD_IN", "Frames", "GroupTrace", "keep_frames"]
 
@@ -88,7 +88,7 @@ class Frames:
 
 
 def keep_frames(
-    path: Path, folds: FloatArray | None = None, *, always: Collection[int] = (), outputs: Sequence[str] = ()
+    path: Path, folds: IntArray | None = None, *, always: Collection[int] = (), outputs: Sequence[str] = ()
 ) -> Frames:
     """Choose the times and groups to store.
 

@@ -138,7 +138,7 @@ class HeldOut:
         eta = design.predict(self.columns, coefs, self.intercepts.ravel())
         return np.asarray(on_host(eta), dtype=float).reshape(design.shape[0], n_folds, m)
 
-    def needed(self, level: Any) -> float:
+    def needed(self, level: float) -> float:
         """How many of the held-out rows must lie in intervals that contain a share of new rows.
 
         A new row is one of ``n_rows + 1`` rows, each as likely as the others to have the largest score.

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dpstrf
 
 from covey.designs import DenseDesign, Design
+from covey.groups.partition import GroupsLike
 from covey.layout import offsets, spans
 from covey.preprocess.factoring import times_factors
 from covey.search.arrays import below, beside, host, like
@@ -113,7 +114,7 @@ class Table:
         """Whether all main groups are near."""
         return int(np.count_nonzero(self.groups < self.posed.n_mains)) == self.posed.n_mains
 
-    def columns(self, groups: Any) -> NDArray[np.intp]:
+    def columns(self, groups: GroupsLike) -> NDArray[np.intp]:
         """The columns of some near groups, given as positions among them, one group after another."""
         return spans(self.starts, np.asarray(groups, dtype=np.intp))
 

@@ -13,7 +13,7 @@ from covey.designs import Design
 from covey.tables.complaint import listed, near
 from covey.terms.expansion import Expansion
 from covey.terms.parts import Axis, Part, evaluate_main, evaluate_pair, find_parts, part_columns
-from covey.validation import Array, FloatArray, whole
+from covey.validation import Array, FloatArray, PerRow, whole
 
 __all__ = ["Effect", "FittedTerms"]
 
@@ -161,7 +161,12 @@ class FittedTerms:
         return found[0] if found else Part(name, variables, roots, ())
 
     def effect(
-        self, *names: str, at: Any = None, main: bool = False, n: int | None = None, refits: Sequence[FittedTerms] = ()
+        self,
+        *names: str,
+        at: PerRow = None,
+        main: bool = False,
+        n: int | None = None,
+        refits: Sequence[FittedTerms] = (),
     ) -> Effect:
         """The effect of a variable or a pair; the axes are in the order of the names."""
         part = self.find(names)

@@ -23,10 +23,11 @@ from covey.search.pairs import AllPairs
 from covey.search.problem import ancestors
 from covey.terms.encoding import Encoding
 from covey.terms.kinds import Term
+from covey.terms.requirements import Constraints
 from covey.terms.shapes import requirements_of, without_pairs
 from covey.terms.splines import ROWS_PER_KNOT
-from covey.terms.terms import Terms
-from covey.validation import FloatArray
+from covey.terms.terms import Terms, TermsLike
+from covey.validation import FloatArray, PerRow
 
 __all__ = ["Expansion", "expand"]
 
@@ -235,7 +236,9 @@ class Expansion:
         return sorted({one for l in terms for one in (*ancestors(self.parents, l), l)})
 
 
-def expand(terms: Any, groups: Any, table: Any, weight: Any, constraints: Any = None) -> tuple[Expansion, Design]:
+def expand(
+    terms: TermsLike, groups: Any, table: Any, weight: PerRow, constraints: Constraints = None
+) -> tuple[Expansion, Design]:
     """Fit the expansion that a user described with ``terms=``, and apply it to the same table.
 
     Variables with constraints are in no pairs.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from covey.validation import boolean, whole
 
@@ -86,7 +86,7 @@ WORDS: dict[str, Kind] = {
 }  # fmt: skip
 
 
-def as_kind(value: Any, name: str) -> Kind:
+def as_kind(value: object, name: str) -> Kind:
     """The kind that a user gave for a variable, as a word or as an object."""
     if isinstance(value, Auto | Linear | Curve | Levels | Drop):
         return value

@@ -92,7 +92,7 @@ class Number:
             return np.array([self.low, self.high])
         return np.linspace(self.low, self.high, n)
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, object]:
         """A line of `Encoding.table`."""
         if self.labels is None:
             span = " to ".join(f"{end:.0f}" if self.integer else f"{end:.6g}" for end in (self.low, self.high))

@@ -118,7 +118,7 @@ def _objects(column: Column) -> Array:
     return values
 
 
-def _is_nan(value: Any) -> bool:
+def _is_nan(value: object) -> bool:
     """Whether a value is missing, or text that means a number that is missing."""
     return value is None or (isinstance(value, str) and value.strip().lower() in ("nan", "+nan", "-nan"))
 
@@ -134,7 +134,7 @@ def check_finite(numbers: FloatArray, name: object) -> None:
         )
 
 
-def label(value: Any) -> str:
+def label(value: object) -> str:
     """The text for a level: a number is the same as integer and as float.
 
     >>> label(3), label(3.0), label(2.5), label("a"), label(True)

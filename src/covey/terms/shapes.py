@@ -17,19 +17,19 @@ from covey.terms.dates import Date
 from covey.terms.encoding import Encoding
 from covey.terms.levels import Category
 from covey.terms.numbers import Number
-from covey.terms.requirements import Requirement, check_bounds, match
+from covey.terms.requirements import Constraints, Requirement, check_bounds, match
 from covey.terms.splines import bends, slopes
 from covey.validation import FloatArray
 
 __all__ = ["requirements_of", "term_constraints", "without_pairs"]
 
 
-def requirements_of(constraints: Any, encoding: Encoding) -> dict[str, Requirement]:
+def requirements_of(constraints: Constraints, encoding: Encoding) -> dict[str, Requirement]:
     """What is required of each variable of a table; patterns pass over variables that are left out."""
     found = match(constraints, encoding.variables, "variable")
     for name, requirement in found.items():
         if name in encoding.dropped:
-            if name in constraints:
+            if name in (constraints or ()):
                 raise ValueError(f"constraints: the variable {name!r} is left out: {encoding.dropped[str(name)]}.")
         elif isinstance(encoding.variable(str(name)), Category):
             raise ValueError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import Any, TypeAlias, Union
 
 from numpy.typing import ArrayLike
 
@@ -15,7 +15,10 @@ from covey.terms.fitting import fit_encoding
 from covey.terms.kinds import Auto, Kind, as_kind
 from covey.terms.pairs import as_pairs
 
-__all__ = ["Terms"]
+__all__ = ["Terms", "TermsLike"]
+
+# What is accepted as ``terms=``.
+TermsLike: TypeAlias = Union["Terms", str, Mapping[str, object], None]
 
 
 @dataclass(frozen=True)
@@ -62,7 +65,7 @@ class Terms:
         return f"Terms({', '.join(shown + ([f'pairs={self.pairs!r}'] if self.pairs != 'auto' else []))})"
 
     @classmethod
-    def coerce(cls, terms: Any) -> Terms:
+    def coerce(cls, terms: TermsLike) -> Terms:
         """The terms that a user gave: `Terms`, "auto", or a dict of variables."""
         if isinstance(terms, Terms):
             return terms
@@ -94,7 +97,7 @@ class Terms:
         return fit_encoding(self.kinds, self.pairs, table, sample_weight)
 
 
-def _text(name: Any) -> str:
+def _text(name: object) -> str:
     if not isinstance(name, str):
         raise ValueError(f"terms: names of variables must be text, not {name!r}.")
     return name

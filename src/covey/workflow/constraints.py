@@ -15,7 +15,7 @@ NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 BOUNDS = re.compile(rf"({NUMBER})?:({NUMBER})?")
 
 
-def read_constraints(given: Sequence[str]) -> dict[str, Any] | None:
+def read_constraints(given: Sequence[str]) -> dict[str, object] | None:
     """The estimator's `constraints` for the texts of the option; several of one name are joined.
 
     >>> read_constraints(["price<=0", "dose=0:2", "age=increasing,concave", "age<=3"])

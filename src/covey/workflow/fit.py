@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
 from covey.estimators import GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor
@@ -45,14 +46,14 @@ class Fit:
 
     settings: FitSettings
     problem: Problem
-    estimator: Any  # predicts from the table as it is
+    estimator: BaseEstimator  # predicts from the table as it is
     scores: Scores
     converged: bool
     warnings: tuple[str, ...]  # of the fit, in words
     seconds: float  # duration of the fit alone
     nested: NestedScore | None = None  # the score on rows that played no part in choosing the model
     stability: StabilitySelection | None = None  # how often each group is found in random halves of the rows
-    positive: Any = None  # the class that --positive names
+    positive: object = None  # the class that --positive names
 
     @cached_property
     def shown(self) -> Any:
@@ -151,7 +152,7 @@ def fit_table(settings: FitSettings, show: Show = show_nothing) -> Fit:
     return Fit(settings, problem, estimator, scores, converged, tuple(notices), seconds, nested, stability, positive)
 
 
-def _stability(settings: FitSettings, problem: Problem, estimator: Any) -> StabilitySelection:
+def _stability(settings: FitSettings, problem: Problem, estimator: BaseEstimator) -> StabilitySelection:
     """Stability selection: each half-sample looks for as many groups as the model has, or more if that is safe."""
     always = problem.find_groups(settings.always)
     n_groups = problem.groups.n_groups - len(always)

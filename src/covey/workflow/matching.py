@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.base import BaseEstimator
 
 from covey.persistence import ModelFileError, load
 from covey.tables import TableError, missing_values, numeric_frame
@@ -46,7 +47,7 @@ class SavedModel:
         self.file, self.intervals = file, intervals
         self.fitted = load(file / "model.skops" if file.is_dir() else file)
         steps = getattr(self.fitted, "steps", [("model", self.fitted)])
-        self.estimator: Any = steps[-1][1]
+        self.estimator: BaseEstimator = steps[-1][1]
         self.facts: Mapping[str, Any] = getattr(self.fitted, "table_", {})
         self._steps = self.fitted[:-1] if len(steps) > 1 else None
         expansion = getattr(self.estimator, "expansion_", None)

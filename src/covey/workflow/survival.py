@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from covey.designs.rows import Mask
 from covey.losses import survival
 from covey.settings import TableSettings
 from covey.tables import TableError
 from covey.tables.columns import labels, number_column
 from covey.tables.complaint import Column, listed, near
-from covey.validation import FloatArray
+from covey.validation import Array, FloatArray
 
 # Common words for an event, in columns of text.
 EVENT_WORDS = ("dead", "died", "death", "deceased", "event", "yes", "true", "relapse", "relapsed", "failed", "failure")
@@ -63,7 +64,7 @@ def survival_title(settings: TableSettings) -> str:
     return f"{settings.time} to {settings.event}{value}"
 
 
-def survival_facts(settings: TableSettings, y: Any) -> dict[str, Any]:
+def survival_facts(settings: TableSettings, y: Array) -> dict[str, object]:
     """The facts about a fit's table that predictions need: its columns, and how long its rows were followed."""
     strata = y["stratum"] if settings.strata else np.zeros(len(y))
     return {
@@ -104,7 +105,7 @@ def read_survival_times(frame: pd.DataFrame, settings: TableSettings, where: str
     return survival(time, event, start=start, strata=strata)
 
 
-def read_events(column: Column, event_value: Sequence[str]) -> Any:
+def read_events(column: Column, event_value: Sequence[str]) -> Mask:
     """The event indicator, from booleans, 0 and 1, or the values named by ``--event-value``."""
     option = f"--event {str(column.name)!r}"
     if not event_value and pd.api.types.is_bool_dtype(column):
@@ -136,7 +137,7 @@ def read_events(column: Column, event_value: Sequence[str]) -> Any:
     return values == 1.0
 
 
-def read_strata(frame: pd.DataFrame, strata: Sequence[str]) -> Any:
+def read_strata(frame: pd.DataFrame, strata: Sequence[str]) -> Array | None:
     """The stratum of each row, combined from all strata columns; None without any."""
     if not strata:
         return None
@@ -155,7 +156,7 @@ def _times(column: Column, option: str) -> FloatArray:
     return values
 
 
-def _check_events(time: FloatArray, event: Any, strata: Any, settings: TableSettings) -> None:
+def _check_events(time: FloatArray, event: Mask, strata: Array | None, settings: TableSettings) -> None:
     name = settings.event
     if not event.any():
         raise TableError(f"--event {name!r} has no event: every row is censored, so there is nothing to fit.")
@@ -192,6 +193,6 @@ def _listed(values: Sequence[str]) -> str:
     return ", ".join(values[:FEW_VALUES]) + (f" and {len(values) - FEW_VALUES} more" * (len(values) > FEW_VALUES))
 
 
-def _counted(bad: Any) -> str:
+def _counted(bad: Mask) -> str:
     n = int(np.sum(bad))
     return f"{n} such row{'' if n == 1 else 's'}"

@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.base import BaseEstimator
 
 from covey.estimators.coefficients import column_names
 from covey.path import Path
 from covey.terms import Expansion
 
 
-def groups_table(estimator: Any) -> pd.DataFrame:
+def groups_table(estimator: BaseEstimator) -> pd.DataFrame:
     """All groups: selected ones first, in order of strength."""
     e = estimator
     woke, always = dict(e.path_.entered), set(e.always_groups_)
@@ -36,7 +37,7 @@ def groups_table(estimator: Any) -> pd.DataFrame:
     return table.sort_values(["selected", "strength"], ascending=False, kind="stable", ignore_index=True)
 
 
-def terms_table(estimator: Any) -> pd.DataFrame:
+def terms_table(estimator: BaseEstimator) -> pd.DataFrame:
     """The terms of all variables, and the pairs that woke up: selected ones first, in order of strength."""
     e = estimator
     terms, woke, always = e.expansion_.terms, dict(e.path_.entered), set(e.always_groups_)
@@ -60,7 +61,7 @@ def terms_table(estimator: Any) -> pd.DataFrame:
     return table.sort_values(["selected", "strength"], ascending=False, kind="stable", ignore_index=True)
 
 
-def _with_responses(estimator: Any, table: pd.DataFrame, shown: Any) -> pd.DataFrame:
+def _with_responses(estimator: BaseEstimator, table: pd.DataFrame, shown: Any) -> pd.DataFrame:
     """With several responses, how far each group or term moves each of them, in its units, after the strength."""
     for name, strengths in estimator._response_strengths():
         table.insert(list(table.columns).index("woke_up"), name, strengths[shown])
