@@ -7,11 +7,11 @@ import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
@@ -24,10 +24,8 @@ from covey.estimators.intervals import calibrated
 from covey.estimators.reading import read_rows
 from covey.estimators.scale import select_scaled
 from covey.groups import Groups
-from covey.losses import Loss
 from covey.losses.arrays import read_offset
 from covey.losses.base import Response
-from covey.path import Path
 from covey.progress import showing
 from covey.search.held_out import FoldModels, HeldOut
 from covey.search.pieces import select_within
@@ -38,7 +36,10 @@ from covey.search.select import Selected, Selection, read_selection, select
 from covey.selection import Folds, HoldOut
 from covey.terms import Expansion
 from covey.terms.effects import term_means
-from covey.validation import FloatArray, MatrixLike, PerRow, on_host, one_of
+from covey.validation import FloatArray, MatrixLike, PerRow, Stored, on_host, one_of
+
+if TYPE_CHECKING:
+    from formulaic import ModelSpec
 
 __all__ = ["GroupSparseEstimator"]
 
@@ -50,34 +51,15 @@ REPLACED = {"min": " Use 'predict' where you had 'min'.", "1se": " Use 'select' 
 class GroupSparseEstimator(GroupViews, BaseEstimator):
     """Fits, predicts and describes one model, for any loss."""
 
-    coef_: FloatArray
-    intercept_: Any
-    loss_: Loss
-    groups_: Groups
-    always_groups_: list[Hashable]
-    selected_groups_: list[Hashable]
-    group_norms_: FloatArray
-    group_strengths_: FloatArray
     response_strengths_: FloatArray
     response_names_: list[str]
-    recipe_: str
-    shrunk_: bool
-    candidates_: pd.DataFrame
-    fold_frequencies_: Any
-    n_deals_: int
-    rivals_: pd.DataFrame | None
     predictor_range_: FloatArray | None
-    price_: tuple[float, float] | None
     held_out_: HeldOut | None
-    n_splits_: int
-    path_: Path
-    n_features_in_: int
-    expansion_: Expansion
     constraints_: pd.DataFrame
-    formula_: Any
+    formula_: ModelSpec
 
     # reads the left-hand side of a formula
-    _formula_response = staticmethod(number_response)
+    _formula_response: Callable[[str, pd.DataFrame], ArrayLike] = staticmethod(number_response)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -88,7 +70,7 @@ class GroupSparseEstimator(GroupViews, BaseEstimator):
 
     @classmethod
     def from_formula(
-        cls, formula: str, data: Any, *, sample_weight: PerRow = None, offset: PerRow = None, **settings: Any
+        cls, formula: str, data: Stored, *, sample_weight: PerRow = None, offset: PerRow = None, **settings: object
     ) -> Self:
         """Fit a model written as a formula, in which each term is a group.
 
@@ -217,11 +199,11 @@ class GroupSparseEstimator(GroupViews, BaseEstimator):
             X = self.expansion_.design(X)
         return replace(selection, validation=(X, self._coded(y, "y_val"), *rest))
 
-    def _coded(self, y: ArrayLike, name: str = "y") -> Any:
+    def _coded(self, y: ArrayLike, name: str = "y") -> ArrayLike:
         """Another response, in the form that the loss takes."""
         return y
 
-    def _publish(self, found: Selected, dtype: Any, columns: bool) -> None:
+    def _publish(self, found: Selected, dtype: DTypeLike, columns: bool) -> None:
         """Set the fitted attributes; `columns` says whether coefficients have one row per output."""
         groups = self.groups_
         with np.errstate(over="ignore", under="ignore"):
@@ -343,7 +325,7 @@ class GroupSparseEstimator(GroupViews, BaseEstimator):
         super().__setstate__(state)
 
 
-def _read_always(groups: Groups, always: Any, columns: Any = None) -> list[int]:
+def _read_always(groups: Groups, always: Iterable[Hashable], columns: Iterable[str] | None = None) -> list[int]:
     """The groups that are in every model, given by name or by the name of a column that is a group by itself."""
     named = [always] if isinstance(always, str) else always
     if isinstance(named, Iterator):
@@ -360,7 +342,7 @@ def _read_always(groups: Groups, always: Any, columns: Any = None) -> list[int]:
     return always_in
 
 
-def _group_of(groups: Groups, name: object, places: dict[str, int]) -> Any:
+def _group_of(groups: Groups, name: Hashable, places: dict[str, int]) -> Hashable:
     """The name of the group that consists of a column; the name unchanged if there is no such column."""
     if not isinstance(name, str) or name not in places:
         return name

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -32,8 +32,11 @@ from covey.validation import Array, FloatArray, MatrixLike, PerRow, on_host
 
 __all__ = ["GroupSparseClassifier", "class_weight_of_rows"]
 
+# What is accepted as ``class_weight=``; the keys are labels of any one type.
+ClassWeight: TypeAlias = Mapping[Any, float] | str | None
 
-def class_weight_of_rows(class_weight: Any, classes: Array, codes: Any, weight: FloatArray) -> FloatArray:
+
+def class_weight_of_rows(class_weight: ClassWeight, classes: Array, codes: Any, weight: FloatArray) -> FloatArray:
     """The factor by which `class_weight` multiplies the weight of each row; `codes` are positions in `classes`."""
     factor = np.asarray(compute_sample_weight(class_weight, classes[codes]))
     if isinstance(class_weight, str):  # "balanced", by weight
@@ -218,7 +221,7 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
         group_weights: ArrayLike | None = "noise",
         standardize: str | bool = "group",
         fit_intercept: bool = True,
-        class_weight: Any = None,
+        class_weight: ClassWeight = None,
         random_state: int | None = None,
         verbose: int = 0,
     ) -> None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from functools import partial
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -31,7 +30,7 @@ from covey.search.recipes import Recipe
 from covey.search.select import SelectionLike
 from covey.terms.requirements import Constraints
 from covey.terms.terms import TermsLike
-from covey.validation import FloatArray, MatrixLike, PerRow, on_host, pandas_frame
+from covey.validation import Array, FloatArray, IntArray, MatrixLike, PerRow, on_host, pandas_frame
 
 __all__ = ["GroupSparseCox"]
 
@@ -193,7 +192,7 @@ class GroupSparseCox(GroupSparseEstimator):
     _formula_response = staticmethod(survival_response)
 
     loss_: Cox
-    strata_: Any
+    strata_: Array | None
     event_times_: FloatArray
     fold_hazards_: FloatArray | None
 
@@ -389,7 +388,7 @@ class GroupSparseCox(GroupSparseEstimator):
 
     def predict_cumulative_hazard_function(
         self, X: MatrixLike, offset: PerRow = None, *, strata: PerRow = None, return_array: bool = False
-    ) -> Any:
+    ) -> Array:
         """The cumulative hazard of rows, from Breslow's estimate of the baseline.
 
         Parameters
@@ -409,7 +408,7 @@ class GroupSparseCox(GroupSparseEstimator):
 
     def predict_survival_function(
         self, X: MatrixLike, offset: PerRow = None, *, strata: PerRow = None, return_array: bool = False
-    ) -> Any:
+    ) -> Array:
         """The probability of no event up to each time, ``exp(-cumulative hazard)``.
 
         Parameters
@@ -487,8 +486,14 @@ class GroupSparseCox(GroupSparseEstimator):
         return np.divide(1.0, chance**2, out=np.zeros(len(rows)), where=chance > 0)
 
     def _functions(
-        self, X: MatrixLike, offset: PerRow, strata: PerRow, return_array: bool, of: Any, before: float
-    ) -> Any:
+        self,
+        X: MatrixLike,
+        offset: PerRow,
+        strata: PerRow,
+        return_array: bool,
+        of: Callable[[FloatArray], FloatArray],
+        before: float,
+    ) -> Array:
         risk = np.exp(self.predict(X, offset))
         codes = self._codes(strata, risk.size)
         bases = {code: self._baseline(code) for code in np.unique(codes).tolist()}
@@ -504,7 +509,7 @@ class GroupSparseCox(GroupSparseEstimator):
         at = self.baseline_strata_ == code
         return StepFunction(self.baseline_times_[at], np.cumsum(self.baseline_hazards_[at]), 0.0)
 
-    def _codes(self, strata: PerRow, n_rows: int) -> Any:
+    def _codes(self, strata: PerRow, n_rows: int) -> IntArray:
         """The position of each row's stratum."""
         if self.strata_ is None:
             if strata is not None:

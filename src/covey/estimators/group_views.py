@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Hashable
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -17,7 +18,6 @@ from covey.summary import Summary, digits
 from covey.validation import FloatArray, MatrixLike, on_host
 
 if TYPE_CHECKING:
-    from covey.losses import Loss
     from covey.path import Path
 
 __all__ = ["GroupViews"]
@@ -30,13 +30,10 @@ class GroupViews(TermViews):
     """The attributes and methods that describe the groups of any fitted model."""
 
     path_: Path
-    loss_: Loss
     group_norms_: FloatArray
     group_strengths_: FloatArray
-    fold_frequencies_: Any
-    n_splits_: int
     n_features_in_: int
-    within: Any
+    within: str | None
 
     def group_table(self) -> pd.DataFrame:
         """The selected groups, strongest first.
@@ -103,7 +100,7 @@ class GroupViews(TermViews):
         check_is_fitted(self)
         return coefficients_table(self, self._outputs())
 
-    def partial_effect(self, X: MatrixLike, group: Any) -> FloatArray:
+    def partial_effect(self, X: MatrixLike, group: Hashable) -> FloatArray:
         """The contribution of one group to the linear predictor of each row, centred over these rows.
 
         Parameters
@@ -173,7 +170,7 @@ class GroupViews(TermViews):
         diagram: str = super()._repr_html_()  # type: ignore[misc]
         return diagram
 
-    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+    def _repr_mimebundle_(self, **kwargs: object) -> dict[str, str]:
         if not hasattr(self, "path_"):
             bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)  # type: ignore[misc]
             return bundle
@@ -191,6 +188,6 @@ class GroupViews(TermViews):
         strengths = getattr(self, "response_strengths_", ())
         return [(f"strength_{name}", one) for name, one in zip(self._outputs(), strengths, strict=False)]
 
-    def _found(self) -> list[Any]:
+    def _found(self) -> list[Hashable]:
         """The selected groups except those that are always in the model."""
         return [name for name in self.selected_groups_ if name not in self.always_groups_]

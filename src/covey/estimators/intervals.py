@@ -8,7 +8,7 @@ of the new row covers the ends of these, save a share of them on either side (Ba
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -151,7 +151,7 @@ def _end(loss: Loss, held_out: HeldOut, eta: FloatArray, needed: float, response
     """The nearest upper (side 1) or lower (side -1) end beyond which few enough of the held-out rows' ends lie."""
     mean = np.asarray(loss.inverse_link(eta), dtype=float)
 
-    def is_enough(ends: FloatArray) -> Any:
+    def is_enough(ends: FloatArray) -> NDArray[np.bool_]:
         """Whether enough held-out rows have an interval that ends here or before."""
         outside = side * (ends[:, None] - mean) >= 0
         misfit = np.where(outside, loss.misfit(ends[:, None], eta), -1.0)
@@ -174,7 +174,9 @@ def _end(loss: Loss, held_out: HeldOut, eta: FloatArray, needed: float, response
     return far
 
 
-def _bracket(loss: Loss, mean: FloatArray, is_enough: Any, side: int) -> tuple[FloatArray, FloatArray]:
+def _bracket(
+    loss: Loss, mean: FloatArray, is_enough: Callable[[FloatArray], NDArray[np.bool_]], side: int
+) -> tuple[FloatArray, FloatArray]:
     """A place before the end, and one behind it or at the end of all responses."""
     near, limit = (mean.min(axis=1) if side > 0 else mean.max(axis=1)), loss.support[side > 0]
     if np.isfinite(limit):

@@ -46,11 +46,11 @@ LARGEST_VALUE = 1e150
 # The largest array that skips scikit-learn's checks; for larger ones they take a negligible share of the time.
 SMALL = 2**16
 
-TABLE: dict[str, Any] = {"accept_sparse": ["csc", "csr"], "dtype": [np.float64, np.float32]}
+TABLE: dict[str, object] = {"accept_sparse": ["csc", "csr"], "dtype": [np.float64, np.float32]}
 
 
 def read_problem(
-    estimator: BaseEstimator, X: MatrixLike, y: ArrayLike, sample_weight: PerRow, read: Callable[[Any], Response]
+    estimator: BaseEstimator, X: MatrixLike, y: ArrayLike, sample_weight: PerRow, read: Callable[[ArrayLike], Response]
 ) -> tuple[Design, Response, FloatArray]:
     """The design, the response and the row weights; sets ``n_features_in_`` and ``feature_names_in_``.
 

@@ -328,7 +328,7 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
         return 1.0 - left / (float(weight @ loss.deviance(response.y, null)) or 1.0)
 
 
-def _read_loss(given: Any) -> Loss:
+def _read_loss(given: str | Loss) -> Loss:
     """The loss with this name, which must be for numbers."""
     loss = get_loss(given)
     if loss.labelled and (loss.vector or loss.coupled):

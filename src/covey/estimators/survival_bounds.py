@@ -9,7 +9,6 @@ then, too. That is right if censoring does not depend on the columns of X.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,7 +61,7 @@ class Baselines:
         return cls.of(increments, times, strata)
 
     def scores(
-        self, y: FloatArray, eta: FloatArray, rows: FloatArray, held_out: NDArray[np.bool_], uncensored: Any
+        self, y: FloatArray, eta: FloatArray, rows: FloatArray, held_out: NDArray[np.bool_], uncensored: FloatArray
     ) -> list[tuple[FloatArray, FloatArray]]:
         """The scores of the events of every fold, and their weights, with the chance of being uncensored by then."""
         out: list[tuple[FloatArray, FloatArray]] = []

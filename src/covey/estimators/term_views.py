@@ -6,13 +6,15 @@ import os
 import re
 from collections.abc import Hashable, Iterable, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 import pandas as pd
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from covey.estimators.reading import read_rows
+from covey.search.select import SelectionLike
 from covey.summary import Summary, digits
 from covey.terms.effects import Effect, FittedTerms
 from covey.terms.encoding import Encoding
@@ -20,7 +22,7 @@ from covey.terms.expansion import Expansion
 from covey.terms.levels import Category
 from covey.terms.numbers import Number
 from covey.terms.rating import rating_tables, write_tables
-from covey.validation import FloatArray, MatrixLike, PerRow, last_step
+from covey.validation import FloatArray, IntArray, MatrixLike, PerRow, last_step
 
 if TYPE_CHECKING:
     from covey.groups import Groups
@@ -32,17 +34,34 @@ __all__ = ["TermViews", "as_terms"]
 MOST_NAMES = 12
 
 
+class Refitted(Protocol):
+    """A result that keeps models of parts of the rows, such as `covey.evidence.NestedScore`."""
+
+    estimators: list[BaseEstimator]
+
+
+Refits: TypeAlias = Refitted | Iterable[BaseEstimator] | None
+
+
 class TermViews:
     """The attributes and methods that estimators have with ``terms=``."""
 
+    rule: str
+    selection: SelectionLike
     coef_: FloatArray
-    intercept_: Any
+    intercept_: float | FloatArray
     loss_: Loss
     groups_: Groups
     selected_groups_: list[Hashable]
     always_groups_: list[Hashable]
     recipe_: str
     shrunk_: bool
+    candidates_: pd.DataFrame
+    rivals_: pd.DataFrame | None
+    price_: tuple[float, float] | None
+    fold_frequencies_: IntArray | None
+    n_splits_: int
+    n_deals_: int
     expansion_: Expansion
     term_means_: FloatArray
 
@@ -70,7 +89,7 @@ class TermViews:
 
     def _outputs(self) -> tuple[str, ...]:
         n = len(np.atleast_2d(self.coef_))
-        names: Iterable[Any] = self.loss_.outputs or getattr(self, "response_names_", range(n))
+        names: Iterable[object] = self.loss_.outputs or getattr(self, "response_names_", range(n))
         return tuple(map(str, getattr(self, "classes_", names))) if n > 1 else ()
 
     @property
@@ -125,7 +144,7 @@ class TermViews:
         )
 
     def effect(
-        self, *variables: str, at: PerRow = None, main: bool = False, n: int | None = None, refits: Any = None
+        self, *variables: str, at: PerRow = None, main: bool = False, n: int | None = None, refits: Refits = None
     ) -> Effect:
         """The contribution of a variable, or of a pair of variables, to the linear predictor, as data.
 
@@ -198,7 +217,12 @@ class TermViews:
         return tables[0] if not fitted.outputs else pd.concat(tables, axis=1, keys=fitted.outputs)
 
     def plot_terms(
-        self, names: Iterable[str] | None = None, *, X: MatrixLike | None = None, refits: Any = None, ax: Any = None
+        self,
+        names: Iterable[str] | None = None,
+        *,
+        X: MatrixLike | None = None,
+        refits: Refits = None,
+        ax: object = None,
     ) -> Any:
         """Draw the effects of the selected variables and pairs: see `covey.plots.TermsDisplay`.
 
@@ -303,12 +327,12 @@ def as_terms(text: str) -> str:
     return re.sub(pattern, lambda found: f"{'T' if found[1] == 'G' else 't'}erm{found[2]}", text)
 
 
-def _read_refits(refits: Any) -> list[FittedTerms]:
+def _read_refits(refits: Refits) -> list[FittedTerms]:
     """The terms of models that were fitted again."""
     if refits is None:
         return []
-    given = getattr(refits, "estimators", refits)  # None in scores without return_estimator=True
-    models: list[Any] = [last_step(one) for one in given or ()]
+    given: Any = getattr(refits, "estimators", refits)  # None in scores without return_estimator=True
+    models: list[BaseEstimator] = [last_step(one) for one in given or ()]
     if given is None or not all(hasattr(model, "expansion_") for model in models):
         raise ValueError(
             "refits must be models fitted with terms=, such as covey.nested_score(model, X, y, return_estimator=True)."

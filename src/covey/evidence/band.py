@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 from sklearn.base import BaseEstimator
 
+from covey.designs.rows import Mask
 from covey.evidence.double_selection import double_selection
 from covey.evidence.effect import place_of, terms_without
 from covey.evidence.effect_result import Effects
@@ -141,7 +140,7 @@ def band(
     )  # fmt: skip
 
 
-def _margin(found: Effects, basis: FloatArray, own: Any, simultaneous: bool) -> FloatArray:
+def _margin(found: Effects, basis: FloatArray, own: Mask, simultaneous: bool) -> FloatArray:
     """Half the width of the band at each value; `own` are the coefficients that the basis belongs to."""
     values, vectors = np.linalg.eigh(found.covariance[np.ix_(own, own)])
     root = basis @ (vectors * np.sqrt(np.maximum(values, 0.0)))
@@ -157,7 +156,7 @@ def _margin(found: Effects, basis: FloatArray, own: Any, simultaneous: bool) -> 
     return np.asarray(error * np.quantile(largest, found.confidence))
 
 
-def _freedom(found: Effects, basis: FloatArray, own: Any) -> FloatArray:
+def _freedom(found: Effects, basis: FloatArray, own: Mask) -> FloatArray:
     """The degrees of freedom of the squared error at each value, by Satterthwaite's rule.
 
     A robust error rests on the few rows that move the curve there, not on all.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -31,7 +30,7 @@ __all__ = ["effect", "place_of", "terms_without"]
 def effect(
     X: MatrixLike,
     y: ArrayLike,
-    of: Any,
+    of: Hashable | Iterable[Hashable],
     *,
     groups: GroupsLike = None,
     terms: TermsLike = None,
@@ -136,10 +135,10 @@ class _Asked:
     terms: TermsLike = None
 
 
-def _listed(of: Any) -> list[Any]:
+def _listed(of: Hashable | Iterable[Hashable]) -> list[Hashable]:
     if not isinstance(of, str | int | np.integer | Iterable):
         raise ValueError(f"of must be the name or position of a column, or a list of these, not {of!r}.")
-    given = [of] if isinstance(of, str | int | np.integer) else list(of)
+    given: list[Hashable] = [of] if isinstance(of, str | int | np.integer) else list(of)
     if not given:
         raise ValueError("of is empty: name at least one column.")
     repeated = [one for one in given if given.count(one) > 1]
@@ -148,7 +147,7 @@ def _listed(of: Any) -> list[Any]:
     return given
 
 
-def place_of(one: Any, columns: list[Any] | None, n: int) -> int:
+def place_of(one: Hashable, columns: Sequence[Hashable] | None, n: int) -> int:
     """The position of a column that is given by name or position."""
     if columns is not None and one in columns:
         return columns.index(one)
@@ -160,7 +159,9 @@ def place_of(one: Any, columns: list[Any] | None, n: int) -> int:
     raise ValueError(f"of: there is no column {one!r}: give names, or positions from 0 to {n - 1}{hint}.")
 
 
-def _read_columns(X: MatrixLike, of: Any, groups: GroupsLike, always: Iterable[Hashable]) -> _Asked:
+def _read_columns(
+    X: MatrixLike, of: Hashable | Iterable[Hashable], groups: GroupsLike, always: Iterable[Hashable]
+) -> _Asked:
     """The columns `of` of a matrix, and the other columns in the groups that they leave."""
     design = as_design(X)
     names = None if design.columns is None else list(design.columns)
@@ -180,7 +181,9 @@ def _read_columns(X: MatrixLike, of: Any, groups: GroupsLike, always: Iterable[H
     )
 
 
-def _read_terms(X: MatrixLike, of: Any, terms: TermsLike, always: Iterable[Hashable]) -> _Asked:
+def _read_terms(
+    X: MatrixLike, of: Hashable | Iterable[Hashable], terms: TermsLike, always: Iterable[Hashable]
+) -> _Asked:
     """The variables `of` of a table as columns, and the table of the other variables."""
     frame = as_frame(X)
     names = list(frame.columns)

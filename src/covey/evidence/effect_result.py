@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -69,8 +68,8 @@ class Effects:
     df: int
     confidence: float
     loss: Loss
-    controls: list[Any]
-    selected_by: dict[Any, list[Any]]
+    controls: list[Hashable]
+    selected_by: dict[Hashable, list[Hashable]]
     n_rows: int
     n_clusters: int | None = None
     remarks: tuple[str, ...] = ()

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -20,6 +19,7 @@ from covey.evidence.nested_result import MethodScore, NestedScore
 from covey.evidence.refit import FoldResult, Study, refit_by_deviance, refit_by_score, refit_by_scorer
 from covey.evidence.scoring import fold_margin, pooled, read_response, row_margin
 from covey.progress import enter, showing
+from covey.search.splits import SplitsLike
 from covey.selection import Folds
 from covey.terms.guessing import with_dates
 from covey.terms.reading import as_frame
@@ -32,13 +32,13 @@ def nested_score(
     model: BaseEstimator,
     X: MatrixLike,
     y: ArrayLike,
-    cv: Any = 5,
+    cv: SplitsLike = 5,
     *,
     sample_weight: PerRow = None,
     offset: PerRow = None,
     split_groups: PerRow = None,
-    scoring: Any = None,
-    references: bool | Mapping[str, Any] = True,
+    scoring: str | Callable[..., float] | None = None,
+    references: bool | Mapping[str, BaseEstimator] = True,
     positive: object = None,
     n_jobs: int | None = None,
     random_state: int = 0,
@@ -186,7 +186,7 @@ def nested_score(
     )  # fmt: skip
 
 
-def _check(X: MatrixLike, n: int, offset: PerRow, scoring: Any, references: Any, selection: Any) -> None:
+def _check(X: MatrixLike, n: int, offset: PerRow, scoring: object, references: object, selection: object) -> None:
     """Refuse arguments that do not fit together."""
     n_rows = X.shape[0] if hasattr(X, "shape") else np.shape(X)[0]
     if n_rows != n:
@@ -205,7 +205,7 @@ def _check(X: MatrixLike, n: int, offset: PerRow, scoring: Any, references: Any,
 
 
 def _scores_of_rows(
-    results: list[FoldResult], splits: list[tuple[Rows, Rows]], weight: FloatArray, labels: Any
+    results: list[FoldResult], splits: list[tuple[Rows, Rows]], weight: FloatArray, labels: PerRow
 ) -> dict[str, MethodScore]:
     """The scores of all methods from the deviances of all test rows; a row tested several times counts by its mean."""
     tested = np.concatenate([one.test for one in results])
@@ -235,8 +235,12 @@ def _scores_of_rows(
 
 
 def _scores_of_responses(
-    results: list[FoldResult], splits: list[tuple[Rows, Rows]], weight: FloatArray, labels: Any, names: Any
-) -> dict[Any, MethodScore]:
+    results: list[FoldResult],
+    splits: list[tuple[Rows, Rows]],
+    weight: FloatArray,
+    labels: PerRow,
+    names: Sequence[Hashable] | None,
+) -> dict[Hashable, MethodScore]:
     """The score of each of several responses."""
     n = len(results[0].responses)
     return {

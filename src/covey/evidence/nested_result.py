@@ -199,7 +199,7 @@ class NestedScore:
     def as_dict(self) -> dict[str, object]:
         """The figures as plain values, as in run.json."""
 
-        def figures(one: NestedScore | MethodScore) -> dict[str, Any]:
+        def figures(one: NestedScore | MethodScore) -> dict[str, object]:
             folds = [_number(value) for value in one.folds]
             return {"mean": _number(one.mean), "margin": _number(one.margin), "folds": folds}
 

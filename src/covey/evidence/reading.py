@@ -89,7 +89,7 @@ def problem_of(model: BaseEstimator, X: MatrixLike, y: ArrayLike, sample_weight:
 
 def read_variables(
     X: MatrixLike, terms: TermsLike, groups: GroupsLike, always: Iterable[Hashable], sample_weight: PerRow
-) -> tuple[Design, Groups, list[Any]]:
+) -> tuple[Design, Groups, list[Hashable]]:
     """The encoded columns of a table with one group per variable, and the variables that are in every model."""
     wanted = Terms.coerce(terms)
     if wanted.pairs not in (None, "auto"):
@@ -107,7 +107,7 @@ def read_variables(
     return design, by_variable, list(dict.fromkeys([*([always] if isinstance(always, str) else always), *held]))
 
 
-def encode_classes(y: ArrayLike, loss: Loss) -> Any:
+def encode_classes(y: ArrayLike, loss: Loss) -> ArrayLike:
     """Convert labels to 0 and 1, or to one column per class; other responses are returned unchanged.
 
     >>> encode_classes(["no", "yes", "no"], get_loss("binomial")).tolist()

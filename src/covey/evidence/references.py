@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -37,6 +36,7 @@ from covey.losses import (
     Squared,
     Tweedie,
 )
+from covey.search.splits import SplitsLike
 from covey.threads import fitting_threads
 from covey.validation import Array, FloatArray, MatrixLike, PerRow
 
@@ -130,10 +130,10 @@ def _power(loss: Loss) -> float:
     return 2.0 if isinstance(loss, Gamma) else 1.0
 
 
-def _logistic(l1_ratio: float, solver: str, folds: Any) -> LogisticRegressionCV:
+def _logistic(l1_ratio: float, solver: str, folds: SplitsLike) -> LogisticRegressionCV:
     """Penalised logistic regression; the name of the penalty changed in scikit-learn 1.8."""
     recent = tuple(int(number) for number in sklearn.__version__.split(".")[:2]) >= (1, 8)
-    penalty: dict[str, Any] = {"l1_ratios": (l1_ratio,)} if recent else {"penalty": "l1" if l1_ratio else "l2"}
+    penalty: dict[str, object] = {"l1_ratios": (l1_ratio,)} if recent else {"penalty": "l1" if l1_ratio else "l2"}
     scaling = {"intercept_scaling": 10.0} if solver == "liblinear" else {}
     return LogisticRegressionCV(
         Cs=INVERSE_PENALTIES, cv=folds, solver=solver, scoring="neg_log_loss", max_iter=200, tol=1e-3, random_state=0,

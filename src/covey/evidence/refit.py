@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -41,7 +41,7 @@ class Study:
     weight: FloatArray
     given: Mapping[str, Any]
     references: bool
-    others: Mapping[str, Any]
+    others: Mapping[str, BaseEstimator]
     scorer: Callable[..., float] | None
     seed: int
     keep_models: bool = False
@@ -56,7 +56,7 @@ class FoldResult:
     """
 
     test: Rows
-    selected: tuple[Any, ...]
+    selected: tuple[Hashable, ...]
     model: BaseEstimator
     scores: dict[str, Any]
     predictions: FloatArray | None = None
@@ -153,14 +153,14 @@ class _Fold:
         """Those of the named data that the caller gave, for some rows."""
         return {name: take_rows(values, rows) for name, values in self.study.given.items() if name in names}
 
-    def fit_model(self, estimator: BaseEstimator) -> Any:
+    def fit_model(self, estimator: BaseEstimator) -> BaseEstimator:
         """Fit one of covey's estimators to the training rows."""
         given = self.given(self.train, *self.study.given)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the fit on all rows gives the same warnings
             return estimator.fit(self.X, take_rows(self.study.response.given, self.train), **given)
 
-    def fit_other(self, method: Any, X: MatrixLike) -> Any:
+    def fit_other(self, method: BaseEstimator, X: MatrixLike) -> BaseEstimator:
         """Fit a scikit-learn estimator to training rows; in a pipeline, weights are passed to the last step."""
         last, prefix = method, ""
         while isinstance(last, Pipeline):

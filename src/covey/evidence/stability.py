@@ -201,7 +201,13 @@ class _Limits:
 
     @classmethod
     def of(
-        cls, threshold: Any, n_first: Any, max_false: Any, n_groups: int, n_pairs: int, assumption: Assumption
+        cls,
+        threshold: Any,
+        n_first: int | None,
+        max_false: float | None,
+        n_groups: int,
+        n_pairs: int,
+        assumption: Assumption,
     ) -> _Limits:
         """Those that are given, and the others as they allow."""
         one_of(assumption, ASSUMPTIONS, "assumption")

@@ -13,7 +13,7 @@ import numbers
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, TypeAlias, Union
+from typing import TYPE_CHECKING, Any, TypeAlias, Union
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -40,6 +40,11 @@ from covey.validation import (
     refuse_odd,
     whole,
 )
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from covey.groups.genome import GenesLike
 
 __all__ = ["Groups", "GroupsLike"]
 
@@ -286,7 +291,7 @@ class Groups:
 
     @classmethod
     def from_intervals(
-        cls, genes: Any, positions: Any, *, flank: int = 0, overlap: str = "share", empty: str = "raise"
+        cls, genes: GenesLike, positions: pd.DataFrame, *, flank: int = 0, overlap: str = "share", empty: str = "raise"
     ) -> Groups:
         """Genes as groups of variants, by position; a variant in no gene is a group of its own.
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from sklearn.base import BaseEstimator
 
 from covey.validation import last_step
@@ -11,7 +9,7 @@ from covey.validation import last_step
 __all__ = ["fitted_step"]
 
 
-def fitted_step(estimator: BaseEstimator) -> Any:
+def fitted_step(estimator: BaseEstimator) -> BaseEstimator:
     """The fitted covey estimator that was given, or the last step of a pipeline."""
     last = last_step(estimator)
     if hasattr(last, "path_") and hasattr(last, "selected_groups_"):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TypeAlias
 
 import matplotlib.dates as mdates
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
+from numpy.typing import ArrayLike
 
 from covey.plots.style import GREY, MARK, colour, label_ends
 from covey.terms.effects import Effect
@@ -121,7 +122,11 @@ def _draw_levels(ax: Axes, effect: Effect, limits: tuple[float, float]) -> None:
         ax.set_xlabel(f"{left} rarer level{'s' * (left > 1)} not shown", fontsize=8)
 
 
-def draw_pair(ax: Axes, effect: Effect, limits: tuple[float, float], output: int, dots: Any = None) -> None:
+# Rows to draw into a map: the values of its two variables.
+Dots: TypeAlias = tuple[ArrayLike, ArrayLike] | None
+
+
+def draw_pair(ax: Axes, effect: Effect, limits: tuple[float, float], output: int, dots: Dots = None) -> None:
     """The effect of a pair, for one output: a heat map, one curve per level, or a table."""
     values = _outputs(effect, effect.effect)[..., output]
     first, second = effect.axes
@@ -154,7 +159,7 @@ def _draw_curves(ax: Axes, number: Axis, levels: Axis, curves: FloatArray, limit
     _format(ax, number)
 
 
-def _draw_map(ax: Axes, first: Axis, second: Axis, values: FloatArray, dots: Any) -> None:
+def _draw_map(ax: Axes, first: Axis, second: Axis, values: FloatArray, dots: Dots) -> None:
     """A heat map with contours, white at zero."""
     x, y = _positions(first, first.values), _positions(second, second.values)
     most = float(np.abs(values).max()) or 1.0
@@ -209,7 +214,7 @@ def _most_common(axis: Axis) -> Array:
     return np.sort(np.argsort(-axis.counts, kind="stable")[:MOST_LEVELS])
 
 
-def _positions(axis: Axis, values: Any) -> Array:
+def _positions(axis: Axis, values: ArrayLike) -> Array:
     """Values as numbers on an axis of matplotlib."""
     if axis.kind in ("date", "season"):
         return np.asarray(mdates.date2num(np.asarray(values, dtype="datetime64[s]")))

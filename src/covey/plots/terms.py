@@ -12,10 +12,11 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from sklearn.base import BaseEstimator
 
+from covey.estimators.term_views import Refits
 from covey.plots.estimators import fitted_step
 from covey.plots.partial_effect import UNITS
-from covey.plots.style import MARK, colour, make_axes, quiet
-from covey.plots.term_panels import common_limits, draw_pair, draw_single, is_levels, plain
+from covey.plots.style import MARK, AxesLike, colour, make_axes, quiet
+from covey.plots.term_panels import Dots, common_limits, draw_pair, draw_single, is_levels, plain
 from covey.terms.effects import Effect
 from covey.validation import MatrixLike, pandas_frame
 
@@ -76,8 +77,8 @@ class TermsDisplay:
         names: Iterable[str] | None = None,
         *,
         X: MatrixLike | None = None,
-        refits: Any = None,
-        ax: Any = None,
+        refits: Refits = None,
+        ax: AxesLike = None,
     ) -> TermsDisplay:
         """Draw the effects of a fitted estimator.
 
@@ -112,7 +113,7 @@ class TermsDisplay:
         display.n_left = len(effects) - len(display.effects)
         return display.plot(ax=ax)
 
-    def plot(self, *, ax: Any = None) -> TermsDisplay:
+    def plot(self, *, ax: AxesLike = None) -> TermsDisplay:
         """Draw."""
         panels = [(one, k) for one in self.effects for k in range(len(one.outputs) if len(one.axes) == 2 else 1) or [0]]
         self.figure_, self.axes_ = _grid(len(panels)) if ax is None else make_axes(ax, len(panels))
@@ -143,7 +144,7 @@ class TermsDisplay:
         self._notes(ax is None)
         return self
 
-    def _dots(self, one: Effect) -> Any:
+    def _dots(self, one: Effect) -> Dots:
         """Rows for a heat map, evenly taken from the table."""
         names = [axis.name for axis in one.axes]
         if self.dots is None or not set(names) <= set(map(str, self.dots.columns)):

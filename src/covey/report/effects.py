@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,7 +17,7 @@ from covey.evidence import NestedScore
 from covey.report.axis import Axis
 from covey.report.drawing import Plot
 from covey.report.numbers import shown
-from covey.validation import FloatArray, MatrixLike, last_step
+from covey.validation import Array, FloatArray, MatrixLike, last_step
 
 __all__ = ["Effect", "effect_view", "expanded_columns", "term_effects"]
 
@@ -34,13 +33,13 @@ class Effect:
     """The effect of one table column on the linear predictor, with all others held fixed."""
 
     column: str
-    values: Any  # points along a curve, or levels with the most common first
+    values: Array  # points along a curve, or levels with the most common first
     effect: FloatArray  # the difference from the mean over the rows
     low: FloatArray | None  # the smallest effect over the refits, each without one outer fold
     high: FloatArray | None  # the largest
     n_in: int  # refits that select the column; the effect is zero in the others
     n_refits: int
-    counts: Any  # rows per level; empty for a curve
+    counts: Array  # rows per level; empty for a curve
     deciles: FloatArray  # of the column, for a curve; empty for levels
 
     @property
@@ -85,7 +84,7 @@ def _has_terms(model: BaseEstimator) -> bool:
     )
 
 
-def _expanded(transformer: ColumnTransformer) -> Iterator[tuple[str, Any, str, slice]]:
+def _expanded(transformer: ColumnTransformer) -> Iterator[tuple[str, BaseEstimator, str, slice]]:
     """For each expanded column: the name of its block, the transformer, the column's name, and the block's slice."""
     for name, step, columns in transformer.transformers_:
         place = transformer.output_indices_[name]
@@ -103,12 +102,12 @@ def expanded_columns(model: BaseEstimator) -> frozenset[int]:
     return frozenset(j for *_, place in _expanded(model.steps[0][1]) for j in range(place.start, place.stop))
 
 
-def _is_curve(step: Any, values: Any) -> bool:
+def _is_curve(step: BaseEstimator, values: pd.Series) -> bool:
     return pd.api.types.is_numeric_dtype(values.dtype) and not isinstance(last_step(step), OneHotEncoder)
 
 
 def _effect(
-    model: BaseEstimator, refits: list[Any], values: Any, base: Any, block: str, is_curve: bool
+    model: BaseEstimator, refits: list[BaseEstimator], values: pd.Series, base: pd.DataFrame, block: str, is_curve: bool
 ) -> Effect | None:
     known, column = values.dropna(), str(values.name)
     counts, deciles = np.empty(0, dtype=int), np.empty(0)
@@ -137,7 +136,7 @@ def _effect(
     return Effect(column, at, effect, low, high, n_in, len(again), counts, deciles)
 
 
-def _predictor(fitted: BaseEstimator, block: str, column: str, values: Any, base: Any) -> FloatArray | None:
+def _predictor(fitted: BaseEstimator, block: str, column: str, values: Array, base: pd.DataFrame) -> FloatArray | None:
     """The block's part of the linear predictor as the column varies; None if a refit does not know a level."""
     transformer, last = fitted.steps[0][1], fitted.steps[-1][1]
     inputs = next(list(names) for name, _, names in transformer.transformers_ if name == block)

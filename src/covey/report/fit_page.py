@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -36,7 +36,7 @@ MOST_LETTERS = 150_000
 # Groups in the tables of stability and tests: how many besides the selected ones, and the most altogether.
 UNSELECTED, MOST_LISTED = 5, 50
 
-View = dict[str, Any]
+View = dict[str, object]
 
 
 def render_page(report: FitReport) -> str:
@@ -68,7 +68,7 @@ def _nested(report: FitReport) -> View | None:
     return {"verdict": as_terms(report.nested.verdict) if report.terms else report.nested.verdict}
 
 
-def _evidence(found: GroupSelection | None, shown: Callable[[pd.DataFrame], Any]) -> View | None:
+def _evidence(found: GroupSelection | None, shown: Callable[[pd.DataFrame], object]) -> View | None:
     """The selected groups of a result and the next ones, as far as they are worth a line."""
     if found is None:
         return None

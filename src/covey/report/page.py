@@ -9,10 +9,13 @@ import json
 import re
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import TYPE_CHECKING
 
 from covey.optional import optional
 from covey.report.numbers import LONGEST_NAME, colour, per_cent, ratio, short, shown, time
+
+if TYPE_CHECKING:
+    from jinja2 import Environment, Template
 
 __all__ = ["asset", "escape", "page", "paragraphs", "script_json", "template"]
 
@@ -26,7 +29,7 @@ def asset(name: str) -> str:
 
 
 @cache
-def _environment() -> Any:
+def _environment() -> Environment:
     """The templates, in which every inserted value is escaped."""
     with optional("A report"):
         from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -49,7 +52,7 @@ def _environment() -> Any:
     return environment
 
 
-def template(name: str) -> Any:
+def template(name: str) -> Template:
     """A template of `covey/report/templates`."""
     return _environment().get_template(name)
 
@@ -76,7 +79,13 @@ def script_json(value: object) -> str:
 
 
 def page(
-    title: str, body: str = "", *, styles: tuple[str, ...] = (), script: str = "", name: str = "page.html", **data: Any
+    title: str,
+    body: str = "",
+    *,
+    styles: tuple[str, ...] = (),
+    script: str = "",
+    name: str = "page.html",
+    **data: object,
 ) -> str:
     """A complete page with the common style, the named styles, and at most one script.
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import platform
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
 
 from sklearn.base import BaseEstimator
 
 import covey
+from covey.groups import Groups
 
 __all__ = ["membership", "parameters", "shorten", "versions"]
 
@@ -18,7 +18,7 @@ PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "pandas")
 LONGEST_SETTING = 300
 
 
-def membership(groups: Any) -> tuple[tuple[str, str], ...]:
+def membership(groups: Groups) -> tuple[tuple[str, str], ...]:
     """All columns with their groups; empty if groups overlap."""
     if groups.overlapping:
         return ()

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
 from covey.evidence import NestedScore
@@ -15,7 +16,7 @@ from covey.losses.risk_sets import EVENT, START, STOP
 from covey.report.axis import Axis
 from covey.report.drawing import Plot, steps
 from covey.report.numbers import MOST_COLOURS, colour
-from covey.validation import FloatArray, IntArray, MatrixLike, PerRow, on_host
+from covey.validation import Array, FloatArray, IntArray, MatrixLike, PerRow, on_host
 
 __all__ = [
     "Curve", "HazardRatio", "Survival", "as_records", "kaplan_meier", "survival_part", "survival_times", "survival_view"
@@ -88,12 +89,12 @@ def survival_times(model: BaseEstimator, y: PerRow) -> FloatArray:
     return read_survival(on_host(y), "y", FieldNames.of(model)).coded_as(model.strata_)
 
 
-def as_records(model: BaseEstimator, y: PerRow) -> Any:
+def as_records(model: BaseEstimator, y: ArrayLike) -> ArrayLike:
     """Survival times as one array with one entry per row; unlike a pair of arrays, it can be split."""
     if not isinstance(y, tuple | list):
         return y
     times = survival_times(model, y)
-    fields: Mapping[str, Any] = {model.event: times[:, EVENT] > 0, model.time: times[:, STOP]}
+    fields: Mapping[str, Array] = {model.event: times[:, EVENT] > 0, model.time: times[:, STOP]}
     if np.isfinite(times[:, START]).any():
         fields = {**fields, model.start: times[:, START]}
     records = np.empty(len(times), dtype=[(name, values.dtype) for name, values in fields.items()])

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
 from covey.evidence import NestedScore
@@ -33,7 +33,7 @@ class TermPart:
     found: str  # which variables, straight or curved, and which pairs
     n_variables: int
     n_used: int  # variables in the model
-    columns: tuple[dict[str, Any], ...]  # a line per column of the table
+    columns: tuple[dict[str, object], ...]  # a line per column of the table
     remarks: tuple[str, ...]
     effects: tuple[Effect, ...]  # variables first, then pairs together with the effects of their variables
     n_left: int  # smaller effects that are not shown
@@ -104,7 +104,7 @@ def _scale(effects: list[Effect]) -> Axis:
     return Axis(low - margin, high + margin)
 
 
-def _numbers(axis: Values, values: Any) -> FloatArray:
+def _numbers(axis: Values, values: ArrayLike) -> FloatArray:
     """Values as numbers: dates in days."""
     if axis.kind in ("date", "season"):
         return np.asarray(values, dtype="datetime64[s]").astype(np.int64) / 86_400
@@ -188,13 +188,13 @@ def _common(axis: Values) -> IntArray:
     return np.arange(MOST_LEVELS) if axis.counts is None else np.sort(np.argsort(-axis.counts)[:MOST_LEVELS])
 
 
-def _pair(id: str, one: Effect) -> list[dict[str, Any]]:
+def _pair(id: str, one: Effect) -> list[dict[str, object]]:
     """Plots or tables of a pair, one per output."""
     first, second = one.axes
     found = []
     for k, output in enumerate(one.outputs[:MOST_OUTPUTS] or [""]):
         values = _by_output(one, one.effect)[..., k]
-        view: dict[str, Any] = {"effect": one, "output": output, "across": first.name, "up": second.name}
+        view: dict[str, object] = {"effect": one, "output": output, "across": first.name, "up": second.name}
         if _has_levels(first) and _has_levels(second):
             view |= {"kind": "table"} | _table(first, second, values)
         elif _has_levels(first) or _has_levels(second):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
-from typing import Any
+
+from covey.search.chosen import FittedModel
 
 __all__ = ["fold_counts", "selects_groups", "split_warning", "unsettled"]
 
@@ -11,12 +12,12 @@ __all__ = ["fold_counts", "selects_groups", "split_warning", "unsettled"]
 MOST_NAMES = 5
 
 
-def selects_groups(model: Any) -> bool:
+def selects_groups(model: FittedModel) -> bool:
     """Whether groups are selected, so that folds can be asked which they select: not in a model on all groups."""
     return " on all groups" not in model.recipe_ and not model.recipe_.startswith("a mean of ")
 
 
-def fold_counts(model: Any) -> dict[Hashable, int]:
+def fold_counts(model: FittedModel) -> dict[Hashable, int]:
     """In how many folds the chosen recipe has each group; empty with fewer than two folds or a dense model."""
     if model.fold_frequencies_ is None or model.n_splits_ < 2 or " on all groups" in model.recipe_:
         return {}

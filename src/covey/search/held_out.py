@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -154,7 +154,7 @@ class HeldOut:
             )
         return level * (self.n_rows + 1) * (1 - ROUNDING)
 
-    def upto(self, values: FloatArray, response: int = 0, side: Any = "right") -> FloatArray:
+    def upto(self, values: FloatArray, response: int = 0, side: Literal["left", "right"] = "right") -> FloatArray:
         """The number of rows with a score of at most a value per fold, or below it if `side` is left.
 
         Parameters

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -134,7 +133,7 @@ def limit_path(
 
 def read_rows(
     design: Design, y: ArrayLike, sample_weight: PerRow, loss: Loss, offset: PerRow
-) -> tuple[Loss, Any, Any, Any]:
+) -> tuple[Loss, FloatArray, FloatArray, FloatArray | None]:
     """Validate the response, the sample weights and the offset (or None); return them after the loss."""
     n = design.shape[0]
     response = loss.read(on_host(y))

@@ -491,7 +491,7 @@ def _in_units(
     return Observations(loss, y, weight, shift, np.ones(n))
 
 
-def _read_factors(factors: Any, working: WorkingProblem, groups: Groups, intercept: bool) -> Factors | None:
+def _read_factors(factors: int | str, working: WorkingProblem, groups: Groups, intercept: bool) -> Factors | None:
     """The common factors requested by ``factors=``; None if there are none."""
     design, q = working.design, working.q
     means = np.zeros(design.shape[1])

@@ -6,7 +6,7 @@ import warnings
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias, cast
+from typing import Literal, TypeAlias, cast
 
 import numpy as np
 import pandas as pd
@@ -64,7 +64,7 @@ def read_selection(selection: SelectionLike, random_state: int | None = None, la
             seed = check_random_state(0 if random_state is None else random_state).randint(2**31 - 1)
             return HoldOut(random_state=seed)
         if selection in ("bic", "ebic", "gcv"):
-            return InformationCriterion(cast(Any, selection))
+            return InformationCriterion(cast(Literal["bic", "ebic", "gcv"], selection))
         if selection == "discrepancy":
             return Discrepancy()
     elif hasattr(selection, "split") or (hasattr(selection, "__iter__") and not isinstance(selection, dict)):

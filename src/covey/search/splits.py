@@ -347,7 +347,7 @@ def _is_tied(y: FloatArray, weight: FloatArray, k: int) -> bool:
     return bool(shares.max(initial=0.0) * k > shares.sum())
 
 
-def _from_splitter(pairs: Sequence[tuple[Any, Any]]) -> tuple[NDArray[np.intp], list[Split]]:
+def _from_splitter(pairs: Sequence[tuple[Array, Array]]) -> tuple[NDArray[np.intp], list[Split]]:
     """Labels of disjoint parts such that all training and test sets are unions of them."""
     memberships = np.array([mask for pair in pairs for mask in pair])
     kinds, labels = np.unique(memberships, axis=1, return_inverse=True)

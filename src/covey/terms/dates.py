@@ -105,7 +105,7 @@ class Date:
             "values": f"{span[0]} to {span[1]}",
         }
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> dict[str, object]:
         """Plain values, for JSON."""
         return {
             "trend": self.trend.state(),

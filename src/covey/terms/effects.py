@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,7 +59,7 @@ class Effect:
     effect: FloatArray
     low: FloatArray | None = None
     high: FloatArray | None = None
-    missing: Any = None
+    missing: float | FloatArray | None = None
     outputs: tuple[str, ...] = ()
     n_refits: int = 0
     n_in: int = 0
@@ -79,7 +79,7 @@ class Effect:
         """One row per value or pair of values (and output): the values, the effect, and the band if there is one."""
         grids = np.meshgrid(*(np.arange(len(axis.values)) for axis in self.axes), indexing="ij")
         m = max(1, len(self.outputs))
-        table: dict[str, Any] = {
+        table: dict[str, object] = {
             axis.name: np.repeat(np.asarray(axis.values)[grid.ravel()], m)
             for axis, grid in zip(self.axes, grids, strict=True)
         }
@@ -96,7 +96,7 @@ class Effect:
         return f"Effect({self.name}: {sizes} values, {low:.4g} to {high:.4g}{f'; {self.note}' if self.note else ''})"
 
 
-def _free(name: str, taken: Any) -> str:
+def _free(name: str, taken: Container[str]) -> str:
     while name in taken:  # a variable may be called effect
         name += "'"
     return name

@@ -91,7 +91,7 @@ class Category:
             "missing": missing,
         }
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> dict[str, object]:
         """Plain values, for JSON."""
         return asdict(self)
 

@@ -6,9 +6,9 @@ surface. The parts of a model add up to its linear predictor.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from covey.terms.numbers import Number
 from covey.validation import Array, FloatArray, IntArray
 
 __all__ = ["Axis", "Part", "find_parts", "part_columns"]
+
+# Values of a variable as they are in a table: numbers, dates, or texts with None for missing ones.
+Raw: TypeAlias = Array | Sequence[str | None]
 
 # A year without a leap day that begins on a Monday, for seasons and days of the week.
 YEAR_SHOWN = np.datetime64("2001-01-01")
@@ -68,7 +71,7 @@ class Axis:
     name: str
     kind: str
     values: Array
-    raw: Any
+    raw: Raw
     quantiles: Array | None = None
     counts: IntArray | None = None
     flagged: bool = False
@@ -85,13 +88,18 @@ class Axis:
         values = fitted.grid(n)
         if fitted.labels is None:
             return cls(
-                term.name, "number", values, values, np.array(fitted.quantiles), flagged=fitted.share_missing > 0
+                term.name,
+                "number",
+                np.asarray(values),
+                values,
+                np.array(fitted.quantiles),
+                flagged=fitted.share_missing > 0,
             )
         shown = [MISSING if value is None else value for value in values]
         return cls(term.name, "levels", np.array(shown, object), values)
 
     @classmethod
-    def at(cls, expansion: Expansion, root: int, values: Any) -> Axis:
+    def at(cls, expansion: Expansion, root: int, values: Raw) -> Axis:
         """The given values of a variable."""
         grid = cls.of(expansion, root, 2)
         return cls(grid.name, grid.kind, np.asarray(values), values, grid.quantiles)
@@ -146,7 +154,7 @@ def part_columns(expansion: Expansion, part: Part) -> IntArray:
     return np.concatenate([np.empty(0, dtype=np.intp), *places])
 
 
-def main_columns(expansion: Expansion, root: int, raw: Any) -> tuple[int, FloatArray]:
+def main_columns(expansion: Expansion, root: int, raw: Raw) -> tuple[int, FloatArray]:
     """The encoded columns of a main term and its curve for raw values, and the position of the first."""
     encoding = expansion.encoding
     name = encoding.terms[root].variables[0]
@@ -155,13 +163,13 @@ def main_columns(expansion: Expansion, root: int, raw: Any) -> tuple[int, FloatA
     return start, encoding.encode(name, raw)[:, start - first : stop - first]
 
 
-def evaluate_main(expansion: Expansion, coef: FloatArray, root: int, raw: Any) -> FloatArray:
+def evaluate_main(expansion: Expansion, coef: FloatArray, root: int, raw: Raw) -> FloatArray:
     """The contribution of a main term and its curve at raw values; (values, outputs), not centred."""
     start, columns = main_columns(expansion, root, raw)
     return np.asarray(columns @ coef[:, start : start + columns.shape[1]].T)
 
 
-def evaluate_pair(expansion: Expansion, coef: FloatArray, part: Part, raw: tuple[Any, Any]) -> FloatArray:
+def evaluate_pair(expansion: Expansion, coef: FloatArray, part: Part, raw: tuple[Raw, Raw]) -> FloatArray:
     """The contribution of a pair at all pairs of raw values; (values, values, outputs), not centred."""
     sides = []
     for root, values in zip(part.roots, raw, strict=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
@@ -64,7 +64,7 @@ def _table(fitted: FittedTerms, part: Part, bins: int) -> pd.DataFrame:
         spread = width.reshape([-1 if k == side else 1 for k in range(len(names))] + [1])
         with np.errstate(invalid="ignore", divide="ignore"):
             slopes = np.where(spread > 0, (end - values) / spread, 0.0)
-    columns: dict[str, Any] = {"term": part.name}
+    columns: dict[str, object] = {"term": part.name}
     grid = np.meshgrid(*(np.arange(len(cells)) for cells in lines), indexing="ij")
     for k, (name, cells) in enumerate(zip(names, lines, strict=True)):
         after = f"_{k + 1}" if len(names) > 1 else ""
@@ -105,7 +105,7 @@ def _is_listed(fitted: FittedTerms, root: int) -> bool:
     return term.kind == "levels" or (isinstance(one, Number) and (one.labels is not None or _few(one, 1)))
 
 
-def _few(number: Any, bins: int) -> bool:
+def _few(number: object, bins: int) -> bool:
     """Whether a number has so few values that each gets a line."""
     if not isinstance(number, Number):
         return False
@@ -208,7 +208,7 @@ def _long(tables: list[pd.DataFrame]) -> pd.DataFrame:
 def _texts(table: pd.DataFrame) -> pd.DataFrame:
     """The table with dates as text, and without control characters, which spreadsheets refuse."""
 
-    def text(value: object) -> Any:
+    def text(value: object) -> object:
         if isinstance(value, np.datetime64 | pd.Timestamp):
             return pd.Timestamp(value).isoformat(sep=" ").removesuffix(" 00:00:00")
         return re.sub(r"[\x00-\x08\x0b\x0c\x0e-\x1f]", "\ufffd", value) if isinstance(value, str) else value
@@ -220,7 +220,7 @@ def _texts(table: pd.DataFrame) -> pd.DataFrame:
     return out
 
 
-def _sheets(names: Any) -> list[str]:
+def _sheets(names: Iterable[str]) -> list[str]:
     """Names of sheets: allowed, not too long, and different from each other even without their case."""
     found: list[str] = []
     for name in names:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Any, TypeAlias, Union
+from typing import TypeAlias, Union
 
 from numpy.typing import ArrayLike
 
@@ -13,7 +13,8 @@ from covey.tables.complaint import near
 from covey.terms.encoding import Encoding
 from covey.terms.fitting import fit_encoding
 from covey.terms.kinds import Auto, Kind, as_kind
-from covey.terms.pairs import as_pairs
+from covey.terms.pairs import PairsLike, as_pairs
+from covey.validation import MatrixLike
 
 __all__ = ["Terms", "TermsLike"]
 
@@ -50,10 +51,10 @@ class Terms:
     Terms({'age': Curve(knots=5, always=False), 's*': Levels(always=True, rare=None)}, pairs=(('age', 'site'),))
     """
 
-    variables: Mapping[str, Any] | None = None
-    pairs: Any = "auto"
+    variables: Mapping[str, Kind] | None = None
+    pairs: PairsLike = "auto"
 
-    def __init__(self, variables: Mapping[str, Any] | None = None, *, pairs: Any = "auto") -> None:
+    def __init__(self, variables: Mapping[str, object] | None = None, *, pairs: PairsLike = "auto") -> None:
         if variables is not None and not isinstance(variables, Mapping):
             raise ValueError(f"variables must be a dict such as {{'age': 'linear'}}, not {variables!r}.")
         kinds = {name: as_kind(value, _text(name)) for name, value in (variables or {}).items()}
@@ -92,7 +93,7 @@ class Terms:
             found.update(dict.fromkeys(matches, kind))
         return found | {name: kind for name, kind in given.items() if name in found}
 
-    def fit(self, table: Any, sample_weight: ArrayLike | None = None) -> Encoding:
+    def fit(self, table: MatrixLike, sample_weight: ArrayLike | None = None) -> Encoding:
         """Fit the encoding of a table; row weights count as repetitions of rows."""
         return fit_encoding(self.kinds, self.pairs, table, sample_weight)
 

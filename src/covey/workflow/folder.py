@@ -6,7 +6,7 @@ import hashlib
 import io
 import json
 import platform
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Hashable, Mapping
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -109,7 +109,7 @@ def _csv(table: pd.DataFrame) -> bytes:
     return guarded(table).to_csv(index=False).encode()
 
 
-def _write(folder: Path, names: Collection[str], contents: Mapping[str, bytes], about: Mapping[str, Any]) -> None:
+def _write(folder: Path, names: Collection[str], contents: Mapping[str, bytes], about: Mapping[str, object]) -> None:
     run = json.dumps(about, indent=2, ensure_ascii=False).encode()
     with atomic_folder(folder, names) as draft:
         for name, content in {**contents, "run.json": run}.items():
@@ -179,13 +179,13 @@ def describe_selection(selection: TableSelection) -> dict[str, object]:
     }
 
 
-def _variables(encoding: Encoding) -> list[dict[str, Any]]:
+def _variables(encoding: Encoding) -> list[dict[str, object]]:
     """What became of each variable, as plain values."""
-    lines: list[dict[str, Any]] = json.loads(encoding.table().to_json(orient="records"))
+    lines: list[dict[str, object]] = json.loads(encoding.table().to_json(orient="records"))
     return lines
 
 
-def _selected(table: pd.DataFrame) -> list[Any]:
+def _selected(table: pd.DataFrame) -> list[dict[Hashable, Any]]:
     """The selected groups of a table of all groups; JSON has no NaN."""
     selected = table[table["selected"]].drop(columns="selected").astype(object)
     return selected.where(selected.notna(), None).to_dict("records")

@@ -14,13 +14,13 @@ from sklearn.base import BaseEstimator
 from covey.persistence import ModelFileError, load
 from covey.tables import TableError, missing_values, numeric_frame
 from covey.tables.columns import complete_rows
-from covey.tables.complaint import listed, near
+from covey.tables.complaint import Column, listed, near
 from covey.terms import Encoding
 from covey.terms.levels import Category
 from covey.terms.numbers import Number
 from covey.terms.reading import as_labels
 from covey.terms.reading import missing_values as missing_in
-from covey.validation import FloatArray
+from covey.validation import FloatArray, MatrixLike
 from covey.workflow.response import read_offset
 
 
@@ -103,7 +103,7 @@ class SavedModel:
             )
         return {"offset": read_offset(frame, given)[1]}
 
-    def transform(self, frame: pd.DataFrame) -> tuple[Any, tuple[str, ...]]:
+    def transform(self, frame: pd.DataFrame) -> tuple[MatrixLike, tuple[str, ...]]:
         """The variables or columns that the estimator expects, and notices for the user."""
         absent = [name for name in self.needed if name not in frame.columns]
         if absent:
@@ -120,7 +120,7 @@ class SavedModel:
         """The error for a model whose file has been tampered with."""
         return ModelFileError(f"{self.file} cannot be used: its steps do not match each other ({reason}).")
 
-    def _through_steps(self, frame: pd.DataFrame) -> tuple[Any, tuple[str, ...]]:
+    def _through_steps(self, frame: pd.DataFrame) -> tuple[MatrixLike, tuple[str, ...]]:
         """The columns that a pipeline makes of a table."""
         assert self._steps is not None
         try:
@@ -183,7 +183,7 @@ class SavedModel:
         return {*self.facts.get("targets", ()), *(name for name in about if name)}
 
 
-def _far_outside(variable: Any, column: pd.Series[Any]) -> str:
+def _far_outside(variable: object, column: Column) -> str:
     """Numbers further outside of the fit's range than that is wide, in words; empty if there are none."""
     if not isinstance(variable, Number) or variable.labels is not None:
         return ""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 from sklearn.metrics import r2_score
 
 from covey.estimators.concordance import concordance_index
@@ -75,7 +75,7 @@ class Outcome:
         lower, upper = self.estimator.predict(self.X, **self.offset, interval=share)
         return self._columns(lower=lower, upper=upper)
 
-    def _columns(self, **named: Any) -> pd.DataFrame:
+    def _columns(self, **named: ArrayLike) -> pd.DataFrame:
         """Columns with these names; of several responses, one each."""
         values = {name: np.asarray(one, dtype=float) for name, one in named.items()}
         if all(one.ndim == 1 for one in values.values()):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -80,7 +79,7 @@ def survival_facts(settings: TableSettings, y: Array) -> dict[str, object]:
     }
 
 
-def read_survival_times(frame: pd.DataFrame, settings: TableSettings, where: str) -> Any:
+def read_survival_times(frame: pd.DataFrame, settings: TableSettings, where: str) -> Array:
     """Read and check the times, events, entries and strata of a table; errors name the column, row and remedy."""
     columns = survival_columns(settings)
     names = [name for found in columns.values() for name in found]

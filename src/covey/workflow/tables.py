@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -61,7 +60,7 @@ def terms_table(estimator: BaseEstimator) -> pd.DataFrame:
     return table.sort_values(["selected", "strength"], ascending=False, kind="stable", ignore_index=True)
 
 
-def _with_responses(estimator: BaseEstimator, table: pd.DataFrame, shown: Any) -> pd.DataFrame:
+def _with_responses(estimator: BaseEstimator, table: pd.DataFrame, shown: slice | Sequence[int]) -> pd.DataFrame:
     """With several responses, how far each group or term moves each of them, in its units, after the strength."""
     for name, strengths in estimator._response_strengths():
         table.insert(list(table.columns).index("woke_up"), name, strengths[shown])
