@@ -167,7 +167,7 @@ class Encoding:
         """Values of a variable for drawing its effect: `n` over its range, or all of its levels (None is missing)."""
         return self.variable(variable).grid(n)
 
-    def encode(self, variable: str, values: Array | Sequence[str | None]) -> FloatArray:
+    def encode(self, variable: str, values: Any) -> FloatArray:
         """The encoded columns of a variable's terms for raw values."""
         fitted = self.variable(variable)
         column = values if isinstance(values, pd.Series) else pd.Series(values, name=variable)
