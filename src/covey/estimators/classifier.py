@@ -243,14 +243,9 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
         self.verbose = verbose
 
     def fit(
-        self,
-        X: MatrixLike,
-        y: ArrayLike,
-        sample_weight: PerRow = None,
-        offset: PerRow = None,
-        *,
+        self, X: MatrixLike, y: ArrayLike, sample_weight: PerRow = None, offset: PerRow = None, *,
         split_groups: PerRow = None,
-    ) -> GroupSparseClassifier:
+    ) -> GroupSparseClassifier:  # fmt: skip
         """Select groups and fit the model.
 
         Parameters

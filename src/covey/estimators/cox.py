@@ -244,14 +244,9 @@ class GroupSparseCox(GroupSparseEstimator):
         return tags
 
     def fit(
-        self,
-        X: MatrixLike,
-        y: ArrayLike,
-        sample_weight: PerRow = None,
-        offset: PerRow = None,
-        *,
+        self, X: MatrixLike, y: ArrayLike, sample_weight: PerRow = None, offset: PerRow = None, *,
         split_groups: PerRow = None,
-    ) -> GroupSparseCox:
+    ) -> GroupSparseCox:  # fmt: skip
         """Select groups and fit the model.
 
         Parameters
@@ -328,14 +323,9 @@ class GroupSparseCox(GroupSparseEstimator):
         return rows
 
     def predict(
-        self,
-        X: MatrixLike,
-        offset: PerRow = None,
-        *,
-        at: PerRow = None,
-        interval: float | None = None,
+        self, X: MatrixLike, offset: PerRow = None, *, at: PerRow = None, interval: float | None = None,
         strata: PerRow = None,
-    ) -> FloatArray:
+    ) -> FloatArray:  # fmt: skip
         """The log risk: the log hazard relative to a row at the means of all columns; or survival at some times.
 
         Parameters
@@ -445,14 +435,9 @@ class GroupSparseCox(GroupSparseEstimator):
         return pd.concat(parts, ignore_index=True)
 
     def score(
-        self,
-        X: MatrixLike,
-        y: ArrayLike,
-        sample_weight: PerRow = None,
-        offset: PerRow = None,
-        *,
+        self, X: MatrixLike, y: ArrayLike, sample_weight: PerRow = None, offset: PerRow = None, *,
         concordance: str = "harrell",
-    ) -> float:
+    ) -> float:  # fmt: skip
         """The concordance: how often the row of higher predicted risk has its event first; 0.5 is chance, 1 perfect.
 
         Parameters
@@ -486,14 +471,9 @@ class GroupSparseCox(GroupSparseEstimator):
         return np.divide(1.0, chance**2, out=np.zeros(len(rows)), where=chance > 0)
 
     def _functions(
-        self,
-        X: MatrixLike,
-        offset: PerRow,
-        strata: PerRow,
-        return_array: bool,
-        of: Callable[[FloatArray], FloatArray],
+        self, X: MatrixLike, offset: PerRow, strata: PerRow, return_array: bool, of: Callable[[FloatArray], FloatArray],
         before: float,
-    ) -> Array:
+    ) -> Array:  # fmt: skip
         risk = np.exp(self.predict(X, offset))
         codes = self._codes(strata, risk.size)
         bases = {code: self._baseline(code) for code in np.unique(codes).tolist()}

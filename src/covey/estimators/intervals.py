@@ -36,12 +36,9 @@ MOST_HALVINGS, MOST_DOUBLINGS = 64, 1100
 
 
 def calibrated(
-    estimator: BaseEstimator,
-    folds: FoldModels | None,
-    response: Response,
-    weight: FloatArray,
+    estimator: BaseEstimator, folds: FoldModels | None, response: Response, weight: FloatArray,
     offset: FloatArray | None,
-) -> HeldOut | None:
+) -> HeldOut | None:  # fmt: skip
     """The fold models of a fit and the scores of its held-out rows; None if there are none.
 
     `estimator._scored` returns the scores.

@@ -222,14 +222,9 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
         return tags
 
     def fit(
-        self,
-        X: MatrixLike,
-        y: ArrayLike,
-        sample_weight: PerRow = None,
-        offset: PerRow = None,
-        *,
+        self, X: MatrixLike, y: ArrayLike, sample_weight: PerRow = None, offset: PerRow = None, *,
         split_groups: PerRow = None,
-    ) -> GroupSparseRegressor:
+    ) -> GroupSparseRegressor:  # fmt: skip
         """Select groups and fit the model.
 
         Parameters

@@ -217,13 +217,9 @@ class TermViews:
         return tables[0] if not fitted.outputs else pd.concat(tables, axis=1, keys=fitted.outputs)
 
     def plot_terms(
-        self,
-        names: Iterable[str] | None = None,
-        *,
-        X: MatrixLike | None = None,
-        refits: Refits = None,
+        self, names: Iterable[str] | None = None, *, X: MatrixLike | None = None, refits: Refits = None,
         ax: object = None,
-    ) -> Any:
+    ) -> Any:  # fmt: skip
         """Draw the effects of the selected variables and pairs: see `covey.plots.TermsDisplay`.
 
         Parameters

@@ -235,12 +235,9 @@ def _scores_of_rows(
 
 
 def _scores_of_responses(
-    results: list[FoldResult],
-    splits: list[tuple[Rows, Rows]],
-    weight: FloatArray,
-    labels: PerRow,
+    results: list[FoldResult], splits: list[tuple[Rows, Rows]], weight: FloatArray, labels: PerRow,
     names: Sequence[Hashable] | None,
-) -> dict[Hashable, MethodScore]:
+) -> dict[Hashable, MethodScore]:  # fmt: skip
     """The score of each of several responses."""
     n = len(results[0].responses)
     return {

@@ -201,14 +201,9 @@ class _Limits:
 
     @classmethod
     def of(
-        cls,
-        threshold: Any,
-        n_first: int | None,
-        max_false: float | None,
-        n_groups: int,
-        n_pairs: int,
+        cls, threshold: Any, n_first: int | None, max_false: float | None, n_groups: int, n_pairs: int,
         assumption: Assumption,
-    ) -> _Limits:
+    ) -> _Limits:  # fmt: skip
         """Those that are given, and the others as they allow."""
         one_of(assumption, ASSUMPTIONS, "assumption")
         if n_groups < 1:

@@ -73,13 +73,9 @@ class PartialEffectDisplay:
     ax_: Axes
 
     def __init__(
-        self,
-        values: ArrayLike,
-        effect: FloatArray,
-        name: str = "",
-        outputs: Sequence[object] | None = None,
+        self, values: ArrayLike, effect: FloatArray, name: str = "", outputs: Sequence[object] | None = None,
         unit: str = "",
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.values, self.effect = pd.Series(np.asarray(values)), np.asarray(effect)
         if len(self.values) != len(self.effect):
             raise ValueError(f"values has {len(self.values)} entries, but X has {len(self.effect)} rows.")
@@ -87,14 +83,9 @@ class PartialEffectDisplay:
 
     @classmethod
     def from_estimator(
-        cls,
-        estimator: BaseEstimator,
-        X: MatrixLike,
-        group: Hashable = None,
-        *,
-        values: PerRow = None,
+        cls, estimator: BaseEstimator, X: MatrixLike, group: Hashable = None, *, values: PerRow = None,
         ax: Axes | None = None,
-    ) -> PartialEffectDisplay:
+    ) -> PartialEffectDisplay:  # fmt: skip
         """Draw the effect of a group of a fitted estimator.
 
         Parameters

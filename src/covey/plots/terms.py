@@ -72,14 +72,9 @@ class TermsDisplay:
 
     @classmethod
     def from_estimator(
-        cls,
-        estimator: BaseEstimator,
-        names: Iterable[str] | None = None,
-        *,
-        X: MatrixLike | None = None,
-        refits: Refits = None,
-        ax: AxesLike = None,
-    ) -> TermsDisplay:
+        cls, estimator: BaseEstimator, names: Iterable[str] | None = None, *, X: MatrixLike | None = None,
+        refits: Refits = None, ax: AxesLike = None,
+    ) -> TermsDisplay:  # fmt: skip
         """Draw the effects of a fitted estimator.
 
         Parameters

@@ -369,14 +369,9 @@ def _outputs(model: BaseEstimator, y: PerRow, given: Sequence[str] | None) -> tu
 
 
 def _nested(
-    model: BaseEstimator,
-    X: MatrixLike | None,
-    y: PerRow,
-    weight: PerRow,
-    offset: PerRow,
-    given: NestedScore | int,
+    model: BaseEstimator, X: MatrixLike | None, y: PerRow, weight: PerRow, offset: PerRow, given: NestedScore | int,
     positive: object,
-) -> tuple[NestedScore | None, str]:
+) -> tuple[NestedScore | None, str]:  # fmt: skip
     """The nested score, or the reason why there is none."""
     if isinstance(given, NestedScore):
         return given if positive is None else replace(given, positive=positive), ""

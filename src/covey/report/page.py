@@ -79,14 +79,9 @@ def script_json(value: object) -> str:
 
 
 def page(
-    title: str,
-    body: str = "",
-    *,
-    styles: tuple[str, ...] = (),
-    script: str = "",
-    name: str = "page.html",
+    title: str, body: str = "", *, styles: tuple[str, ...] = (), script: str = "", name: str = "page.html",
     **data: object,
-) -> str:
+) -> str:  # fmt: skip
     """A complete page with the common style, the named styles, and at most one script.
 
     The page is a template that extends ``page.html``, or that template itself around a body of HTML. The content policy

@@ -105,12 +105,9 @@ Found = tuple[str, dict[str, Any]] | None
 
 
 def remarks(
-    model: BaseEstimator,
-    chosen_by: Judged | None,
-    X: MatrixLike | None = None,
-    y: PerRow = None,
+    model: BaseEstimator, chosen_by: Judged | None, X: MatrixLike | None = None, y: PerRow = None,
     nested: NestedScore | None = None,
-) -> tuple[Remark, ...]:
+) -> tuple[Remark, ...]:  # fmt: skip
     """All remarks on a fit, serious ones first.
 
     Parameters

@@ -161,13 +161,9 @@ class FittedTerms:
         return found[0] if found else Part(name, variables, roots, ())
 
     def effect(
-        self,
-        *names: str,
-        at: PerRow = None,
-        main: bool = False,
-        n: int | None = None,
+        self, *names: str, at: PerRow = None, main: bool = False, n: int | None = None,
         refits: Sequence[FittedTerms] = (),
-    ) -> Effect:
+    ) -> Effect:  # fmt: skip
         """The effect of a variable or a pair; the axes are in the order of the names."""
         part = self.find(names)
         if main and len(names) == 1:

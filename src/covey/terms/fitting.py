@@ -46,11 +46,9 @@ class _LeftOutError(Exception):
 
 
 def fit_encoding(
-    kinds: Callable[[Sequence[str]], Mapping[str, Kind]],
-    pairs: PairsLike,
-    table: MatrixLike,
+    kinds: Callable[[Sequence[str]], Mapping[str, Kind]], pairs: PairsLike, table: MatrixLike,
     sample_weight: ArrayLike | None,
-) -> Encoding:
+) -> Encoding:  # fmt: skip
     """Fit the encoding of a table, with the kind and the pairs that a user gave for its variables."""
     frame = as_frame(table)
     names = list(frame.columns)
