@@ -23,7 +23,7 @@ from covey.evidence.class_scores import class_position
 from covey.files import write_atomically
 from covey.losses.risk_sets import STOP
 from covey.report.along import Along, along_the_path
-from covey.report.effects import Effect, expanded_columns, term_effects
+from covey.report.effects import expanded_columns, term_effects
 from covey.report.fit_page import render_page
 from covey.report.numbers import shown
 from covey.report.page import template
@@ -38,6 +38,7 @@ from covey.report.terms import TermPart, term_part
 from covey.report.traces import Frames, keep_frames
 from covey.search.agreement import selects_groups
 from covey.search.chosen import Judged, how_chosen, in_words, judged, price_of_sparsity
+from covey.terms.effects import Effect
 from covey.validation import IntArray, MatrixLike, PerRow
 
 __all__ = ["FitReport", "fit_report", "render", "write"]

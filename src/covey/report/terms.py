@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +17,7 @@ from covey.terms.effects import Effect
 from covey.terms.parts import Axis as Values
 from covey.validation import FloatArray, IntArray, last_step
 
-__all__ = ["TermPart", "column_view", "term_part", "terms_view"]
+__all__ = ["TermPart", "column_view", "effect_view", "term_part", "terms_view"]
 
 # The most effects on a page, levels of a category (the most common ones), and outputs with a plot of a pair each.
 MOST_EFFECTS, MOST_LEVELS, MOST_OUTPUTS = 30, 20, 6
@@ -69,19 +70,20 @@ def terms_view(part: TermPart | None) -> dict[str, object] | None:
     """Plots of the effects: curves on a common scale, levels as tables, pairs as curves, heat maps or tables."""
     if part is None or not part.effects:
         return None
-    singles = [one for one in part.effects if len(one.axes) == 1]
+    pairs = [_pair(f"pair-{i}", one) for i, one in enumerate(part.effects) if len(one.axes) == 2]
+    return effect_view(part.effects, "term") | {"part": part, "pairs": [view for views in pairs for view in views]}
+
+
+def effect_view(effects: Sequence[Effect], id: str = "effect") -> dict[str, object]:
+    """The effects of single variables: plots of curves on a common scale, and tables of levels."""
+    singles = [one for one in effects if len(one.axes) == 1]
     curved = [one for one in singles if not _has_levels(one.axes[0])]
     scale = _scale(curved)
     return {
-        "part": part,
-        "curves": [(one, _curve(f"term-{i}", one, scale)) for i, one in enumerate(curved)],
+        "curves": [(one, _curve(f"{id}-{i}", one, scale)) for i, one in enumerate(curved)],
         "levels": [(one, _levels(one)) for one in singles if _has_levels(one.axes[0])],
-        "pairs": [
-            view for i, one in enumerate(part.effects) if len(one.axes) == 2
-            for view in _pair(f"pair-{i}", one)
-        ],
-        "n_refits": max(one.n_refits for one in part.effects),
-    }  # fmt: skip
+        "n_refits": max(one.n_refits for one in effects),
+    }
 
 
 def _has_levels(axis: Values) -> bool:
@@ -145,10 +147,9 @@ def _rug(plot: Plot, axis: Values) -> None:
 
 def _curve(id: str, one: Effect, scale: Axis) -> Plot:
     axis, values = one.axes[0], _by_output(one, one.effect)
-    ends = values[[0, -1], 0].tolist()
+    (first, last), labels = values[[0, -1], 0].tolist(), _labels(axis)
     description = (
-        f"Line plot: effect of {one.name}, from {shown(ends[0])} at {axis.values[0]} to {shown(ends[1])} at "
-        f"{axis.values[-1]}."
+        f"Line plot: effect of {one.name}, from {shown(first)} at {labels[0]} to {shown(last)} at {labels[-1]}."
     )
     plot, x = _plot(id, one, axis, scale, description)
     plot.segments("rule", (x[0], 0.0), (x[-1], 0.0))
