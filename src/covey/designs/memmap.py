@@ -113,26 +113,17 @@ class MemmapDesign(RowsOnDisk):
 
 @dataclass(frozen=True)
 class _Place:
-    """Where an array lies in a file.
-
-    Attributes
-    ----------
-    path : Path or None
-    shape, dtype
-        Of the stored numbers.
-    offset, stride, end : int
-        Bytes before the first row, from one row to the next, and up to the end of the last one.
-    mapped : ndarray or None
-        The mapped array, if rows cannot be read from the file directly.
-    """
+    """Where an array lies in a file."""
 
     path: Path | None
+    # of the stored numbers
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
+    # bytes before the first row, from one row to the next, and up to the end of the last one
     offset: int
     stride: int
     end: int
-    mapped: Array | None = None
+    mapped: Array | None = None  # the mapped array, if rows cannot be read from the file directly
 
     @classmethod
     def in_order(cls, path: Path, shape: tuple[int, ...], dtype: np.dtype[Any], offset: int) -> _Place:

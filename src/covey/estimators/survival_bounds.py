@@ -24,19 +24,12 @@ __all__ = ["Baselines", "survival_bounds"]
 
 @dataclass(frozen=True)
 class Baselines:
-    """The baseline hazards of the folds' models, at the events of the baseline of all rows.
+    """The baseline hazards of the folds' models, at the events of the baseline of all rows."""
 
-    Attributes
-    ----------
-    times, strata : ndarray, shape (n_events,)
-        The time of each event and the position of its stratum, by stratum and time.
-    hazards : ndarray, shape (n_folds, n_events)
-        Cumulative within each stratum.
-    """
-
+    # The time of each event and the position of its stratum, by stratum and time; shape (n_events,)
     times: FloatArray
     strata: NDArray[np.intp]
-    hazards: FloatArray
+    hazards: FloatArray  # cumulative within each stratum; shape (n_folds, n_events)
 
     @classmethod
     def of(cls, increments: FloatArray, times: FloatArray, strata: NDArray[np.intp]) -> Baselines:

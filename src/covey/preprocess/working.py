@@ -38,39 +38,24 @@ SMALLEST_RESPONSE, LARGEST_RESPONSE = 1e-152, 1e152
 
 @dataclass
 class WorkingProblem:
-    """Minimise ``1/2 <y~ - Z w, y~ - Z w>`` over w, where y~ and Z are in working coordinates.
+    """Minimise ``1/2 <y~ - Z w, y~ - Z w>`` over w, where y~ and Z are in working coordinates."""
 
-    Attributes
-    ----------
-    design, layout, q
-        X, the groups of its columns, and the row weights (adding up to one).
-    mean : ndarray, shape (p,)
-        Column means in the contiguous layout; zeros without an intercept.
-    factors, factor_starts : ndarray
-        ``T_l`` is stored row by row in ``factors[factor_starts[l]:factor_starts[l + 1]]``.
-    ranks, starts : ndarray
-        The number of working columns of each group, and where they start.
-    y_mean, y_scale : float
-    response : ndarray, shape (n,)
-        y~.
-    correlation : ndarray, shape (r,)
-        ``Z' diag(q) y~``, the correlations at w = 0.
-    weights : ndarray, shape (n_groups,)
-        The weights of the groups in the race; 1 until others are set.
-    """
-
+    # X, the groups of its columns, and the row weights (adding up to one)
     design: Design
     layout: Layout
     q: FloatArray
-    mean: FloatArray
+    mean: FloatArray  # column means in the contiguous layout; zeros without an intercept; shape (p,)
+    # ``T_l`` is stored row by row in ``factors[factor_starts[l]:factor_starts[l + 1]]``
     factors: FloatArray
     factor_starts: NDArray[np.intp]
+    # the number of working columns of each group, and where they start
     ranks: NDArray[np.intp]
     starts: NDArray[np.intp]
     y_mean: float
     y_scale: float
-    response: FloatArray
-    correlation: FloatArray
+    response: FloatArray  # y~; shape (n,)
+    correlation: FloatArray  # ``Z' diag(q) y~``, the correlations at w = 0; shape (r,)
+    # the weights of the groups in the race; 1 until others are set; shape (n_groups,)
     weights: FloatArray = field(init=False)
 
     def __post_init__(self) -> None:

@@ -104,27 +104,14 @@ def _free(name: str, taken: Container[str]) -> str:
 
 @dataclass(frozen=True)
 class FittedTerms:
-    """The terms of a fitted model: an expansion, coefficients, and the means of contributions over the rows of fit.
-
-    Attributes
-    ----------
-    expansion : Expansion
-    coef : ndarray, shape (n_outputs, n_columns)
-    intercept : ndarray, shape (n_outputs,)
-    selected : tuple of int
-        The terms in the model, strongest or earliest first.
-    means : ndarray, shape (n_outputs, n_selected)
-        The weighted mean of each selected term's contribution.
-    outputs : tuple of str
-        Names of several outputs.
-    """
+    """The terms of a fitted model: an expansion, coefficients, and the means of contributions over the rows of fit."""
 
     expansion: Expansion
-    coef: FloatArray
-    intercept: FloatArray
-    selected: tuple[int, ...]
-    means: FloatArray
-    outputs: tuple[str, ...] = ()
+    coef: FloatArray  # shape (n_outputs, n_columns)
+    intercept: FloatArray  # shape (n_outputs,)
+    selected: tuple[int, ...]  # the terms in the model, strongest or earliest first
+    means: FloatArray  # the weighted mean of each selected term's contribution; shape (n_outputs, n_selected)
+    outputs: tuple[str, ...] = ()  # names of several outputs
 
     @property
     def parts(self) -> list[Part]:

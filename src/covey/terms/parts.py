@@ -29,52 +29,25 @@ YEAR_SHOWN = np.datetime64("2001-01-01")
 
 @dataclass(frozen=True)
 class Part:
-    """The selected terms of a variable (or of one season of a date), or of a pair of them.
+    """The selected terms of a variable (or of one season of a date), or of a pair of them."""
 
-    Attributes
-    ----------
-    name : str
-        Such as ``age``, ``date[week]`` or ``age:sex``.
-    variables : tuple of str
-    roots : tuple of int
-        The main terms that it consists of, or that are multiplied: one or two.
-    terms : tuple of int
-        All of its terms that are in the model.
-    """
-
-    name: str
+    name: str  # such as ``age``, ``date[week]`` or ``age:sex``
     variables: tuple[str, ...]
-    roots: tuple[int, ...]
-    terms: tuple[int, ...]
+    roots: tuple[int, ...]  # the main terms that it consists of, or that are multiplied: one or two
+    terms: tuple[int, ...]  # all of its terms that are in the model
 
 
 @dataclass(frozen=True)
 class Axis:
-    """The values at which a variable's effect is evaluated, and where the rows of fit are.
-
-    Attributes
-    ----------
-    name : str
-    kind : {"number", "levels", "date", "season"}
-    values : ndarray
-        As they are shown: numbers, labels, or dates (of one year, or one day, for a season).
-    raw : ndarray or list
-        As they would stand in a table.
-    quantiles : ndarray or None
-        Evenly spaced quantiles of a number or a date in the table of fit.
-    counts : ndarray or None
-        Rows per level.
-    flagged : bool
-        Whether missing values have an effect besides these values.
-    """
+    """The values at which a variable's effect is evaluated, and where the rows of fit are."""
 
     name: str
-    kind: str
-    values: Array
-    raw: Raw
-    quantiles: Array | None = None
-    counts: IntArray | None = None
-    flagged: bool = False
+    kind: str  # number, levels, date, season
+    values: Array  # as they are shown: numbers, labels, or dates (of one year, or one day, for a season)
+    raw: Raw  # as they would stand in a table
+    quantiles: Array | None = None  # evenly spaced quantiles of a number or a date in the table of fit
+    counts: IntArray | None = None  # rows per level
+    flagged: bool = False  # whether missing values have an effect besides these values
 
     @classmethod
     def of(cls, expansion: Expansion, root: int, n: int) -> Axis:

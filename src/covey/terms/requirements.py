@@ -30,18 +30,12 @@ HOW = (
 
 @dataclass(frozen=True)
 class Requirement:
-    """Bounds of a coefficient or slope, and the shape of an effect.
+    """Bounds of a coefficient or slope, and the shape of an effect."""
 
-    Attributes
-    ----------
-    low, high : float
-        Infinite if there is none.
-    increasing, convex : int
-        1 for increasing or convex, -1 for decreasing or concave, 0 for neither.
-    """
-
+    # infinite if there is none
     low: float = -np.inf
     high: float = np.inf
+    # 1 for increasing or convex, -1 for decreasing or concave, 0 for neither
     increasing: int = 0
     convex: int = 0
 
