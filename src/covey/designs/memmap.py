@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import mmap
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -93,22 +93,15 @@ class MemmapDesign(RowsOnDisk):
         """Raise if the file is missing or too short: reading a map of it would crash the process."""
         self.place.check(self.name)
 
-    def stream(self) -> Iterator[Array]:
-        """All rows, block by block."""
-        return (self.read(start, stop) for start, stop in self.steps())
-
-    def read(self, start: int, stop: int) -> Array:
-        """Rows start to stop as a C-contiguous array of `dtype`."""
+    def _stored(self, start: int, stop: int) -> Array:
         place, width = self.place, self.shape[1] * self.place.dtype.itemsize
         if place.mapped is not None:
-            rows = place.mapped[start:stop]
-        else:
-            assert place.path is not None
-            raw = np.empty((stop - start) * place.stride - (place.stride - width), dtype=np.uint8)
-            _read_into(place.path, raw, place.offset + start * place.stride)
-            strides = (place.stride, place.dtype.itemsize)
-            rows = np.ndarray((stop - start, self.shape[1]), place.dtype, raw.data, 0, strides)
-        return np.ascontiguousarray(rows, dtype=self.dtype)
+            return place.mapped[start:stop]
+        assert place.path is not None
+        raw = np.empty((stop - start) * place.stride - (place.stride - width), dtype=np.uint8)
+        _read_into(place.path, raw, place.offset + start * place.stride)
+        strides = (place.stride, place.dtype.itemsize)
+        return np.ndarray((stop - start, self.shape[1]), place.dtype, raw.data, 0, strides)
 
 
 @dataclass(frozen=True)

@@ -163,14 +163,7 @@ def _join(parts: list[_PartMoments], starts: Array, scale: Array) -> _PartMoment
 class RowsOnDisk(RowBlocks):
     """Row blocks that are read one after another, as many rows at a time as fit a memory budget.
 
-    The next block is read while the current one is processed.
-
-    Parameters
-    ----------
-    shape, dtype, columns, name
-        As in `Design`.
-    memory_budget : int
-        Memory for row blocks, in bytes. Results take additional memory.
+    The next block is read while the current one is processed. Results take memory besides the budget, in bytes.
     """
 
     def __init__(
@@ -180,9 +173,17 @@ class RowsOnDisk(RowBlocks):
         self.memory_budget = whole(memory_budget, "memory_budget")
         _spare_addresses()
 
-    @abstractmethod
+    def _stored(self, start: int, stop: int) -> Array:
+        """Rows start to stop as they are stored; not needed where `stream` is another."""
+        raise NotImplementedError
+
+    def read(self, start: int, stop: int) -> Array:
+        """Rows start to stop as a C-contiguous array of `dtype`."""
+        return np.ascontiguousarray(self._stored(start, stop), dtype=self.dtype)
+
     def stream(self) -> Iterator[Array]:
         """All rows, block by block, as C-contiguous arrays of `dtype`."""
+        return (self.read(start, stop) for start, stop in self.steps())
 
     def check(self) -> None:
         """Raise if the storage has changed; called before every pass."""

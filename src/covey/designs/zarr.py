@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any, Literal
@@ -91,17 +91,11 @@ class ZarrDesign(RowsOnDisk):
         first = next((key for key in keys if not (folder / key).exists()), None)
         return f", the first one {first}" if first is not None else ""
 
-    def stream(self) -> Iterator[Array]:
-        """All rows, block by block."""
-        return (self.read(start, stop) for start, stop in self.steps())
-
-    def read(self, start: int, stop: int) -> Array:
-        """Rows start to stop as a C-contiguous array of `dtype`."""
+    def _stored(self, start: int, stop: int) -> Array:
         try:
-            rows = self.array[start:stop]
+            return np.asarray(self.array[start:stop])
         except Exception as error:
             raise ValueError(f"{self.where}: rows {start} to {stop} cannot be read ({error}).") from error
-        return np.ascontiguousarray(rows, dtype=self.dtype)
 
 
 def _open(path: str | Path) -> Any:

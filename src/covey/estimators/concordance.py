@@ -17,17 +17,8 @@ def concordance_index(
 
     A pair in the same stratum is comparable if one row has its event while the other is at risk and does not have an
     event at that time. This is Harrell's concordance; with event weights it is Uno's.
+    `rows` has start, stop, event and stratum; an event weight is that of pairs in which the row has its event first.
 
-    Parameters
-    ----------
-    rows : ndarray, shape (n_rows, 4)
-        Start, stop, event, stratum.
-    risk, weight : ndarray, shape (n_rows,)
-    event_weight : ndarray, shape (n_rows,), optional
-        The weight of a pair, taken from the row that has its event first.
-
-    Examples
-    --------
     >>> y = np.array([[-np.inf, t, 1.0, 0.0] for t in (1.0, 2.0, 3.0)])
     >>> round(concordance_index(y, np.array([2.0, 3.0, 1.0]), np.ones(3)), 4)
     0.6667
@@ -90,13 +81,7 @@ class _Before:
 
 
 def censoring_survival(rows: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The Kaplan-Meier estimate of the probability of being uncensored at each time.
-
-    Returns
-    -------
-    times, survival : ndarray
-        Distinct censoring times, and the probability just after each.
-    """
+    """The distinct censoring times, and the Kaplan-Meier estimate of being uncensored just after each."""
     stop, censored = rows[:, STOP], (rows[:, EVENT] == 0) * weight
     times = np.unique(stop[censored > 0])
     order = np.argsort(stop, kind="stable")

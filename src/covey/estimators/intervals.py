@@ -87,18 +87,7 @@ def class_sets(held_out: HeldOut, p: FloatArray, level: float) -> NDArray[np.boo
 
     A class is in the set unless more than the share of the held-out rows have a lower score by the same fold's model.
     No random numbers are drawn, and the class that conforms best is always in.
-
-    Parameters
-    ----------
-    held_out : HeldOut
-    p : ndarray, shape (n_rows, n_folds, n_classes)
-        Probabilities by all fold models.
-    level : float
-        The share.
-
-    Returns
-    -------
-    ndarray of bool, shape (n_rows, n_classes)
+    `p` has the probabilities by all fold models, shape (n_rows, n_folds, n_classes), and the result a column per class.
     """
     # scores that differ by round-off error are equal
     below = held_out.upto(class_scores(p).transpose(0, 2, 1) * (1 - EQUAL), side="left")
@@ -115,20 +104,9 @@ def class_scores(p: FloatArray) -> FloatArray:
 
 
 def interval_bounds(loss: Loss, held_out: HeldOut, eta: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
-    """Lower and upper ends of intervals that contain a share of new responses.
+    """Lower and upper ends, shape (n_rows, n_responses), of intervals that contain a share of new responses.
 
-    Parameters
-    ----------
-    loss : Loss
-    held_out : HeldOut
-    eta : ndarray, shape (n_rows, n_folds, n_responses)
-        Linear predictors of all fold models.
-    level : float
-        The share.
-
-    Returns
-    -------
-    lower, upper : ndarray, shape (n_rows, n_responses)
+    `eta` has the linear predictors of all fold models, shape (n_rows, n_folds, n_responses).
     """
     needed = held_out.needed(level)
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):

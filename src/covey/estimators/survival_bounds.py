@@ -75,20 +75,8 @@ def survival_bounds(
 ) -> FloatArray:
     """The first event time at which more held-out rows have died than the level allows, or the last of all.
 
-    Parameters
-    ----------
-    held_out : HeldOut
-    baselines : Baselines
-    eta : ndarray, shape (n_rows, n_folds)
-        Log risks by all fold models.
-    codes : ndarray of int, shape (n_rows,)
-        The positions of the rows' strata.
-    level : float
-        The share of rows that shall live at least as long as their bound.
-
-    Returns
-    -------
-    ndarray, shape (n_rows,)
+    `eta` has the log risks by all fold models, shape (n_rows, n_folds), `codes` the positions of the rows' strata, and
+    `level` is the share of rows that shall live at least as long as their bound.
     """
     allowed, risk, out = held_out.n_rows - held_out.needed(level), np.exp(eta), np.empty(len(eta))
     for code in np.unique(codes):

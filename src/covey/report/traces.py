@@ -90,19 +90,7 @@ class Frames:
 def keep_frames(
     path: Path, folds: IntArray | None = None, *, always: Collection[int] = (), outputs: Sequence[str] = ()
 ) -> Frames:
-    """Choose the times and groups to store.
-
-    Parameters
-    ----------
-    path : Path
-        Its last model is the fitted one.
-    folds : ndarray of int, shape (n_groups,), optional
-        The number of folds in which each group was selected.
-    always : collection of int
-        Groups that are in every model.
-    outputs : sequence of str
-        Names of the outputs, if there are several.
-    """
+    """Choose the times and groups of a path to store; `folds` says in how many folds each group was selected."""
     strengths = path.strengths.toarray() if path.strengths is not None else path.group_norms
     ranked = _ranked(path, strengths)
     kept = ranked[:MOST_GROUPS]

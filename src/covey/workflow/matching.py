@@ -27,20 +27,7 @@ from covey.workflow.response import read_offset
 class SavedModel:
     """A model from a folder written by ``covey fit``, or from a file.
 
-    Parameters
-    ----------
-    file : Path
-    intervals : bool
-        Whether prediction intervals are wanted, which need the columns of the folds' models too.
-
-    Attributes
-    ----------
-    fitted : estimator
-        The complete model, usually a pipeline.
-    estimator : GroupSparseEstimator
-        Its last step.
-    facts : mapping
-        What the fit saved about its table; empty for a model saved by `covey.save`.
+    Prediction `intervals`, if they are wanted, need the columns of the folds' models too.
     """
 
     def __init__(self, file: Path, intervals: bool = False) -> None:
@@ -48,6 +35,7 @@ class SavedModel:
         self.fitted = load(file / "model.skops" if file.is_dir() else file)
         steps = getattr(self.fitted, "steps", [("model", self.fitted)])
         self.estimator: BaseEstimator = steps[-1][1]
+        # what the fit saved about its table; nothing for a model saved by `covey.save`
         self.facts: Mapping[str, Any] = getattr(self.fitted, "table_", {})
         self._steps = self.fitted[:-1] if len(steps) > 1 else None
         expansion = getattr(self.estimator, "expansion_", None)
