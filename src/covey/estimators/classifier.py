@@ -19,7 +19,7 @@ from covey.estimators.documentation import documented
 from covey.estimators.formula import column_response
 from covey.estimators.intervals import class_scores, class_sets, fold_predictors
 from covey.estimators.reading import read_problem
-from covey.groups.partition import GroupsLike
+from covey.groups import GroupsLike
 from covey.losses import Loss, Ordinal
 from covey.losses.base import Response
 from covey.losses.classes import ClassLoss, read_labels
@@ -27,8 +27,7 @@ from covey.search.held_out import FoldModels
 from covey.search.recipes import Recipe
 from covey.search.select import SelectionLike
 from covey.search.splits import MissingClassError
-from covey.terms.requirements import Constraints
-from covey.terms.terms import TermsLike
+from covey.terms import Constraints, TermsLike
 from covey.validation import Array, FloatArray, MatrixLike, PerRow, on_host
 
 __all__ = ["GroupSparseClassifier", "class_weight_of_rows"]

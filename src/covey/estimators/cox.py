@@ -20,7 +20,7 @@ from covey.estimators.intervals import fold_predictors
 from covey.estimators.reading import read_problem, read_weight
 from covey.estimators.steps import StepFunction
 from covey.estimators.survival_bounds import Baselines, survival_bounds
-from covey.groups.partition import GroupsLike
+from covey.groups import GroupsLike
 from covey.losses import Cox
 from covey.losses.arrays import codes_among
 from covey.losses.base import Response
@@ -29,8 +29,7 @@ from covey.losses.risk_sets import EVENT, START, STOP, STRATUM
 from covey.search.held_out import FoldModels
 from covey.search.recipes import Recipe
 from covey.search.select import SelectionLike
-from covey.terms.requirements import Constraints
-from covey.terms.terms import TermsLike
+from covey.terms import Constraints, TermsLike
 from covey.validation import Array, FloatArray, IntArray, MatrixLike, PerRow, on_host, pandas_frame
 
 __all__ = ["GroupSparseCox"]
@@ -255,7 +254,7 @@ class GroupSparseCox(GroupSparseEstimator):
         return rows
 
     def predict(
-        self, X: MatrixLike, offset: PerRow = None, *, at: PerRow = None, interval: float | None = None,
+        self, X: MatrixLike, offset: PerRow = None, *, at: ArrayLike | None = None, interval: float | None = None,
         strata: PerRow = None,
     ) -> FloatArray:  # fmt: skip
         """The log risk: the log hazard relative to a row at the means of all columns; or survival at some times.

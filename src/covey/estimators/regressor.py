@@ -17,13 +17,12 @@ from covey.estimators.base import GroupSparseEstimator
 from covey.estimators.documentation import documented
 from covey.estimators.intervals import fold_predictors, interval_bounds
 from covey.estimators.reading import read_problem, read_weight
-from covey.groups.partition import GroupsLike
+from covey.groups import GroupsLike
 from covey.losses import Loss, get_loss
 from covey.losses.base import Response
 from covey.search.recipes import Recipe
 from covey.search.select import SelectionLike
-from covey.terms.requirements import Constraints
-from covey.terms.terms import TermsLike
+from covey.terms import Constraints, TermsLike
 from covey.validation import MatrixLike, PerRow, on_host, pandas_frame
 
 __all__ = ["GroupSparseRegressor"]

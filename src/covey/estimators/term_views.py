@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
@@ -22,7 +23,7 @@ from covey.terms.expansion import Expansion
 from covey.terms.levels import Category
 from covey.terms.numbers import Number
 from covey.terms.rating import rating_tables, write_tables
-from covey.validation import FloatArray, IntArray, MatrixLike, PerRow, last_step
+from covey.validation import FloatArray, IntArray, MatrixLike, last_step
 
 if TYPE_CHECKING:
     from covey.groups import Groups
@@ -144,7 +145,12 @@ class TermViews:
         )
 
     def effect(
-        self, *variables: str, at: PerRow = None, main: bool = False, n: int | None = None, refits: Refits = None
+        self,
+        *variables: str,
+        at: ArrayLike | None = None,
+        main: bool = False,
+        n: int | None = None,
+        refits: Refits = None,
     ) -> Effect:
         """The contribution of a variable, or of a pair of variables, to the linear predictor, as data.
 

@@ -37,7 +37,7 @@ def band(
     *,
     confidence: float = 0.9,
     simultaneous: bool = True,
-    at: PerRow = None,
+    at: ArrayLike | None = None,
     n: int | None = None,
     clusters: PerRow = None,
     offset: PerRow = None,

@@ -23,14 +23,13 @@ from covey.evidence.statistic import (
     signed_maximum,
     wake_up_rates,
 )
-from covey.groups import Groups
-from covey.groups.partition import GroupsLike
+from covey.groups import Groups, GroupsLike
 from covey.losses import Loss
 from covey.preprocess.working import read_weights
 from covey.progress import enter, showing
 from covey.search.problem import Problem
 from covey.search.settings import SETTINGS
-from covey.terms.terms import TermsLike
+from covey.terms import TermsLike
 from covey.validation import FloatArray, MatrixLike, PerRow, one_of, positive, whole
 
 __all__ = ["knockoffs"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -186,9 +187,9 @@ def nested_score(
     )  # fmt: skip
 
 
-def _check(X: MatrixLike, n: int, offset: PerRow, scoring: object, references: object, selection: object) -> None:
+def _check(X: Any, n: int, offset: PerRow, scoring: object, references: object, selection: object) -> None:
     """Refuse arguments that do not fit together."""
-    n_rows = X.shape[0] if hasattr(X, "shape") else np.shape(X)[0]
+    n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
     if n_rows != n:
         raise ValueError(f"y has {n} entries, but X has {n_rows} rows.")
     if offset is not None and scoring is not None:

@@ -12,16 +12,14 @@ from sklearn.base import BaseEstimator
 
 from covey.designs import Design, as_design
 from covey.estimators import GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor
-from covey.groups import Groups
-from covey.groups.partition import GroupsLike
+from covey.groups import Groups, GroupsLike
 from covey.losses import Cox, Loss, get_loss, survival
 from covey.losses.cox import FieldNames, read_survival
 from covey.losses.risk_sets import EVENT, START, STOP, STRATUM
 from covey.search.limit_path import read_rows
 from covey.search.problem import Problem
 from covey.tables import named_faults, refuse_missing
-from covey.terms import Terms, expand
-from covey.terms.terms import TermsLike
+from covey.terms import Terms, TermsLike, expand
 from covey.validation import MatrixLike, PerRow, on_host, pandas_frame
 
 __all__ = ["encode_classes", "problem_of", "read_problem", "read_variables"]

@@ -15,12 +15,12 @@ from covey.evidence.halves import class_strata, complementary_halves, first_grou
 from covey.evidence.overlap import find_overlaps
 from covey.evidence.reading import read_problem
 from covey.evidence.selections import StabilitySelection
-from covey.groups.partition import GroupsLike
+from covey.groups import GroupsLike
 from covey.losses import Loss
 from covey.preprocess import Standardize
 from covey.progress import enter, showing
 from covey.search.problem import Problem
-from covey.terms.terms import TermsLike
+from covey.terms import TermsLike
 from covey.validation import MatrixLike, PerRow, one_of, positive, whole
 
 __all__ = ["Progress", "default_first", "stability_selection"]

@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator
 
 from covey.plots.estimators import fitted_step
 from covey.plots.style import GREY, MARK, colour, make_axes, quiet
-from covey.validation import FloatArray, MatrixLike, PerRow, pandas_frame
+from covey.validation import FloatArray, MatrixLike, pandas_frame
 
 __all__ = ["PartialEffectDisplay"]
 
@@ -83,7 +83,7 @@ class PartialEffectDisplay:
 
     @classmethod
     def from_estimator(
-        cls, estimator: BaseEstimator, X: MatrixLike, group: Hashable = None, *, values: PerRow = None,
+        cls, estimator: BaseEstimator, X: MatrixLike, group: Hashable = None, *, values: ArrayLike | None = None,
         ax: Axes | None = None,
     ) -> PartialEffectDisplay:  # fmt: skip
         """Draw the effect of a group of a fitted estimator.

@@ -10,8 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from covey.designs import Design, as_design
 from covey.designs.protocol import count_rows
-from covey.groups import Groups
-from covey.groups.partition import GroupsLike
+from covey.groups import Groups, GroupsLike
 from covey.layout import offsets
 from covey.losses import Loss, get_loss
 from covey.path import Path

@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
 from covey.designs import Design
 from covey.tables.complaint import listed, near
 from covey.terms.expansion import Expansion
 from covey.terms.parts import Axis, Part, evaluate_main, evaluate_pair, find_parts, part_columns
-from covey.validation import Array, FloatArray, PerRow, whole
+from covey.validation import Array, FloatArray, whole
 
 __all__ = ["Effect", "FittedTerms"]
 
@@ -148,7 +149,7 @@ class FittedTerms:
         return found[0] if found else Part(name, variables, roots, ())
 
     def effect(
-        self, *names: str, at: PerRow = None, main: bool = False, n: int | None = None,
+        self, *names: str, at: ArrayLike | None = None, main: bool = False, n: int | None = None,
         refits: Sequence[FittedTerms] = (),
     ) -> Effect:  # fmt: skip
         """The effect of a variable or a pair; the axes are in the order of the names."""

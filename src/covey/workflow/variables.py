@@ -9,8 +9,7 @@ import pandas as pd
 from covey.settings import FitSettings, TableSettings
 from covey.tables import TableError, apart, find_columns
 from covey.tables.complaint import listed, near
-from covey.terms import Curve, Levels, Linear, Terms
-from covey.terms.pairs import PairsLike
+from covey.terms import Curve, Levels, Linear, PairsLike, Terms
 
 # The prefix of a variable all pairs with which are wanted.
 WITH = "with:"
