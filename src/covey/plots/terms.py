@@ -16,7 +16,7 @@ from covey.estimators.term_views import Refits
 from covey.plots.estimators import fitted_step
 from covey.plots.partial_effect import UNITS
 from covey.plots.style import MARK, AxesLike, colour, make_axes, quiet
-from covey.plots.term_panels import Dots, common_limits, draw_pair, draw_single, is_levels, plain
+from covey.plots.term_panels import Dots, common_limits, draw_pair, draw_single, plain
 from covey.terms.effects import Effect
 from covey.validation import MatrixLike, pandas_frame
 
@@ -113,12 +113,12 @@ class TermsDisplay:
         panels = [(one, k) for one in self.effects for k in range(len(one.outputs) if len(one.axes) == 2 else 1) or [0]]
         self.figure_, self.axes_ = _grid(len(panels)) if ax is None else make_axes(ax, len(panels))
         flat = [one for one in self.effects if len(one.axes) == 1]
-        lines = [one for one in self.effects if len(one.axes) == 2 and sum(map(is_levels, one.axes)) == 1]
+        lines = [one for one in self.effects if len(one.axes) == 2 and sum(axis.has_levels for axis in one.axes) == 1]
         scales = {1: common_limits(flat), 2: common_limits(lines)}
         effect_label = f"effect on the {self.unit or 'linear predictor'}"
         for axes, (one, k) in zip(self.axes_, panels, strict=True):
             shown = [plain(axis.name) for axis in one.axes]
-            levels = [is_levels(axis) for axis in one.axes]
+            levels = [axis.has_levels for axis in one.axes]
             across, up = shown[0], effect_label
             if len(shown) == 2:
                 draw_pair(axes, one, scales[2], k, self._dots(one))

@@ -77,25 +77,13 @@ def terms_view(part: TermPart | None) -> dict[str, object] | None:
 def effect_view(effects: Sequence[Effect], id: str = "effect") -> dict[str, object]:
     """The effects of single variables: plots of curves on a common scale, and tables of levels."""
     singles = [one for one in effects if len(one.axes) == 1]
-    curved = [one for one in singles if not _has_levels(one.axes[0])]
+    curved = [one for one in singles if not one.axes[0].has_levels]
     scale = _scale(curved)
     return {
         "curves": [(one, _curve(f"{id}-{i}", one, scale)) for i, one in enumerate(curved)],
-        "levels": [(one, _levels(one)) for one in singles if _has_levels(one.axes[0])],
+        "levels": [(one, _levels(one)) for one in singles if one.axes[0].has_levels],
         "n_refits": max(one.n_refits for one in effects),
     }
-
-
-def _has_levels(axis: Values) -> bool:
-    return axis.kind == "levels" or (axis.kind == "number" and len(axis.values) <= 2)
-
-
-def _labels(axis: Values) -> list[str]:
-    return [f"{value:g}" if axis.kind == "number" else str(value) for value in axis.values]
-
-
-def _by_output(one: Effect, values: FloatArray) -> FloatArray:
-    return values if one.outputs else values[..., None]
 
 
 def _scale(effects: list[Effect]) -> Axis:
@@ -146,8 +134,8 @@ def _rug(plot: Plot, axis: Values) -> None:
 
 
 def _curve(id: str, one: Effect, scale: Axis) -> Plot:
-    axis, values = one.axes[0], _by_output(one, one.effect)
-    (first, last), labels = values[[0, -1], 0].tolist(), _labels(axis)
+    axis, values = one.axes[0], one.by_output(one.effect)
+    (first, last), labels = values[[0, -1], 0].tolist(), axis.labels
     description = (
         f"Line plot: effect of {one.name}, from {shown(first)} at {labels[0]} to {shown(last)} at {labels[-1]}."
     )
@@ -167,12 +155,12 @@ def _line(k: int) -> str:
 
 def _levels(one: Effect) -> dict[str, object]:
     """Per level its name, rows, effects and their range over refits, and where these are drawn (one output only)."""
-    axis, keep = one.axes[0], _common(one.axes[0])
-    values = _by_output(one, one.effect)[keep]
+    axis, keep = one.axes[0], one.axes[0].commonest(MOST_LEVELS)
+    values = one.by_output(one.effect)[keep]
     low, high = ((one.effect if band is None else band)[keep] for band in (one.low, one.high))
     every = np.concatenate([np.ravel(values), np.ravel(low), np.ravel(high), [0.0]])
     scale = Axis(float(every.min()), float(every.max()) if np.ptp(every) else float(every.min()) + 1.0)
-    labels = _labels(axis)
+    labels = axis.labels
     lines = []
     for place, j in enumerate(keep):
         drawn = None if one.outputs else [float(scale.position(part[place])) for part in (values[:, 0], low, high)]
@@ -181,25 +169,17 @@ def _levels(one: Effect) -> dict[str, object]:
     return {"zero": float(scale.position(0.0)), "lines": lines, "n_more": len(axis.values) - len(keep)}
 
 
-def _common(axis: Values) -> IntArray:
-    """The most common levels, in their order."""
-    n = len(axis.values)
-    if n <= MOST_LEVELS:
-        return np.arange(n)
-    return np.arange(MOST_LEVELS) if axis.counts is None else np.sort(np.argsort(-axis.counts)[:MOST_LEVELS])
-
-
 def _pair(id: str, one: Effect) -> list[dict[str, object]]:
     """Plots or tables of a pair, one per output."""
     first, second = one.axes
     found = []
     for k, output in enumerate(one.outputs[:MOST_OUTPUTS] or [""]):
-        values = _by_output(one, one.effect)[..., k]
+        values = one.by_output(one.effect)[..., k]
         view: dict[str, object] = {"effect": one, "output": output, "across": first.name, "up": second.name}
-        if _has_levels(first) and _has_levels(second):
+        if first.has_levels and second.has_levels:
             view |= {"kind": "table"} | _table(first, second, values)
-        elif _has_levels(first) or _has_levels(second):
-            number, levels = (second, first) if _has_levels(first) else (first, second)
+        elif first.has_levels or second.has_levels:
+            number, levels = (second, first) if first.has_levels else (first, second)
             curves = values if number is second else values.T
             view |= {"kind": "curves", "across": number.name, "up": levels.name}
             view |= {"plot": _curves(f"{id}-{k}", one, number, levels, curves)}
@@ -211,8 +191,7 @@ def _pair(id: str, one: Effect) -> list[dict[str, object]]:
 
 def _curves(id: str, one: Effect, number: Values, levels: Values, curves: FloatArray) -> Plot:
     """One curve per level, with the names of the most common ones."""
-    counts = np.zeros(len(curves)) if levels.counts is None else levels.counts
-    named = np.sort(np.argsort(-counts, kind="stable")[:MOST_COLOURS])
+    named = levels.commonest(MOST_COLOURS)
     low, high = float(min(curves.min(), 0.0)), float(max(curves.max(), 0.0))
     margin = 0.05 * (high - low) or 1.0
     description = f"Line plot: effect of {number.name} for each level of {levels.name}."
@@ -222,7 +201,7 @@ def _curves(id: str, one: Effect, number: Values, levels: Values, curves: FloatA
         plot.line("line grey", (x, curves[j]))
     for i, j in enumerate(named):
         plot.line(_line(i), (x, curves[j]))
-    labels = _labels(levels)
+    labels = levels.labels
     plot.name_ends([(labels[j], float(curves[j, -1]), i) for i, j in enumerate(named)])
     _rug(plot, number)
     return plot
@@ -253,14 +232,10 @@ def _map(id: str, one: Effect, values: FloatArray) -> dict[str, object]:
             for i, j in zip(*np.nonzero(shades == shade), strict=True)
         ]
         plot.paths.append((f"shade s{shade}", "".join(cells), None))
-    for axis, vertical in ((first, False), (second, True)):
-        if axis.quantiles is not None:
-            at = _numbers(axis, axis.quantiles)
-            if vertical:
-                begin = plot.across.low
-                plot.segments("rug", (begin, at), (begin + 0.02 * (plot.across.high - begin), at))
-            else:
-                plot.segments("rug", (at, down.low), (at, down.low + 0.03 * (down.high - down.low)))
+    _rug(plot, first)
+    if second.quantiles is not None:
+        at, begin = _numbers(second, second.quantiles), plot.across.low
+        plot.segments("rug", (begin, at), (begin + 0.02 * (plot.across.high - begin), at))
     left = _ticks(second, down)
     levels = [(1 - place, label) for place, label in left] if left else plot.levels
     return {"plot": plot, "levels": levels, "legend": _legend(most)}
@@ -280,10 +255,10 @@ def _edges(places: FloatArray) -> IntArray:
 
 def _table(first: Values, second: Values, values: FloatArray) -> dict[str, object]:
     """Shaded cells with their numbers."""
-    rows, columns = _common(first), _common(second)
+    rows, columns = first.commonest(MOST_LEVELS), second.commonest(MOST_LEVELS)
     cells = values[np.ix_(rows, columns)]
     shades = _shades(cells, float(np.abs(cells).max()) or 1.0)
-    tall, wide = _labels(first), _labels(second)
+    tall, wide = first.labels, second.labels
     lines = [
         (tall[j], list(zip(cells[i].tolist(), shades[i].tolist(), strict=True))) for i, j in enumerate(rows.tolist())
     ]

@@ -71,6 +71,10 @@ class Effect:
         """The values of the variable; a pair of them for two variables."""
         return self.axes[0].values if len(self.axes) == 1 else tuple(axis.values for axis in self.axes)
 
+    def by_output(self, values: FloatArray) -> FloatArray:
+        """Effects with an axis of outputs at the end, also for a single output."""
+        return values if self.outputs else values[..., None]
+
     @property
     def span(self) -> float:
         """The difference of the largest and the smallest effect."""

@@ -49,6 +49,21 @@ class Axis:
     counts: IntArray | None = None  # rows per level
     flagged: bool = False  # whether missing values have an effect besides these values
 
+    @property
+    def has_levels(self) -> bool:
+        """Whether the values are levels: those of a category, or the two of a number."""
+        return self.kind == "levels" or (self.kind == "number" and len(self.values) <= 2)
+
+    @property
+    def labels(self) -> list[str]:
+        """The values as text."""
+        return [f"{value:g}" if self.kind == "number" else str(value) for value in self.values]
+
+    def commonest(self, most: int) -> IntArray:
+        """Positions of the most common levels, in their order."""
+        counts = np.zeros(len(self.values)) if self.counts is None else self.counts
+        return np.sort(np.argsort(-counts, kind="stable")[:most])
+
     @classmethod
     def of(cls, expansion: Expansion, root: int, n: int) -> Axis:
         """The grid of a main term: `n` values over the range, or all levels."""
