@@ -10,8 +10,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, SplineTransformer
 
 from covey import GroupSparseCox, nested_score, survival
+from covey.estimators.concordance import kaplan_meier
 from covey.report import FitReport, render
-from covey.report.survival import kaplan_meier, survival_part
+from covey.report.survival import survival_part
 
 N = 120
 

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from covey.designs import Design
 from covey.estimators.base import GroupSparseEstimator
-from covey.estimators.concordance import censoring_survival, concordance_index
+from covey.estimators.concordance import concordance_index, kaplan_meier
 from covey.estimators.documentation import documented
 from covey.estimators.formula import survival_response
 from covey.estimators.intervals import fold_predictors
@@ -243,7 +243,7 @@ class GroupSparseCox(GroupSparseEstimator):
         self.baseline_strata_ = rows[which[order], STRATUM].astype(int)
         self.baseline_hazards_ = increments[order]
         self.event_times_ = np.unique(self.baseline_times_)
-        self.censoring_times_, self.censoring_survival_ = censoring_survival(rows, weight)
+        self.censoring_times_, self.censoring_survival_ = kaplan_meier(rows, weight, of_censoring=True)
 
     def _coded(self, y: ArrayLike, name: str = "y") -> FloatArray:
         """Survival times of other rows, which must have events to be scored by."""

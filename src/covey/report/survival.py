@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
+from covey.estimators.concordance import kaplan_meier
 from covey.evidence import NestedScore
 from covey.losses.cox import FieldNames, read_survival
 from covey.losses.risk_sets import EVENT, START, STOP
@@ -19,7 +20,7 @@ from covey.report.numbers import MOST_COLOURS, colour
 from covey.validation import Array, FloatArray, IntArray, MatrixLike, PerRow, on_host
 
 __all__ = [
-    "Curve", "HazardRatio", "Survival", "as_records", "kaplan_meier", "survival_part", "survival_times", "survival_view"
+    "Curve", "HazardRatio", "Survival", "as_records", "survival_part", "survival_times", "survival_view"
 ]  # fmt: skip
 
 # The most strata in the baseline plot.
@@ -130,30 +131,6 @@ def survival_part(
         has_strata=model.strata_ is not None,
         has_entries=bool(np.isfinite(times[:, START]).any()),
     )
-
-
-def kaplan_meier(times: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Event times, and the Kaplan-Meier estimate of the survival from each of them on.
-
-    Examples
-    --------
-    >>> times = np.array([[-np.inf, t, e, 0.0] for t, e in [(1.0, 1.0), (2.0, 0.0), (3.0, 1.0), (4.0, 0.0)]])
-    >>> at, left = kaplan_meier(times, np.ones(4))
-    >>> at.tolist(), left.tolist()
-    ([1.0, 3.0], [0.75, 0.375])
-    """
-    event = (times[:, EVENT] > 0) & (weight > 0)
-    at, position = np.unique(times[event, STOP], return_inverse=True)
-    events = np.bincount(position, weights=weight[event], minlength=at.size)
-    # at risk: rows that have entered before the time, minus those that have left before it
-    at_risk = _weight_before(at, times[:, START], weight) - _weight_before(at, times[:, STOP], weight)
-    return at, np.cumprod(1.0 - events / at_risk)
-
-
-def _weight_before(at: FloatArray, points: FloatArray, weight: FloatArray) -> FloatArray:
-    """The total weight of the points before each time."""
-    order = np.argsort(points, kind="stable")
-    return np.concatenate([[0.0], np.cumsum(weight[order])])[np.searchsorted(points[order], at, side="left")]
 
 
 def _curve(name: str, times: FloatArray, weight: FloatArray, colour: int = 0) -> Curve:
