@@ -37,6 +37,7 @@ __all__ = [
     "real",
     "refuse_odd",
     "response_numbers",
+    "some",
     "whole",
 ]
 
@@ -91,9 +92,18 @@ def name_columns(indices: Iterable[int], columns: Sequence[str] | None = None, l
     ("column 'd'", 'columns 0, 1 and 7 more')
     """
     wanted = [int(j) for j in indices]
-    shown = [repr(columns[j]) if columns is not None and 0 <= j < len(columns) else str(j) for j in wanted[:limit]]
-    more = f" and {len(wanted) - limit} more" if len(wanted) > limit else ""
-    return f"column{'s' if len(wanted) > 1 else ''} {', '.join(shown)}{more}"
+    shown = [repr(columns[j]) if columns is not None and 0 <= j < len(columns) else j for j in wanted]
+    return f"column{'s' if len(wanted) > 1 else ''} {some(shown, limit)}"
+
+
+def some(names: Sequence[object], most: int) -> str:
+    """The first names, and a count of the rest.
+
+    >>> some("abcd", 2)
+    'a, b and 2 more'
+    """
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(map(str, names[:most])) + more
 
 
 def refuse_odd(values: object, name: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
@@ -23,7 +23,7 @@ from covey.terms.expansion import Expansion
 from covey.terms.levels import Category
 from covey.terms.numbers import Number
 from covey.terms.rating import rating_tables, write_tables
-from covey.validation import FloatArray, IntArray, MatrixLike, last_step
+from covey.validation import FloatArray, IntArray, MatrixLike, last_step, some
 
 if TYPE_CHECKING:
     from covey.groups import Groups
@@ -282,7 +282,7 @@ class TermViews:
         encoding, chosen, table = self.encoding_, self.variables_, self.terms_
         words = self._variables_in_words()
         found = f": {words}" if words else " are in the model; it predicts the same value for every row"
-        always = f", {_some(self.always_groups_)} always in" if self.always_groups_ else ""
+        always = f", {some(self.always_groups_, MOST_NAMES)} always in" if self.always_groups_ else ""
         head = (
             f"{type(self).__name__}: {len(chosen)} of {len(encoding.variables)} variables{found}.",
             f"Model: {len(table)} of {self.groups_.n_groups} terms{always}: {as_terms(self.recipe_)}"
@@ -299,7 +299,7 @@ class TermViews:
         chosen = self.variables_
         words = [self._described(*line) for line in zip(chosen["variable"], chosen["shape"], strict=True)]
         pairs = [part.name for part in self.fitted_terms_.parts if len(part.roots) == 2]
-        return _some(words) + (f"; pair{'s' * (len(pairs) > 1)}: {_some(pairs)}" if pairs else "")
+        return some(words, MOST_NAMES) + (f"; pair{'s' * (len(pairs) > 1)}: {some(pairs, MOST_NAMES)}" if pairs else "")
 
     def _ending(self, n_selected: int) -> str:
         """Whether coefficients are shrunk, and what the loss assumes: the end of a sentence."""
@@ -311,12 +311,6 @@ class TermViews:
         fitted = self.encoding_.variable(variable)
         two = isinstance(fitted, Number) and fitted.n_distinct == 2
         return variable if isinstance(fitted, Category) or two else f"{variable} ({shape})"
-
-
-def _some(names: Sequence[Hashable]) -> str:
-    """The first names, and a count of the rest."""
-    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
-    return ", ".join(map(str, names[:MOST_NAMES])) + more
 
 
 def as_terms(text: str) -> str:

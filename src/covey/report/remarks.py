@@ -19,11 +19,12 @@ from covey.estimators.term_views import as_terms
 from covey.evidence import NestedScore
 from covey.evidence.nested_result import MEASURES
 from covey.evidence.overlap import Overlaps, find_overlaps, inner_coherence
+from covey.groups.checks import plural
 from covey.report.page import asset
 from covey.report.quality import is_squared
 from covey.search.agreement import fold_counts, split_warning
 from covey.search.chosen import Judged, interchangeable, price_of_sparsity
-from covey.validation import IntArray, MatrixLike, PerRow
+from covey.validation import IntArray, MatrixLike, PerRow, some
 
 __all__ = ["Remark", "remarks"]
 
@@ -184,11 +185,11 @@ def evidence(fit: Fit) -> Found:
         return None
     fewer = {name: counts.get(name, 0) for name in fit.names if counts.get(name, 0) < n}
     if not fewer:
-        return "folds_agree", {"groups": _counted(len(fit.names), "group"), "folds": folds, "fold": folds[:-1]}
+        return "folds_agree", {"groups": plural(len(fit.names), "group"), "folds": folds, "fold": folds[:-1]}
     return "folds_differ", {
         "folds": folds,
         "fold": folds[:-1],
-        "groups": _counted(len(fewer), "group"),
+        "groups": plural(len(fewer), "group"),
         "n": n,
         "counts": _joined([f"{_quoted(name)} in {count}" for name, count in fewer.items()]),
         "serious": min(fewer.values()) <= n / 2,
@@ -282,7 +283,7 @@ def overlap(fit: Fit) -> Found:
     more = [f"and {len(close) - MOST_NAMES} more"] if len(close) > MOST_NAMES else []
     return "overlapping", {
         **words,
-        "groups": f"{_counted(len(close), 'selected group')} overlap{'s' if len(close) == 1 else ''}",
+        "groups": f"{plural(len(close), 'selected group')} overlap{'s' if len(close) == 1 else ''}",
         "pairs": "; ".join(listed + more),
         "serious": any(pair.correlation >= VERY_CLOSE for pair in close),
     }
@@ -314,10 +315,6 @@ def _quoted(name: object) -> str:
     return f"“{name}”"
 
 
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
 def _listed(names: Iterable[object]) -> str:
     """The first few names, for a sentence."""
     return _joined([_quoted(name) for name in names])
@@ -326,5 +323,5 @@ def _listed(names: Iterable[object]) -> str:
 def _joined(parts: list[str]) -> str:
     """The first few parts, for a sentence."""
     if len(parts) > MOST_NAMES:
-        return f"{', '.join(parts[:MOST_NAMES])} and {len(parts) - MOST_NAMES} more"
+        return some(parts, MOST_NAMES)
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"

@@ -10,7 +10,7 @@ import numpy as np
 
 from covey.tables.complaint import Column, shortened
 from covey.terms.reading import as_labels
-from covey.validation import Array, FloatArray, IntArray
+from covey.validation import Array, FloatArray, IntArray, some
 
 __all__ = ["MISSING", "Category", "fit_levels", "rare_below"]
 
@@ -82,12 +82,11 @@ class Category:
     def describe(self) -> dict[str, object]:
         """A line of `Encoding.table`."""
         shown = [shortened(text) for text in self.labels if text != self.missing]
-        more = f" and {len(shown) - 4} more" if len(shown) > 4 else ""
         missing = self.counts[self.labels.index(self.missing)] if self.missing is not None else 0
         return {
             "kind": "levels",
             "columns": len(self.labels),
-            "values": f"{len(shown)} level{'s' * (len(shown) > 1)}: {', '.join(shown[:4])}{more}",
+            "values": f"{len(shown)} level{'s' * (len(shown) > 1)}: {some(shown, 4)}",
             "missing": missing,
         }
 

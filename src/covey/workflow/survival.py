@@ -13,7 +13,7 @@ from covey.settings import TableSettings
 from covey.tables import TableError
 from covey.tables.columns import labels, number_column
 from covey.tables.complaint import Column, listed, near
-from covey.validation import Array, FloatArray
+from covey.validation import Array, FloatArray, some
 
 # Common words for an event, in columns of text.
 EVENT_WORDS = ("dead", "died", "death", "deceased", "event", "yes", "true", "relapse", "relapsed", "failed", "failure")
@@ -117,7 +117,7 @@ def read_events(column: Column, event_value: Sequence[str]) -> Mask:
         absent = [value for value in wanted if value not in known]
         if absent:
             raise TableError(
-                f"--event-value {absent[0]}: {option} does not contain it; its values are {_listed(known)}."
+                f"--event-value {absent[0]}: {option} does not contain it; its values are {some(known, FEW_VALUES)}."
             )
         if set(wanted) == set(known):
             raise TableError(f"--event-value names every value of {option}: leave out those that mean censoring.")
@@ -127,7 +127,9 @@ def read_events(column: Column, event_value: Sequence[str]) -> Mask:
         remedy = "is it the right column?"
         if len(known) <= FEW_VALUES:
             remedy = f"say which value is the event, such as --event-value {_likely_event(known)}"
-        raise TableError(f"{option} must be 1 for the event and 0 for censoring, but holds {_listed(known)}: {remedy}")
+        raise TableError(
+            f"{option} must be 1 for the event and 0 for censoring, but holds {some(known, FEW_VALUES)}: {remedy}"
+        )
     if not values.any():
         raise TableError(
             f"{option} is 0 in every row: there is no event, so nothing to fit. Does 1 in {str(column.name)!r} mean "
@@ -186,10 +188,6 @@ def _spelt(value: str, known: Sequence[str]) -> str:
 def _likely_event(known: Sequence[str]) -> str:
     """The value that most likely means the event: a known word, or the largest number."""
     return next((value for value in known if value.lower() in EVENT_WORDS), known[-1])
-
-
-def _listed(values: Sequence[str]) -> str:
-    return ", ".join(values[:FEW_VALUES]) + (f" and {len(values) - FEW_VALUES} more" * (len(values) > FEW_VALUES))
 
 
 def _counted(bad: Mask) -> str:
