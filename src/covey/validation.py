@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 __all__ = [
     "Array",
+    "Dtype",
     "FloatArray",
     "IntArray",
     "MatrixLike",
@@ -43,6 +44,7 @@ __all__ = [
 
 Array = NDArray[Any]
 FloatArray = NDArray[np.floating[Any]]
+Dtype: TypeAlias = np.dtype[Any]
 IntArray = NDArray[np.intp]
 T = TypeVar("T")
 

@@ -12,14 +12,14 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from covey.designs.dense import DenseDesign, outer_products
 from covey.designs.protocol import Design, Moments, block_offsets
-from covey.validation import Array, whole
+from covey.validation import Array, Dtype, whole
 
 try:
     import resource
@@ -227,7 +227,7 @@ def check_matrix(shape: tuple[int, ...], columns: Sequence[str] | None, where: s
         raise ValueError(f"There are {len(columns)} names in columns=; {where} has {shape[1]} columns.")
 
 
-def float_type(stored: str | np.dtype[Any], wanted: DTypeLike | None, where: str) -> np.dtype[Any]:
+def float_type(stored: str | Dtype, wanted: DTypeLike | None, where: str) -> Dtype:
     """The type to compute in: the stored type, or the one that the user wants."""
     if wanted is None:
         if stored in (np.float32, np.float64) and np.dtype(stored).isnative:
