@@ -226,22 +226,9 @@ class TermViews:
         self, names: Iterable[str] | None = None, *, X: MatrixLike | None = None, refits: Refits = None,
         ax: object = None,
     ) -> Any:  # fmt: skip
-        """Draw the effects of the selected variables and pairs: see `covey.plots.TermsDisplay`.
+        """Draw the effects of the selected variables and pairs, or of the named ones.
 
-        Parameters
-        ----------
-        names : iterable of str, optional
-            Variables and pairs such as ``"age:sex"``; by default all, the largest effects first.
-        X : table, optional
-            Rows to draw into the heat maps of pairs, such as those of fit.
-        refits : NestedScore or list of estimators, optional
-            For bands, as in `effect`.
-        ax : list of Axes, optional
-            One per name.
-
-        Returns
-        -------
-        TermsDisplay
+        The arguments and the result are those of `covey.plots.TermsDisplay.from_estimator`.
         """
         plots = import_module("covey.plots")  # a room above this one, which imports matplotlib
         return plots.TermsDisplay.from_estimator(self, names, X=X, refits=refits, ax=ax)

@@ -182,19 +182,9 @@ def prepare(
 ) -> tuple[WorkingProblem, Groups]:
     """Convert a regression problem to working coordinates, in one pass over X.
 
-    Parameters
-    ----------
-    X : array-like or Design, shape (n, p)
-    y : array-like, shape (n,)
-    groups : anything that `Groups.coerce` reads
-    standardize : "group", "column", "block" or False
-        Orthonormalise within each group; scale each column to unit variance; scale each group as a block, so that its
-        columns have unit variance on average; or leave the columns alone (up to one constant for all of them, which
-        makes the largest variance 1 and so the result equivariant to units).
-    fit_intercept : bool
-        Centre X and y.
-    sample_weight : array-like, shape (n,), or None
-        A weight of k is the same as repeating the row k times.
+    `standardize` says how: "group" orthonormalises within each group; "column" scales each column to unit variance;
+    "block" scales each group as a block, so that its columns have unit variance on average; False leaves the columns
+    alone (up to one constant for all of them, which makes the largest variance 1 and the result equivariant to units).
     """
     check_standardize(standardize)
     design = as_design(X)
