@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -49,27 +49,24 @@ class GroupViews(TermViews):
             because all are in), and, if there were folds, ``folds`` (in how many of them it was selected).
         """
         check_is_fitted(self)
-        woke = dict(self.path_.entered)
-        chosen = [self.groups_.position(name) for name in self.selected_groups_]
-        table = pd.DataFrame(
-            {
-                "size": self.groups_.sizes[chosen],
-                "strength": self.group_strengths_[chosen],
-                "norm": self.group_norms_[chosen],
-                "woke_up": [float(woke.get(l, np.nan)) for l in chosen],
-            },
-            index=pd.Index(self.selected_groups_, name="group"),
-        )
-        for k, (name, strengths) in enumerate(self._response_strengths()):
-            table.insert(2 + k, name, strengths[chosen])
-        if self.loss_.several:  # a norm over responses would mix their units
-            del table["norm"]
+        table = self._facts([self.groups_.position(name) for name in self.selected_groups_])
+        table.index = pd.Index(self.selected_groups_, name="group")
         if self.within is not None:
             used = np.asarray(np.atleast_2d(self.coef_).any(axis=0))
             table.insert(1, "columns", [int(used[self.groups_[name]].sum()) for name in self.selected_groups_])
-        if self.fold_frequencies_ is not None and self.n_splits_ > 1:
-            table["folds"] = np.asarray(self.fold_frequencies_)[chosen]
         return table
+
+    def _facts(self, groups: Sequence[int]) -> pd.DataFrame:
+        """The size, the strengths, the norm, the time and the folds of the groups at some positions."""
+        at, woke = list(groups), dict(self.path_.entered)
+        facts = {"size": self.groups_.sizes[at], "strength": self.group_strengths_[at]}
+        facts |= {name: strengths[at] for name, strengths in self._response_strengths()}
+        if not self.loss_.several:  # a norm over responses would mix their units
+            facts["norm"] = self.group_norms_[at]
+        facts["woke_up"] = np.array([woke.get(l, np.nan) for l in at], dtype=float)
+        if self.fold_frequencies_ is not None and self.n_splits_ > 1:
+            facts["folds"] = np.asarray(self.fold_frequencies_)[at]
+        return pd.DataFrame(facts)
 
     def coefficients(self) -> pd.DataFrame:
         """The coefficients with the names of their columns.
