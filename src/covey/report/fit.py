@@ -157,10 +157,8 @@ class FitReport:
         positive: object = None,
         stability: StabilitySelection | None = None,
         tests: GroupTests | None = None,
-        effects: tuple[Effect, ...] | None = None,
         settings: Mapping[str, object] | None = None,
         command: str = "",
-        membership: Sequence[tuple[str, str]] | None = None,
     ) -> FitReport:
         """Collect the contents of a report.
 
@@ -190,15 +188,10 @@ class FitReport:
             The result of `covey.stability_selection` on the same data.
         tests : GroupTests, optional
             The result of `covey.evidence.test_groups` on the same data.
-        effects : tuple of Effect, optional
-            Effects of expanded columns; by default computed from a pipeline of a `ColumnTransformer` and an
-            estimator.
         settings : mapping, optional
             Further lines for the section on repeating the fit, such as the file, its hash and the seed.
         command : str
             The command line that repeats the fit.
-        membership : sequence of (str, str), optional
-            All columns of the table with their groups; by default the columns of the fit.
         """
         for name, result, kind in (("stability", stability, StabilitySelection), ("tests", tests, GroupTests)):
             if result is not None and not isinstance(result, kind):
@@ -265,11 +258,11 @@ class FitReport:
             survival=survival_part(model, X, y, sample_weight, offset, score, expanded_columns(given[0])),
             stability=stability,
             tests=tests,
-            effects=term_effects(*given, score) if effects is None else effects,
+            effects=term_effects(*given, score),
             terms=term_part(model, score),
             residuals=residuals(model, X, y, offset, score),
             command=command,
-            membership=() if has_terms else members(model.groups_) if membership is None else tuple(membership),
+            membership=() if has_terms else members(model.groups_),
         )
 
 
