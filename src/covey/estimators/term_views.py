@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Hashable, Iterable
+from collections.abc import Iterable
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from covey.estimators.reading import read_rows
-from covey.search.select import SelectionLike
+from covey.search.chosen import FittedModel
 from covey.summary import Summary, digits
 from covey.terms.effects import Effect, FittedTerms
 from covey.terms.encoding import Encoding
@@ -23,11 +23,7 @@ from covey.terms.expansion import Expansion
 from covey.terms.levels import Category
 from covey.terms.numbers import Number
 from covey.terms.rating import rating_tables, write_tables
-from covey.validation import FloatArray, IntArray, MatrixLike, last_step, some
-
-if TYPE_CHECKING:
-    from covey.groups import Groups
-from covey.losses import Loss
+from covey.validation import FloatArray, MatrixLike, last_step, some
 
 __all__ = ["TermViews", "as_terms"]
 
@@ -44,25 +40,11 @@ class Refitted(Protocol):
 Refits: TypeAlias = Refitted | Iterable[BaseEstimator] | None
 
 
-class TermViews:
+class TermViews(FittedModel):
     """The attributes and methods that estimators have with ``terms=``."""
 
-    rule: str
-    selection: SelectionLike
     coef_: FloatArray
     intercept_: float | FloatArray
-    loss_: Loss
-    groups_: Groups
-    selected_groups_: list[Hashable]
-    always_groups_: list[Hashable]
-    recipe_: str
-    shrunk_: bool
-    candidates_: pd.DataFrame
-    rivals_: pd.DataFrame | None
-    price_: tuple[float, float] | None
-    fold_frequencies_: IntArray | None
-    n_splits_: int
-    n_deals_: int
     expansion_: Expansion
     term_means_: FloatArray
 

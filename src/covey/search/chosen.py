@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 import pandas as pd
@@ -80,8 +79,8 @@ class Judged:
         return None if not self.null else 1 - self.value / self.null
 
 
-class FittedModel(Protocol):
-    """The settings and fitted attributes of an estimator that say what was chosen, and how."""
+class FittedModel:
+    """The settings and fitted attributes of all estimators that say what was chosen, and how."""
 
     rule: str
     selection: SelectionLike
