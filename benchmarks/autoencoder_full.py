@@ -49,11 +49,11 @@ def import_covey():
 
 def load(options):
     if options.synthetic:
-        from covey.datasets.digits import make_digits
+        from covey.paper.datasets.digits import make_digits
 
         data = make_digits(options.images or 2000, 500)
     else:
-        from covey.datasets.mnist import load_mnist
+        from covey.paper.datasets.mnist import load_mnist
 
         data = load_mnist()
     return data.head(options.images, 500 if options.tiny else None)

@@ -43,7 +43,7 @@ def all_work(options):
 
 
 def load(options):
-    from covey.datasets.mnist import load_mnist
+    from covey.paper.datasets.mnist import load_mnist
     from covey.paper.nn.channel_study import Digits
 
     data, validation = load_mnist(), VALIDATION

@@ -13,7 +13,7 @@ import time
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from covey.datasets import legacy_paper_data
+from covey.paper.datasets import legacy_paper_data
 from covey.paper.dynamics import normalized_descent
 
 

@@ -14,7 +14,7 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 
 import time
 
-from covey.datasets import legacy_paper_data
+from covey.paper.datasets import legacy_paper_data
 from covey.paper.dynamics import SwitchAt, normalized_descent, plain_descent
 from covey.paper.experiments import fig3, fig4, fig12
 from covey.paper.experiments.traces import IN_CODE

@@ -8,7 +8,7 @@ reproduce` makes all figures and tables, with a verdict on every claim. There is
 explain nearly everything.
 """
 
-from covey.datasets import legacy_paper_data
+from covey.paper.datasets import legacy_paper_data
 from covey.paper.dynamics import normalized_descent
 from covey.paper.plots import TrajectoryDisplay
 

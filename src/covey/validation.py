@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 __all__ = [
     "Array",
+    "Dtype",
     "FloatArray",
     "IntArray",
+    "MatrixLike",
+    "PerRow",
     "as_int_vector",
     "as_matrix",
     "as_numbers",
@@ -35,13 +38,26 @@ __all__ = [
     "real",
     "refuse_odd",
     "response_numbers",
+    "some",
     "whole",
 ]
 
 Array = NDArray[Any]
 FloatArray = NDArray[np.floating[Any]]
+Dtype: TypeAlias = np.dtype[Any]
 IntArray = NDArray[np.intp]
 T = TypeVar("T")
+
+
+class Stored(Protocol):
+    """A matrix or table that may be stored anywhere: DataFrames, sparse matrices, tensors, a `covey.designs.Design`."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+
+MatrixLike: TypeAlias = ArrayLike | Stored  # what is accepted as X
+PerRow: TypeAlias = ArrayLike | None  # weights, offsets, labels: one per row, or none
 
 
 def column_names(X: object) -> tuple[str, ...] | None:
@@ -78,9 +94,18 @@ def name_columns(indices: Iterable[int], columns: Sequence[str] | None = None, l
     ("column 'd'", 'columns 0, 1 and 7 more')
     """
     wanted = [int(j) for j in indices]
-    shown = [repr(columns[j]) if columns is not None and 0 <= j < len(columns) else str(j) for j in wanted[:limit]]
-    more = f" and {len(wanted) - limit} more" if len(wanted) > limit else ""
-    return f"column{'s' if len(wanted) > 1 else ''} {', '.join(shown)}{more}"
+    shown = [repr(columns[j]) if columns is not None and 0 <= j < len(columns) else j for j in wanted]
+    return f"column{'s' if len(wanted) > 1 else ''} {some(shown, limit)}"
+
+
+def some(names: Sequence[object], most: int) -> str:
+    """The first names, and a count of the rest.
+
+    >>> some("abcd", 2)
+    'a, b and 2 more'
+    """
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(map(str, names[:most])) + more
 
 
 def refuse_odd(values: object, name: str) -> None:

@@ -1,6 +1,7 @@
 """docs/api.md lists every public name, and only those."""
 
 import importlib
+import inspect
 import re
 import types
 from pathlib import Path
@@ -47,3 +48,12 @@ def test_every_public_name_says_what_it_is(room):
 
 def test_no_room_is_missing():
     assert sorted(listed()) == sorted(ROOMS)
+
+
+@pytest.mark.parametrize("name", ["GroupSparseRegressor", "GroupSparseClassifier", "GroupSparseCox"])
+def test_every_parameter_of_an_estimator_is_described(name):
+    """Some descriptions are shared, and written into the docstrings when covey is imported."""
+    estimator = getattr(covey, name)
+    described = re.findall(r"^([\w, ]+) : ", inspect.getdoc(estimator), re.MULTILINE)
+    assert set(inspect.signature(estimator).parameters) <= {one for names in described for one in names.split(", ")}
+    assert not any("$" in inspect.getdoc(thing) for thing in (estimator, estimator.fit, estimator.predict))

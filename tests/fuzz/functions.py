@@ -15,6 +15,7 @@ import scipy.sparse as sp
 
 from covey import Groups, datasets
 from covey.paper import baselines, dynamics, theory
+from covey.paper import datasets as paper_datasets
 from fuzz.check import DOCUMENTED, from_below, limited, where
 
 __all__ = ["CALLS", "HOSTILE", "make_call", "outcome"]
@@ -128,12 +129,12 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "DiagonalNetwork": (theory.DiagonalNetwork, {"size": 3, "depth": 2}),
     "GroupedNetwork": (theory.GroupedNetwork, {"groups": GROUPS, "depth": 2}),
     "legacy_paper_data": (
-        datasets.legacy_paper_data,
+        paper_datasets.legacy_paper_data,
         {"n_rows": 20, "n_columns": 12, "group_size": 3, "support": (1.0, 1.0, 1.0), "sigma": 0.5, "seed": 6,
          "design": "rademacher"},
     ),
     "load_diabetes_splines": (datasets.load_diabetes_splines, {"n_knots": 5}),
-    "make_digits": (datasets.make_digits, {"n_train": 3, "n_test": 2, "seed": 0}),
+    "make_digits": (paper_datasets.make_digits, {"n_train": 3, "n_test": 2, "seed": 0}),
     "make_group_sparse": (
         datasets.make_group_sparse,
         {"n_rows": 20, "n_columns": 12, "groups": 3, "design": "rademacher", "rho": 0.5, "active": 2, "values": 10.0,

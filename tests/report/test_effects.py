@@ -43,7 +43,7 @@ def nested(model, table):
 
 @pytest.fixture(scope="module")
 def effects(model, table, nested):
-    return {one.column: one for one in term_effects(model, table[0], nested)}
+    return {one.name: one for one in term_effects(model, table[0], nested)}
 
 
 def predicted(model, frame, column, values):
@@ -61,14 +61,15 @@ def test_effects_are_differences_of_predictions(model, table, effects):
 
 def test_curve_and_contrasts_are_near_the_truth(table, effects):
     curve, levels = effects["x"], effects["site"]
-    assert curve.is_curve
+    assert curve.axes[0].kind == "number"
     truth = 3 * np.sin(curve.values)
     np.testing.assert_allclose(curve.effect, truth - 3 * np.sin(table[0]["x"]).mean(), atol=0.35)
-    assert not levels.is_curve
-    assert levels.counts.tolist() == table[0]["site"].value_counts().tolist()
+    assert levels.axes[0].kind == "levels"
+    counts = levels.axes[0].counts
+    assert counts.tolist() == table[0]["site"].value_counts().tolist()
     truth = np.array([LEVELS[name] for name in levels.values])
-    np.testing.assert_allclose(levels.effect, truth - np.average(truth, weights=levels.counts), atol=0.25)
-    assert levels.counts @ levels.effect == pytest.approx(0, abs=1e-9)  # one zero for curves and levels
+    np.testing.assert_allclose(levels.effect, truth - np.average(truth, weights=counts), atol=0.25)
+    assert counts @ levels.effect == pytest.approx(0, abs=1e-9)  # one zero for curves and levels
 
 
 def test_the_band_spans_the_refits(table, nested, effects):
@@ -76,13 +77,13 @@ def test_the_band_spans_the_refits(table, nested, effects):
     for column in ("x", "site"):
         one = effects[column]
         predictions = np.array([predicted(fitted, table[0], column, one.values) for fitted in nested.estimators])
-        if one.is_curve:
+        if one.axes[0].counts is None:
             numbers = table[0][column].to_numpy()
             typical = np.quantile(numbers, (np.arange(200) + 0.5) / 200)
             means = [predicted(fitted, table[0], column, typical).mean() for fitted in nested.estimators]
             predictions = predictions - np.array(means)[:, None]
         else:
-            predictions = predictions - np.average(predictions, axis=1, weights=one.counts)[:, None]
+            predictions = predictions - np.average(predictions, axis=1, weights=one.axes[0].counts)[:, None]
         np.testing.assert_allclose(one.low, predictions.min(axis=0), atol=1e-9)
         np.testing.assert_allclose(one.high, predictions.max(axis=0), atol=1e-9)
         assert (one.n_in, one.n_refits) == (3, 3)

@@ -10,8 +10,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, SplineTransformer
 
 from covey import GroupSparseCox, nested_score, survival
+from covey.estimators.concordance import kaplan_meier
 from covey.report import FitReport, render
-from covey.report.survival import kaplan_meier, survival_part
+from covey.report.survival import survival_part
 
 N = 120
 
@@ -113,7 +114,7 @@ def test_columns_of_a_spline_have_a_curve_and_no_hazard_ratios():
     model = make_pipeline(columns, GroupSparseCox(groups, selection="bic")).fit(frame, y)
     part = FitReport.from_model(model, frame, y, nested=0)
     assert [one.column for one in part.survival.ratios] == ["8"]
-    assert [one.column for one in part.effects if one.is_curve] == ["age"]
+    assert [one.name for one in part.effects if one.axes[0].kind == "number"] == ["age"]
     at = [0.1, 1.0]
     expected = [function(at) for function in model[-1].predict_survival_function(model[:-1].transform(frame))]
     np.testing.assert_allclose(model.predict(frame, at=at), expected)

@@ -7,7 +7,6 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 __all__ = ["interruptible", "main"]
 
@@ -31,7 +30,7 @@ def main() -> None:
     run()
 
 
-def _leave(*_: Any) -> None:
+def _leave(*_: object) -> None:
     """Handle Ctrl-C before any work has started."""
     os.write(2, b"\nStopped; nothing was written.\n")
     os._exit(INTERRUPTED)

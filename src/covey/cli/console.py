@@ -11,12 +11,15 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from glob import has_magic
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import typer
 
 from covey.cli import INTERRUPTED, interruptible
 from covey.wording import as_options
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 FRAMES = (".csv", ".tsv", ".parquet", ".feather")
 
@@ -141,7 +144,7 @@ def say(text: str) -> None:
     Console(highlight=False, soft_wrap=True).print(text, markup=False)
 
 
-def print_table(frame: Any, *, most: int, more: str = ".") -> None:
+def print_table(frame: DataFrame, *, most: int, more: str = ".") -> None:
     """Print the first rows of a data frame, numbers right-aligned, and how many are left; nothing if it has none."""
     from rich.console import Console
     from rich.markup import escape
@@ -159,7 +162,7 @@ def print_table(frame: Any, *, most: int, more: str = ".") -> None:
         say(f"and {len(frame) - most} more{more}")
 
 
-def write(frame: Any, file: Path) -> None:
+def write(frame: DataFrame, file: Path) -> None:
     """Write a data frame in the format of the file's extension, completely or not at all."""
     from covey.files import write_atomically
     from covey.tables.spreadsheet import guarded

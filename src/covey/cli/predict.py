@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Hashable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -91,7 +92,7 @@ def predict(
             write(table, out)
             written.append(out)
         if as_json:
-            content: Any = {"out": str(out)}
+            content: dict[Hashable, object] = {"out": str(out)}
             if out is None:
                 content = table.astype(object).where(table.notna(), None).to_dict("list")
             typer.echo(json.dumps({"rows": len(table), **scores, **content}, ensure_ascii=False, default=str))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,7 +14,7 @@ from sklearn.preprocessing import SplineTransformer
 from covey.datasets.storage import ENVIRONMENT, read_table
 from covey.groups import Groups
 from covey.summary import brief
-from covey.validation import FloatArray, whole
+from covey.validation import Array, FloatArray, whole
 
 __all__ = ["GroupedData", "load_bardet", "load_diabetes_splines", "load_nki70", "load_splice"]
 
@@ -143,7 +142,7 @@ def load_splice(path: str | os.PathLike[str] | None = None, *, interactions: boo
         As `load_bardet`.
     """
     frame = _read("splice", path)
-    positions: dict[str, Any] = {
+    positions: dict[str, dict[str, Array]] = {
         name: {letter: (frame[name] == letter).to_numpy(dtype=float) for letter in LETTERS}
         for name in frame.columns[1:]
     }

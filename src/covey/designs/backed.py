@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -52,8 +52,6 @@ class BackedDesign(RowsOnDisk):
         )
         self.stored = stored
 
-    def stream(self) -> Iterator[Array]:
-        """All rows, block by block; sparse ones become dense one block at a time."""
-        for start, stop in self.steps():
-            rows = self.stored[start:stop]
-            yield np.ascontiguousarray(rows.toarray() if sp.issparse(rows) else rows, dtype=self.dtype)
+    def _stored(self, start: int, stop: int) -> Array:
+        rows = self.stored[start:stop]
+        return np.asarray(rows.toarray() if sp.issparse(rows) else rows)

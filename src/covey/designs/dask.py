@@ -21,7 +21,7 @@ from covey.designs.dense import DenseDesign
 from covey.designs.protocol import Design
 from covey.designs.row_blocks import RowBlocks
 from covey.designs.sparse import SparseDesign
-from covey.validation import Array, name_columns
+from covey.validation import Array, Dtype, name_columns
 
 __all__ = ["ChunkError", "DaskDesign", "wrap"]
 
@@ -124,7 +124,7 @@ class _Chunk:
     number: int
     rows: slice
     n_columns: int
-    dtype: np.dtype[Any]
+    dtype: Dtype
     columns: Sequence[str] | None
     name: str
 

@@ -220,21 +220,13 @@ def _kinds(sizes: Array) -> Array:
 
 
 class _Segment(NamedTuple):
-    """Neighbouring groups of one kind.
+    """Neighbouring groups of one kind."""
 
-    Attributes
-    ----------
-    columns : slice
-        Their columns.
-    first, n_groups : int
-        The first group, and their number.
-    size, together : int
-        The kind of the groups, and how many are multiplied together.
-    """
-
-    columns: slice
+    columns: slice  # their columns
+    # the first group, and their number
     first: int
     n_groups: int
+    # the kind of the groups, and how many are multiplied together
     size: int
     together: int
 

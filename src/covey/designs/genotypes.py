@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from copy import copy
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -15,7 +15,7 @@ from covey.designs.dense import DenseDesign, tiled_moments
 from covey.designs.plink import name_variants, read_bed_files
 from covey.designs.protocol import RESIDUALS, Design, Moments, part_grams
 from covey.designs.row_blocks import float_type
-from covey.groups.genome import in_genes
+from covey.groups.genome import GenesLike, in_genes
 from covey.validation import Array
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class GenotypeDesign(Design):
         *,
         samples: Sequence[str] | None = None,
         min_maf: float = 0.0,
-        regions: Any = None,
+        regions: GenesLike | None = None,
         like: GenotypeDesign | None = None,
         in_memory: bool = False,
         dtype: DTypeLike = "float64",
@@ -261,7 +261,9 @@ def _chosen(
     return wanted.to_numpy(dtype=object), np.empty(0, dtype=np.int64) if first_ones else at.astype(np.int64)
 
 
-def _kept(variants: pd.DataFrame, known: Array, min_maf: float, regions: Any, where: str) -> NDArray[np.intp]:
+def _kept(
+    variants: pd.DataFrame, known: Array, min_maf: float, regions: GenesLike | None, where: str
+) -> NDArray[np.intp]:
     """The variants that vary, are frequent enough and are in a region; `known` are counts of the three genotypes."""
     frequency = variants["frequency"].to_numpy()
     kept = (np.count_nonzero(known, axis=1) > 1) & (np.minimum(frequency, 1 - frequency) >= min_maf)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import mmap
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -15,12 +14,12 @@ from numpy.typing import DTypeLike
 from covey.designs.dense import DenseDesign
 from covey.designs.protocol import Design
 from covey.designs.row_blocks import MEMORY_BUDGET, RowsOnDisk, check_matrix, float_type
-from covey.validation import Array
+from covey.validation import Array, Dtype
 
 __all__ = ["MemmapDesign", "wrap"]
 
 
-def wrap(X: np.memmap[Any, Any], *, name: str = "X") -> Design:
+def wrap(X: np.memmap, *, name: str = "X") -> Design:
     """The design of a `numpy.memmap`: streamed, unless it fits into the default budget and can stay mapped."""
     design = MemmapDesign(X, name=name)
     return DenseDesign(np.asarray(X), name=name) if X.nbytes <= MEMORY_BUDGET else design
@@ -67,7 +66,7 @@ class MemmapDesign(RowsOnDisk):
 
     def __init__(
         self,
-        source: np.memmap[Any, Any] | str | Path,
+        source: np.memmap | str | Path,
         *,
         shape: tuple[int, int] | None = None,
         file_dtype: DTypeLike = np.float64,
@@ -93,49 +92,33 @@ class MemmapDesign(RowsOnDisk):
         """Raise if the file is missing or too short: reading a map of it would crash the process."""
         self.place.check(self.name)
 
-    def stream(self) -> Iterator[Array]:
-        """All rows, block by block."""
-        return (self.read(start, stop) for start, stop in self.steps())
-
-    def read(self, start: int, stop: int) -> Array:
-        """Rows start to stop as a C-contiguous array of `dtype`."""
+    def _stored(self, start: int, stop: int) -> Array:
         place, width = self.place, self.shape[1] * self.place.dtype.itemsize
         if place.mapped is not None:
-            rows = place.mapped[start:stop]
-        else:
-            assert place.path is not None
-            raw = np.empty((stop - start) * place.stride - (place.stride - width), dtype=np.uint8)
-            _read_into(place.path, raw, place.offset + start * place.stride)
-            strides = (place.stride, place.dtype.itemsize)
-            rows = np.ndarray((stop - start, self.shape[1]), place.dtype, raw.data, 0, strides)
-        return np.ascontiguousarray(rows, dtype=self.dtype)
+            return place.mapped[start:stop]
+        assert place.path is not None
+        raw = np.empty((stop - start) * place.stride - (place.stride - width), dtype=np.uint8)
+        _read_into(place.path, raw, place.offset + start * place.stride)
+        strides = (place.stride, place.dtype.itemsize)
+        return np.ndarray((stop - start, self.shape[1]), place.dtype, raw.data, 0, strides)
 
 
 @dataclass(frozen=True)
 class _Place:
-    """Where an array lies in a file.
-
-    Attributes
-    ----------
-    path : Path or None
-    shape, dtype
-        Of the stored numbers.
-    offset, stride, end : int
-        Bytes before the first row, from one row to the next, and up to the end of the last one.
-    mapped : ndarray or None
-        The mapped array, if rows cannot be read from the file directly.
-    """
+    """Where an array lies in a file."""
 
     path: Path | None
+    # of the stored numbers
     shape: tuple[int, ...]
-    dtype: np.dtype[Any]
+    dtype: Dtype
+    # bytes before the first row, from one row to the next, and up to the end of the last one
     offset: int
     stride: int
     end: int
-    mapped: Array | None = None
+    mapped: Array | None = None  # the mapped array, if rows cannot be read from the file directly
 
     @classmethod
-    def in_order(cls, path: Path, shape: tuple[int, ...], dtype: np.dtype[Any], offset: int) -> _Place:
+    def in_order(cls, path: Path, shape: tuple[int, ...], dtype: Dtype, offset: int) -> _Place:
         """Numbers in C order from an offset on."""
         stride = (shape[1] if len(shape) > 1 else 1) * dtype.itemsize
         return cls(path, shape, dtype, offset, stride, offset + int(np.prod(shape)) * dtype.itemsize)
@@ -177,7 +160,7 @@ def _in_npy(path: Path) -> _Place:
     return replace(place, mapped=np.load(path, mmap_mode="r"))
 
 
-def _in_memmap(X: np.memmap[Any, Any]) -> _Place:
+def _in_memmap(X: np.memmap) -> _Place:
     """The place of a memmap, or of a view of one, in its file."""
     path = Path(X.filename) if X.filename is not None else None
     offset, source = 0, X._mmap  # type: ignore[attr-defined]

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from covey.designs.row_blocks import MEMORY_BUDGET, RowsOnDisk, float_type
 from covey.optional import optional
-from covey.validation import Array, name_columns
+from covey.validation import Array, Dtype, name_columns
+
+if TYPE_CHECKING:
+    from pyarrow import DataType, RecordBatch, Schema
+    from pyarrow.parquet import FileMetaData, ParquetFile
 
 __all__ = ["ParquetDesign"]
 
@@ -63,7 +67,7 @@ class ParquetDesign(RowsOnDisk):
         name: str = "X",
     ) -> None:
         self.path = Path(path)
-        self._footers: dict[Path, Any] = {}
+        self._footers: dict[Path, FileMetaData] = {}
         self.files = _files(self.path)
         schema = self._open(self.files[0]).schema_arrow
         chosen = [c for c in (schema.names if columns is None else columns) if c not in set(drop)]
@@ -100,7 +104,7 @@ class ParquetDesign(RowsOnDisk):
 
     # ------------------------------------------------------------------ files and types
 
-    def _batches(self, file: Path, columns: Sequence[str] | None) -> Iterator[Any]:
+    def _batches(self, file: Path, columns: Sequence[str] | None) -> Iterator[RecordBatch]:
         """The rows of a file, block after block."""
         opened = self._open(file)
         try:
@@ -108,7 +112,7 @@ class ParquetDesign(RowsOnDisk):
         except Exception as error:
             raise ValueError(f"{file} is damaged: its rows cannot be read ({error}). Write it again.") from error
 
-    def _open(self, file: Path) -> Any:
+    def _open(self, file: Path) -> ParquetFile:
         with optional("Reading Parquet"):
             import pyarrow.parquet as pq
         try:
@@ -134,10 +138,10 @@ class ParquetDesign(RowsOnDisk):
                 )
         return int(opened.metadata.num_rows)
 
-    def _choose_type(self, wanted: DTypeLike | None) -> np.dtype[Any]:
+    def _choose_type(self, wanted: DTypeLike | None) -> Dtype:
         import pyarrow.types as kinds
 
-        def is_number(kind: Any) -> bool:
+        def is_number(kind: DataType) -> bool:
             return bool(kinds.is_floating(kind) or kinds.is_integer(kind) or kinds.is_boolean(kind))
 
         for column, kind in self._types.items():
@@ -156,7 +160,7 @@ class ParquetDesign(RowsOnDisk):
         self._all_floats = all(kinds.is_floating(kind) for kind in self._types.values())
         return float_type(np.dtype(np.float64), wanted, str(self.path))
 
-    def _to_array(self, batch: Any) -> Array:
+    def _to_array(self, batch: RecordBatch) -> Array:
         """A batch of rows in C order; nulls become NaN and are reported as missing values later."""
         if self._all_floats:
             return np.ascontiguousarray(batch.to_tensor(null_to_nan=True).to_numpy(), dtype=self.dtype)
@@ -177,7 +181,7 @@ def _files(path: Path) -> list[Path]:
     return found
 
 
-def _find(schema: Any, columns: Sequence[str], file: Path) -> None:
+def _find(schema: Schema, columns: Sequence[str], file: Path) -> None:
     """Raise if a file lacks columns."""
     known = set(schema.names)
     lacking = [c for c in columns if c not in known]

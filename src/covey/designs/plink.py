@@ -22,22 +22,11 @@ MARK, BY_VARIANT, BY_SAMPLE = b"\x6c\x1b", b"\x01", b"\x00"
 
 @dataclass(frozen=True)
 class BedFile:
-    """Genotypes of two bits, four samples to a byte, and what they are of.
-
-    Attributes
-    ----------
-    path : Path
-    packed : ndarray of uint8, shape (n_variants, bytes per variant)
-        Mapped from the file, or in memory; read-only.
-    variants : DataFrame
-        Chromosome, position, name, and the alleles a1 and a2.
-    samples : ndarray of str
-    in_memory : bool
-    """
+    """Genotypes of two bits, four samples to a byte, and what they are of."""
 
     path: Path
-    packed: NDArray[np.uint8]
-    variants: pd.DataFrame
+    packed: NDArray[np.uint8]  # mapped from the file, or in memory; read-only; shape (n_variants, bytes per variant)
+    variants: pd.DataFrame  # chromosome, position, name, and the alleles a1 and a2
     samples: NDArray[np.object_]
     in_memory: bool
 

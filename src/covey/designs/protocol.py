@@ -203,20 +203,9 @@ class Design(ABC):
     ) -> Array:
         """``sum_i w_i (y_i - X[i, columns] coefs[j] - intercepts[j]) x_i`` with ``w = weights[which[j]]``.
 
-        Parameters
-        ----------
-        y : ndarray, shape (n,), or (n, m) for several responses
-        weights : sequence of ndarray, shape (n,)
-            Non-negative; zero for rows that are not used.
-        which : ndarray of int, shape (n_models,)
-            The position of each model's weights.
-        columns : ndarray of int, shape (k,)
-        coefs, intercepts : ndarray, shapes (n_models, k) and (n_models,), or (n_models, k, m) and (n_models, m)
-
-        Returns
-        -------
-        ndarray of `dtype`, shape (n_models, p), or (n_models, m, p)
-            Residuals are computed in double precision for any X.
+        The shapes are (n,) of y and of every weight, which is zero for rows that are not used, (n_models, k) of coefs,
+        (n_models,) of intercepts, and (n_models, p) of the result. With m responses they are (n, m) of y,
+        (n_models, k, m), (n_models, m) and (n_models, m, p). Residuals are computed in double precision for any X.
         """
         (n, p), k, m = self.shape, columns.size, 1 if y.ndim == 1 else y.shape[1]
         B = np.asarray(coefs, dtype=np.float64).reshape(len(coefs), k, m).transpose(0, 2, 1)

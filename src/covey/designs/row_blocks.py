@@ -12,14 +12,14 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from covey.designs.dense import DenseDesign, outer_products
 from covey.designs.protocol import Design, Moments, block_offsets
-from covey.validation import Array, whole
+from covey.validation import Array, Dtype, whole
 
 try:
     import resource
@@ -163,14 +163,7 @@ def _join(parts: list[_PartMoments], starts: Array, scale: Array) -> _PartMoment
 class RowsOnDisk(RowBlocks):
     """Row blocks that are read one after another, as many rows at a time as fit a memory budget.
 
-    The next block is read while the current one is processed.
-
-    Parameters
-    ----------
-    shape, dtype, columns, name
-        As in `Design`.
-    memory_budget : int
-        Memory for row blocks, in bytes. Results take additional memory.
+    The next block is read while the current one is processed. Results take memory besides the budget, in bytes.
     """
 
     def __init__(
@@ -180,9 +173,17 @@ class RowsOnDisk(RowBlocks):
         self.memory_budget = whole(memory_budget, "memory_budget")
         _spare_addresses()
 
-    @abstractmethod
+    def _stored(self, start: int, stop: int) -> Array:
+        """Rows start to stop as they are stored; not needed where `stream` is another."""
+        raise NotImplementedError
+
+    def read(self, start: int, stop: int) -> Array:
+        """Rows start to stop as a C-contiguous array of `dtype`."""
+        return np.ascontiguousarray(self._stored(start, stop), dtype=self.dtype)
+
     def stream(self) -> Iterator[Array]:
         """All rows, block by block, as C-contiguous arrays of `dtype`."""
+        return (self.read(start, stop) for start, stop in self.steps())
 
     def check(self) -> None:
         """Raise if the storage has changed; called before every pass."""
@@ -226,7 +227,7 @@ def check_matrix(shape: tuple[int, ...], columns: Sequence[str] | None, where: s
         raise ValueError(f"There are {len(columns)} names in columns=; {where} has {shape[1]} columns.")
 
 
-def float_type(stored: str | np.dtype[Any], wanted: DTypeLike | None, where: str) -> np.dtype[Any]:
+def float_type(stored: str | Dtype, wanted: DTypeLike | None, where: str) -> Dtype:
     """The type to compute in: the stored type, or the one that the user wants."""
     if wanted is None:
         if stored in (np.float32, np.float64) and np.dtype(stored).isnative:

@@ -201,12 +201,7 @@ def canonical_keys(design: Design, rank: IntArray, weight: FloatArray) -> tuple[
 
     The first is also shared by rows that nothing can tell apart, because exchanging them and some columns gives the
     same data. The second depends on the order of the columns. A row of weight two is like two equal rows of weight one,
-    and rows of weight zero do not count; their keys are zero.
-
-    Parameters
-    ----------
-    rank : ndarray of int, shape (n,)
-        The rank of each row's response.
+    and rows of weight zero do not count; their keys are zero. `rank` is that of each row's response.
     """
     columns = _telling_columns(design, rank, weight)
     # every round would be another pass over an X that is streamed

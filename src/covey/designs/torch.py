@@ -248,23 +248,12 @@ class TorchDesign(Design):
 
 @dataclass(frozen=True)
 class SizeClass:
-    """All groups of one size, which are handled together, as one tensor of shape (..., groups, size).
-
-    Attributes
-    ----------
-    size : int
-    groups : ndarray of int, shape (k,)
-        Positions of the groups.
-    columns : ndarray of int, shape (k * size,)
-        Their columns in X, group by group.
-    positions : ndarray of int, shape (k * size,)
-        Positions of these columns in the groups' contiguous layout.
-    """
+    """All groups of one size, which are handled together, as one tensor of shape (..., groups, size)."""
 
     size: int
-    groups: NDArray[np.intp]
-    columns: NDArray[np.intp]
-    positions: NDArray[np.intp]
+    groups: NDArray[np.intp]  # positions of the groups; shape (k,)
+    columns: NDArray[np.intp]  # their columns in X, group by group; shape (k * size,)
+    positions: NDArray[np.intp]  # positions of these columns in the groups' contiguous layout; shape (k * size,)
 
     def parts(self, count: int) -> Iterator[SizeClass]:
         """The same in pieces of at most `count` groups."""

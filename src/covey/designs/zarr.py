@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -14,10 +14,13 @@ from covey.designs.row_blocks import MEMORY_BUDGET, RowsOnDisk, check_matrix, fl
 from covey.optional import optional
 from covey.validation import Array
 
+if TYPE_CHECKING:
+    from zarr import Array as ZarrArray
+
 __all__ = ["ZarrDesign", "wrap"]
 
 
-def wrap(X: Any, *, name: str = "X") -> ZarrDesign:
+def wrap(X: ZarrArray, *, name: str = "X") -> ZarrDesign:
     """The design of a zarr array."""
     if not hasattr(X, "chunks") or not hasattr(X, "shape"):
         raise ValueError(f"{name} is a zarr {type(X).__name__}; pass one of its arrays, for instance {name}['...'].")
@@ -47,7 +50,7 @@ class ZarrDesign(RowsOnDisk):
 
     def __init__(
         self,
-        source: Any,
+        source: ZarrArray | str | Path,
         *,
         dtype: DTypeLike | None = None,
         missing_chunks: Literal["error", "fill"] = "error",
@@ -91,20 +94,14 @@ class ZarrDesign(RowsOnDisk):
         first = next((key for key in keys if not (folder / key).exists()), None)
         return f", the first one {first}" if first is not None else ""
 
-    def stream(self) -> Iterator[Array]:
-        """All rows, block by block."""
-        return (self.read(start, stop) for start, stop in self.steps())
-
-    def read(self, start: int, stop: int) -> Array:
-        """Rows start to stop as a C-contiguous array of `dtype`."""
+    def _stored(self, start: int, stop: int) -> Array:
         try:
-            rows = self.array[start:stop]
+            return np.asarray(self.array[start:stop])
         except Exception as error:
             raise ValueError(f"{self.where}: rows {start} to {stop} cannot be read ({error}).") from error
-        return np.ascontiguousarray(rows, dtype=self.dtype)
 
 
-def _open(path: str | Path) -> Any:
+def _open(path: str | Path) -> ZarrArray:
     with optional("Reading Zarr"):
         import zarr
     if not Path(path).exists():

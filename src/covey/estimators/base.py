@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
@@ -24,10 +24,8 @@ from covey.estimators.intervals import calibrated
 from covey.estimators.reading import read_rows
 from covey.estimators.scale import select_scaled
 from covey.groups import Groups
-from covey.losses import Loss
 from covey.losses.arrays import read_offset
 from covey.losses.base import Response
-from covey.path import Path
 from covey.progress import showing
 from covey.search.held_out import FoldModels, HeldOut
 from covey.search.pieces import select_within
@@ -38,7 +36,10 @@ from covey.search.select import Selected, Selection, read_selection, select
 from covey.selection import Folds, HoldOut
 from covey.terms import Expansion
 from covey.terms.effects import term_means
-from covey.validation import FloatArray, on_host, one_of
+from covey.validation import FloatArray, MatrixLike, PerRow, Stored, on_host, one_of
+
+if TYPE_CHECKING:
+    from formulaic import ModelSpec
 
 __all__ = ["GroupSparseEstimator"]
 
@@ -50,34 +51,15 @@ REPLACED = {"min": " Use 'predict' where you had 'min'.", "1se": " Use 'select' 
 class GroupSparseEstimator(GroupViews, BaseEstimator):
     """Fits, predicts and describes one model, for any loss."""
 
-    coef_: FloatArray
-    intercept_: Any
-    loss_: Loss
-    groups_: Groups
-    always_groups_: list[Any]
-    selected_groups_: list[Any]
-    group_norms_: FloatArray
-    group_strengths_: FloatArray
     response_strengths_: FloatArray
     response_names_: list[str]
-    recipe_: str
-    shrunk_: bool
-    candidates_: pd.DataFrame
-    fold_frequencies_: Any
-    n_deals_: int
-    rivals_: pd.DataFrame | None
     predictor_range_: FloatArray | None
-    price_: tuple[float, float] | None
     held_out_: HeldOut | None
-    n_splits_: int
-    path_: Path
-    n_features_in_: int
-    expansion_: Expansion
     constraints_: pd.DataFrame
-    formula_: Any
+    formula_: ModelSpec
 
     # reads the left-hand side of a formula
-    _formula_response = staticmethod(number_response)
+    _formula_response: Callable[[str, pd.DataFrame], ArrayLike] = staticmethod(number_response)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -88,7 +70,7 @@ class GroupSparseEstimator(GroupViews, BaseEstimator):
 
     @classmethod
     def from_formula(
-        cls, formula: str, data: Any, *, sample_weight: Any = None, offset: Any = None, **settings: Any
+        cls, formula: str, data: Stored, *, sample_weight: PerRow = None, offset: PerRow = None, **settings: object
     ) -> Self:
         """Fit a model written as a formula, in which each term is a group.
 
@@ -139,7 +121,9 @@ class GroupSparseEstimator(GroupViews, BaseEstimator):
         model.formula_ = spec
         return model
 
-    def _fit(self, design: Design, response: Response, weight: FloatArray, offset: Any, split_groups: Any) -> None:
+    def _fit(
+        self, design: Design, response: Response, weight: FloatArray, offset: PerRow, split_groups: PerRow
+    ) -> None:
         """Select a model of the data that `read_problem` returned, and set the fitted attributes."""
         if self.rule not in RULES:
             raise ValueError(f"rule must be 'select' or 'predict', not {self.rule!r}.{REPLACED.get(self.rule, '')}")
@@ -203,7 +187,7 @@ class GroupSparseEstimator(GroupViews, BaseEstimator):
                 "'holdout'."
             )
 
-    def _read_selection(self, split_groups: Any) -> Selection:
+    def _read_selection(self, split_groups: PerRow) -> Selection:
         """How the model is chosen; the response of a validation set is coded like that of `fit`."""
         selection = read_selection(self.selection, self.random_state, split_groups)
         if not isinstance(selection, HoldOut) or not isinstance(selection.validation, tuple | list):
@@ -215,11 +199,11 @@ class GroupSparseEstimator(GroupViews, BaseEstimator):
             X = self.expansion_.design(X)
         return replace(selection, validation=(X, self._coded(y, "y_val"), *rest))
 
-    def _coded(self, y: Any, name: str = "y") -> Any:
+    def _coded(self, y: ArrayLike, name: str = "y") -> ArrayLike:
         """Another response, in the form that the loss takes."""
         return y
 
-    def _publish(self, found: Selected, dtype: Any, columns: bool) -> None:
+    def _publish(self, found: Selected, dtype: DTypeLike, columns: bool) -> None:
         """Set the fitted attributes; `columns` says whether coefficients have one row per output."""
         groups = self.groups_
         with np.errstate(over="ignore", under="ignore"):
@@ -250,7 +234,7 @@ class GroupSparseEstimator(GroupViews, BaseEstimator):
         if self.verbose:
             print(f"[covey] {len(self.selected_groups_)} of {groups.n_groups} groups: {self.recipe_}")
 
-    def _linear(self, X: Any, offset: Any) -> Any:
+    def _linear(self, X: MatrixLike, offset: PerRow) -> Any:
         """The linear predictor of rows; shape (n_rows, n_outputs)."""
         check_is_fitted(self)
         design = read_rows(self, X)
@@ -299,13 +283,13 @@ class GroupSparseEstimator(GroupViews, BaseEstimator):
         self.held_out_ = None if self.loss_.outputs else calibrated(self, folds, response, weight, offset)
 
     def _scored(
-        self, y: Any, eta: FloatArray, rows: FloatArray, held_out: NDArray[np.bool_], folds: FoldModels
+        self, y: FloatArray, eta: FloatArray, rows: FloatArray, held_out: NDArray[np.bool_], folds: FoldModels
     ) -> list[tuple[FloatArray, FloatArray]]:
         """Scores of the held-out rows of every fold, shape (k, n_responses), and their weights in rows."""
         scores = [self._scores(y[at], eta[at, k], k) for k, at in enumerate(held_out.T)]
         return [(one.reshape(len(one), -1), rows[at]) for one, at in zip(scores, held_out.T, strict=True)]
 
-    def _scores(self, y: Any, eta: FloatArray, fold: int = 0) -> FloatArray:
+    def _scores(self, y: FloatArray, eta: FloatArray, fold: int = 0) -> FloatArray:
         """How badly responses agree with a fold's linear predictors; shape (n_rows,) or (n_rows, n_responses)."""
         return self.loss_.misfit(y, eta if self.loss_.vector else eta[:, 0])
 
@@ -341,7 +325,7 @@ class GroupSparseEstimator(GroupViews, BaseEstimator):
         super().__setstate__(state)
 
 
-def _read_always(groups: Groups, always: Any, columns: Any = None) -> list[int]:
+def _read_always(groups: Groups, always: Iterable[Hashable], columns: Iterable[str] | None = None) -> list[int]:
     """The groups that are in every model, given by name or by the name of a column that is a group by itself."""
     named = [always] if isinstance(always, str) else always
     if isinstance(named, Iterator):
@@ -358,7 +342,7 @@ def _read_always(groups: Groups, always: Any, columns: Any = None) -> list[int]:
     return always_in
 
 
-def _group_of(groups: Groups, name: Any, places: dict[str, int]) -> Any:
+def _group_of(groups: Groups, name: Hashable, places: dict[str, int]) -> Hashable:
     """The name of the group that consists of a column; the name unchanged if there is no such column."""
     if not isinstance(name, str) or name not in places:
         return name

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils.class_weight import compute_sample_weight
@@ -15,20 +15,28 @@ from sklearn.utils.validation import column_or_1d
 
 from covey.designs import Design
 from covey.estimators.base import GroupSparseEstimator
+from covey.estimators.documentation import documented
 from covey.estimators.formula import column_response
 from covey.estimators.intervals import class_scores, class_sets, fold_predictors
 from covey.estimators.reading import read_problem
-from covey.losses import Ordinal
+from covey.groups import GroupsLike
+from covey.losses import Loss, Ordinal
 from covey.losses.base import Response
 from covey.losses.classes import ClassLoss, read_labels
 from covey.search.held_out import FoldModels
+from covey.search.recipes import Recipe
+from covey.search.select import SelectionLike
 from covey.search.splits import MissingClassError
-from covey.validation import FloatArray, on_host
+from covey.terms import Constraints, TermsLike
+from covey.validation import Array, FloatArray, MatrixLike, PerRow, on_host
 
 __all__ = ["GroupSparseClassifier", "class_weight_of_rows"]
 
+# What is accepted as ``class_weight=``; the keys are labels of any one type.
+ClassWeight: TypeAlias = Mapping[Any, float] | str | None
 
-def class_weight_of_rows(class_weight: Any, classes: Any, codes: Any, weight: FloatArray) -> FloatArray:
+
+def class_weight_of_rows(class_weight: ClassWeight, classes: Array, codes: Any, weight: FloatArray) -> FloatArray:
     """The factor by which `class_weight` multiplies the weight of each row; `codes` are positions in `classes`."""
     factor = np.asarray(compute_sample_weight(class_weight, classes[codes]))
     if isinstance(class_weight, str):  # "balanced", by weight
@@ -39,6 +47,7 @@ def class_weight_of_rows(class_weight: Any, classes: Any, codes: Any, weight: Fl
     return factor
 
 
+@documented
 class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
     r"""Group-sparse logistic regression: finds the few groups of columns that distinguish the classes and fits them.
 
@@ -54,19 +63,7 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
 
     Parameters
     ----------
-    groups : None, int, labels, lists, dict, callable, str or Groups
-        Which columns belong together: None for every column on its own (a sparse linear model), one size for all
-        groups, one label per column, lists of columns (positions, or names of a DataFrame), a dictionary from group
-        names to columns, a function of the column names such as `TermGroups`, or a separator: ``"_"`` groups columns by
-        the part of their name before the first underscore. For groups of different sizes use ``Groups.from_sizes``.
-    terms : None, "auto", dict or Terms
-        For a table of variables instead of a matrix of columns: numbers become lines and curves, categories levels,
-        dates trends and seasons, and every term is a group. ``"auto"`` decides by the values of each variable, a
-        dictionary such as ``{"age": "linear", "site": "levels"}`` by name or pattern, and `covey.Terms` takes pairs of
-        variables too. `predict` and `score` then take tables with the same variables. Not together with `groups`.
-    within : {None, "columns"}
-        ``"columns"`` selects columns within `groups`: beside groups, single columns are candidates, and columns of
-        selected groups can be dropped. Groups are kept as they are unless the held-out rows prefer columns.
+    $groups $terms $within
     constraints : dict, optional
         What is known beforehand, by the name of a variable, group or column, or a pattern such as ``"media*"``: a sign
         (``">=0"``, ``"<=0"``), bounds (``(0, 2)``), ``"increasing"``, ``"decreasing"``, ``"convex"`` or ``"concave"``,
@@ -78,38 +75,16 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
         ``"ordinal"`` is for classes with an order, such as grades: one coefficient per column, which moves the odds of
         a higher class (cumulative logits, proportional odds). The order is that of an ordered pandas categorical or of
         numbers; ``covey.losses.Ordinal(order=["low", "middle", "high"])`` gives it for any labels.
-    always : iterable
-        Names of groups (or of columns that are a group by themselves) that are in every model; they are never selected,
-        shrunk or dropped. Linearly dependent columns among them count by their rank.
+    $always
     selection : int, splitter, "holdout", "ebic", "bic", "gcv", Size, or an object of `covey.selection`
         How the model is chosen: by a number of folds or anything that scikit-learn accepts as ``cv``; on rows held out
         once (`covey.selection.HoldOut`, also with your own validation set); by an information criterion; or by the
         number of groups (``covey.selection.Size(k)``). Folds are stratified by class.
-    rule : {"select", "predict"}
-        What the held-out rows decide. ``"select"``: the few groups that matter, by the simplest sparse model that the
-        held-out rows cannot tell from the best one (one standard error). ``"predict"``: the best prediction, the mean
-        of all candidates weighted by their held-out deviance; it usually has all groups. Rows are dealt to
-        folds again while it is open which model is chosen (`covey.selection.Folds` sets how often at most).
-    recipes : iterable of Recipe
-        Further candidates, for instance of your own: see "How to add a recipe" in the documentation.
-    factors : "auto" or int
-        The number of common factors of the columns to include in the model while the order of the groups is determined,
-        so that groups do not wake up because of variation that all columns share. ``"auto"`` counts the factors that
-        stand out, usually none. The final model contains no factors.
-    group_weights : "noise", "sqrt", None or array of shape (n_groups,)
-        Divisors of the groups' gradients. ``"noise"`` is the level that pure noise would reach in a group of its size,
-        so that groups of all sizes are about equally likely to wake up by chance; ``"sqrt"`` is the square root of the
-        size, which favours small groups; None divides by nothing, which favours large ones.
-    standardize : {"group", "column", "block", False}
-        How columns are prepared for the path: orthonormalised within each group, scaled to unit variance one by one,
-        scaled group by group, or left as they are. Coefficients always refer to the columns as given.
+    $rule $recipes $factors $group_weights $standardize
     fit_intercept : bool
     class_weight : dict, "balanced" or None
         Weights of the classes, which multiply the weights of their rows; "balanced" gives every class the same total.
-    random_state : int or None
-        Seed for choosing held-out rows and assigning rows to folds; None means 0, so that fits are reproducible.
-    verbose : int
-        1 shows the progress of fits that take longer than a second, and prints a line about the chosen model.
+    $random_state $verbose
 
     Attributes
     ----------
@@ -125,55 +100,15 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
     fold_thresholds_ : ndarray of shape (n_folds, n_classes - 1) or None
         Only with ``loss="ordinal"``: the thresholds of the models of `held_out_`.
     groups_ : Groups
-    always_groups_ : list
-        Names of the groups that are in every model.
-    selected_groups_ : list
-        Names of the groups with non-zero coefficients, strongest first (`group_strengths_`).
+    $always_groups_ $selected_groups_
     group_norms_ : ndarray of shape (n_groups,)
         Norm of each group's coefficients, over all classes.
-    group_strengths_ : ndarray of shape (n_groups,)
-        How far each group moves the prediction: with ``standardize="group"``, the standard deviation of its
-        contribution.
-    recipe_ : str
-        How the model was fitted, in words.
+    $group_strengths_ $recipe_
     shrunk_ : bool
         False if the model is maximum likelihood on the selected groups; True if it is shrunk by a ridge or is a mean of
         models.
-    candidates_ : DataFrame
-        All candidates with their cross-validated errors; the chosen one is marked. Candidates that were left out after
-        the first deal of the folds have the distance from the best that they had then.
-    rivals_ : DataFrame or None
-        The sets of groups that the held-out rows cannot tell from the best, and those that folds select, the chosen one
-        first: their ``groups``, the chosen groups that they are ``without``, what they have ``instead``, the error of
-        their best model and its standard error (NaN if only folds select them), and in how many ``folds`` they are
-        selected. None if the model is a mean of models or no rows were held out.
-    price_ : (float, float) or None
-        What sparsity costs: by what share of its error the best model on all groups predicts better on held-out rows,
-        and the standard error of that share; None if there was no such model, or it was chosen.
-    fold_frequencies_ : ndarray of shape (n_groups,) or None
-        In how many of the `n_splits_` folds each group is selected if the model is chosen without the rows held out
-        there; None if there were no folds, or models on all groups were chosen.
-    held_out_ : HeldOut or None
-        The model without the rows of each fold, and how far these rows are from what it predicts: what
-        ``predict(X, interval=0.9)`` is made of. None if no rows were held out.
-    n_splits_, n_deals_ : int
-        The number of folds in all deals, and how often the rows were dealt to folds.
-    predictor_range_ : ndarray of shape (2, n_outputs) or None
-        The range of the linear predictor in `fit`, for losses that take its exponential. Predictions for rows that
-        leave it by more than its width are bounded there, with a warning.
-    path_ : Path
-        The path on all rows; it ends with the chosen model.
-    expansion_ : Expansion
-        Only with `terms`: how a table becomes the columns of the model. Its `terms` are the groups, and the remarks of
-        its `encoding` say which variables were left out, and how missing values count.
-    constraints_ : DataFrame
-        Only with `constraints`: the ``name`` and the ``constraint``, whether a term or group of it is ``selected``,
-        whether it ``binds`` (it holds the model back, or keeps out what would be in), and the ``pressure`` of the rows
-        against it, in standard errors.
-    n_features_in_ : int
-        The number of columns of X; with `terms`, these are its variables.
-    feature_names_in_ : ndarray of str
-        The names of these columns, if X has any.
+    $candidates_ $rivals_ $price_ $fold_frequencies_ $held_out_ $n_splits_ $predictor_range_ $path_ $expansion_
+    $constraints_ $n_features_in_ $feature_names_in_
 
     References
     ----------
@@ -199,22 +134,22 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
 
     def __init__(
         self,
-        groups: Any = None,
+        groups: GroupsLike = None,
         *,
-        terms: Any = None,
+        terms: TermsLike = None,
         within: str | None = None,
-        constraints: Any = None,
-        loss: Any = "multinomial",
-        always: Iterable[Any] = (),
-        selection: Any = 5,
+        constraints: Constraints = None,
+        loss: str | Loss = "multinomial",
+        always: Iterable[Hashable] = (),
+        selection: SelectionLike = 5,
         rule: str = "select",
-        recipes: Iterable[Any] = (),
+        recipes: Iterable[Recipe] = (),
         factors: int | str = "auto",
-        group_weights: Any = "noise",
-        standardize: Any = "group",
+        group_weights: ArrayLike | None = "noise",
+        standardize: str | bool = "group",
         fit_intercept: bool = True,
-        class_weight: Any = None,
-        random_state: Any = None,
+        class_weight: ClassWeight = None,
+        random_state: int | None = None,
         verbose: int = 0,
     ) -> None:
         self.groups = groups
@@ -235,8 +170,9 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
         self.verbose = verbose
 
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, *, split_groups: Any = None
-    ) -> GroupSparseClassifier:
+        self, X: MatrixLike, y: ArrayLike, sample_weight: PerRow = None, offset: PerRow = None, *,
+        split_groups: PerRow = None,
+    ) -> GroupSparseClassifier:  # fmt: skip
         """Select groups and fit the model.
 
         Parameters
@@ -245,12 +181,10 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
         y : array-like of shape (n_rows,)
             Labels of any kind; with ``loss="ordinal"``, an ordered pandas categorical or numbers, unless the loss has
             an order.
-        sample_weight : array-like of shape (n_rows,), optional
-            A weight of two is the same as repeating the row.
+        $sample_weight
         offset : array-like of shape (n_rows,), or (n_rows, n_classes) with more than two classes, optional
             Added to the linear predictor with coefficient one.
-        split_groups : array-like of shape (n_rows,), optional
-            Labels that splitters such as GroupKFold use to keep rows together.
+        $split_groups
 
         Returns
         -------
@@ -284,7 +218,7 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
             raise ValueError("loss='ordinal' has thresholds in the place of an intercept: leave fit_intercept out.")
         return loss
 
-    def _coded(self, y: Any, name: str = "y") -> FloatArray:
+    def _coded(self, y: ArrayLike, name: str = "y") -> FloatArray:
         loss = self._ordinal()
         return np.asarray((read_labels if loss is None else loss.read)(y, name, self.classes_).y)
 
@@ -304,7 +238,7 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
         super()._calibrate(design, folds, response, weight, offset)
 
     def _scored(
-        self, y: Any, eta: FloatArray, rows: FloatArray, held_out: NDArray[np.bool_], folds: FoldModels
+        self, y: FloatArray, eta: FloatArray, rows: FloatArray, held_out: NDArray[np.bool_], folds: FoldModels
     ) -> list[tuple[FloatArray, FloatArray]]:
         if isinstance(self.loss_, Ordinal):
             fitted = [self.loss_]
@@ -317,7 +251,7 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
             self.fold_thresholds_ = np.array([loss.thresholds for loss in fitted])
         return super()._scored(y, eta, rows, held_out, folds)
 
-    def decision_function(self, X: Any, offset: Any = None) -> FloatArray:
+    def decision_function(self, X: MatrixLike, offset: PerRow = None) -> FloatArray:
         """The linear predictor: the log odds of ``classes_[1]`` or of a higher class, or one column per class.
 
         Parameters
@@ -332,7 +266,7 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
         eta = np.asarray(self._linear(X, offset))
         return eta[:, 0] if eta.shape[1] == 1 else eta
 
-    def predict_proba(self, X: Any, offset: Any = None) -> FloatArray:
+    def predict_proba(self, X: MatrixLike, offset: PerRow = None) -> FloatArray:
         """The probability of every class.
 
         Parameters
@@ -348,7 +282,7 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
         eta = self._linear(X, offset)
         return self.loss_.probabilities(np.asarray(eta))
 
-    def predict_log_proba(self, X: Any, offset: Any = None) -> FloatArray:
+    def predict_log_proba(self, X: MatrixLike, offset: PerRow = None) -> FloatArray:
         """The logarithm of the probability of every class, without underflow.
 
         Parameters
@@ -363,7 +297,7 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
         eta = self._linear(X, offset)
         return self.loss_.log_probabilities(np.asarray(eta))
 
-    def predict(self, X: Any, offset: Any = None, *, interval: float | None = None) -> Any:
+    def predict(self, X: MatrixLike, offset: PerRow = None, *, interval: float | None = None) -> Any:
         """The most likely class, or a set of classes that contains the class.
 
         Parameters
@@ -405,12 +339,12 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
             return self.loss_
         return replace(self.loss_, thresholds=tuple(self.fold_thresholds_[fold].tolist()))
 
-    def _scores(self, y: Any, eta: FloatArray, fold: int = 0) -> FloatArray:
+    def _scores(self, y: FloatArray, eta: FloatArray, fold: int = 0) -> FloatArray:
         """The probability that the class is a more likely one."""
         codes = np.asarray(self.loss_.classes(y))
         return class_scores(self._fold_loss(fold).probabilities(eta))[np.arange(len(codes)), codes]
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> float:
+    def score(self, X: MatrixLike, y: ArrayLike, sample_weight: PerRow = None, offset: PerRow = None) -> float:
         """The accuracy: the share of rows whose class is predicted correctly.
 
         Parameters

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+from sklearn.base import BaseEstimator
 
 from covey.terms.expansion import Expansion
+from covey.validation import IntArray
 
 if TYPE_CHECKING:
     from covey.groups import Groups
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["coefficients_table", "column_names"]
 
 
-def coefficients_table(model: Any, outputs: Sequence[str]) -> pd.DataFrame:
+def coefficients_table(model: BaseEstimator, outputs: Sequence[str]) -> pd.DataFrame:
     """The intercept, then one row per column (of a model of terms, per column of a selected term).
 
     With several `outputs`, each has its coefficients. If the exponential of a coefficient is an odds, rate or hazard
@@ -27,7 +29,7 @@ def coefficients_table(model: Any, outputs: Sequence[str]) -> pd.DataFrame:
     shown = np.arange(coef.shape[1])
     if expansion is not None:
         shown = np.concatenate([shown[:0], *(groups[name] for name in model.selected_groups_)])
-    table: dict[str, Any] = {
+    table: dict[str, object] = {
         "column": ["(intercept)", *column_names(groups, shown, expansion, getattr(model, "feature_names_in_", None))],
         "group" if expansion is None else "term": pd.Series([None, *_group_names(groups, shown)], dtype=object),
     }
@@ -43,7 +45,7 @@ def coefficients_table(model: Any, outputs: Sequence[str]) -> pd.DataFrame:
     return pd.DataFrame(table)
 
 
-def _group_names(groups: Groups, columns: Any) -> list[Any]:
+def _group_names(groups: Groups, columns: IntArray) -> list[Hashable]:
     """The name of each column's group; of several, all of them in a text."""
     if not groups.overlapping:
         return [groups.names[l] for l in groups.labels[columns]]
@@ -54,7 +56,9 @@ def _group_names(groups: Groups, columns: Any) -> list[Any]:
     return [", ".join(inside[j]) for j in columns]
 
 
-def column_names(groups: Groups, columns: Any, expansion: Expansion | None, given: Any = None) -> list[str]:
+def column_names(
+    groups: Groups, columns: IntArray, expansion: Expansion | None, given: Sequence[str] | None = None
+) -> list[str]:
     """The names of columns; those of a pair have its name and a number."""
     if expansion is None:
         return [groups.column_name(j) if given is None else str(given[j]) for j in columns]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 
 from covey.losses.risk_sets import EVENT, START, STOP, STRATUM
 from covey.validation import FloatArray
 
-__all__ = ["censoring_survival", "concordance_index"]
+__all__ = ["concordance_index", "kaplan_meier"]
 
 
 def concordance_index(
@@ -17,17 +19,8 @@ def concordance_index(
 
     A pair in the same stratum is comparable if one row has its event while the other is at risk and does not have an
     event at that time. This is Harrell's concordance; with event weights it is Uno's.
+    `rows` has start, stop, event and stratum; an event weight is that of pairs in which the row has its event first.
 
-    Parameters
-    ----------
-    rows : ndarray, shape (n_rows, 4)
-        Start, stop, event, stratum.
-    risk, weight : ndarray, shape (n_rows,)
-    event_weight : ndarray, shape (n_rows,), optional
-        The weight of a pair, taken from the row that has its event first.
-
-    Examples
-    --------
     >>> y = np.array([[-np.inf, t, 1.0, 0.0] for t in (1.0, 2.0, 3.0)])
     >>> round(concordance_index(y, np.array([2.0, 3.0, 1.0]), np.ones(3)), 4)
     0.6667
@@ -89,26 +82,29 @@ class _Before:
         return out[0], out[1], out[2]
 
 
-def censoring_survival(rows: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The Kaplan-Meier estimate of the probability of being uncensored at each time.
+def kaplan_meier(rows: FloatArray, weight: FloatArray, *, of_censoring: bool = False) -> tuple[FloatArray, FloatArray]:
+    """The times of events, or of censoring, and the Kaplan-Meier estimate of being without one from each of them on.
 
-    Returns
-    -------
-    times, survival : ndarray
-        Distinct censoring times, and the probability just after each.
+    >>> rows = np.array([[-np.inf, t, e, 0.0] for t, e in [(1.0, 1.0), (2.0, 0.0), (3.0, 1.0), (4.0, 0.0)]])
+    >>> at, left = kaplan_meier(rows, np.ones(4))
+    >>> at.tolist(), left.tolist()
+    ([1.0, 3.0], [0.75, 0.375])
     """
-    stop, censored = rows[:, STOP], (rows[:, EVENT] == 0) * weight
-    times = np.unique(stop[censored > 0])
-    order = np.argsort(stop, kind="stable")
-    # events come before censoring at the same time: a row with an event is not at risk of being censored
-    at_risk = weight.sum() - np.concatenate([[0.0], np.cumsum(weight[order])])[np.searchsorted(stop[order], times)]
-    at_risk -= _sums(stop, (rows[:, EVENT] > 0) * weight, times)
-    if np.isfinite(rows[:, START]).any():
-        at_risk -= weight @ (rows[:, START][:, None] >= times)
-    return times, np.cumprod(1.0 - _sums(stop, censored, times) / at_risk)
+    event = rows[:, EVENT] > 0
+    counted = (event != of_censoring) & (weight > 0)
+    at, position = np.unique(rows[counted, STOP], return_inverse=True)
+    mass = np.bincount(position, weights=weight[counted], minlength=at.size)
+    # at risk: rows that have entered before the time, minus those that have left before it
+    at_risk = _weight_before(at, rows[:, START], weight) - _weight_before(at, rows[:, STOP], weight)
+    if of_censoring:  # events come first at the same time: their rows are not at risk of being censored
+        leaving = at, rows[event, STOP], weight[event]
+        at_risk -= _weight_before(*leaving, side="right") - _weight_before(*leaving)
+    return at, np.cumprod(1.0 - mass / at_risk)
 
 
-def _sums(stop: FloatArray, mass: FloatArray, times: FloatArray) -> FloatArray:
-    """The total mass at each of the given times."""
-    there = np.isin(stop, times)
-    return np.asarray(np.bincount(np.searchsorted(times, stop[there]), weights=mass[there], minlength=times.size) * 1.0)
+def _weight_before(
+    at: FloatArray, points: FloatArray, weight: FloatArray, side: Literal["left", "right"] = "left"
+) -> FloatArray:
+    """The total weight of the points before each time, or up to it with the side "right"."""
+    order = np.argsort(points, kind="stable")
+    return np.concatenate([[0.0], np.cumsum(weight[order])])[np.searchsorted(points[order], at, side=side)]

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from covey.groups import Groups
 from covey.losses.base import Response
 from covey.search.constraints.cone import Constraint
-from covey.terms.requirements import Requirement, check_bounds, match
+from covey.terms.requirements import Constraints, Requirement, check_bounds, match
 from covey.terms.shapes import requirements_of, term_constraints
 from covey.validation import FloatArray
 
@@ -18,7 +18,7 @@ __all__ = ["read_constraints"]
 
 
 def read_constraints(
-    estimator: Any, response: Response, groups: Groups, columns: Sequence[str] | None, always: Sequence[int]
+    estimator: BaseEstimator, response: Response, groups: Groups, columns: Sequence[str] | None, always: Sequence[int]
 ) -> list[Constraint]:
     """The inequalities that every model of an estimator keeps; refuses what they cannot be combined with."""
     loss, given, expansion = response.loss, estimator.constraints, getattr(estimator, "expansion_", None)
@@ -39,7 +39,7 @@ def read_constraints(
 
 
 def group_constraints(
-    constraints: Any, groups: Groups, columns: Sequence[str] | None, always: Sequence[int]
+    constraints: Constraints, groups: Groups, columns: Sequence[str] | None, always: Sequence[int]
 ) -> list[Constraint]:
     """Inequalities on groups of columns, for names of groups and names of columns.
 
@@ -80,7 +80,7 @@ def group_constraints(
     return found
 
 
-def _rows(requirement: Requirement, rows: FloatArray, name: Any) -> tuple[FloatArray, FloatArray]:
+def _rows(requirement: Requirement, rows: FloatArray, name: object) -> tuple[FloatArray, FloatArray]:
     """The inequalities of a requirement on quantities that are rows times coefficients, in their order."""
     n = len(rows)
     if requirement.convex and n < 3:

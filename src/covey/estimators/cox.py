@@ -2,35 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Hashable, Iterable
 from functools import partial
-from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from covey.designs import Design
 from covey.estimators.base import GroupSparseEstimator
-from covey.estimators.concordance import censoring_survival, concordance_index
+from covey.estimators.concordance import concordance_index, kaplan_meier
+from covey.estimators.documentation import documented
 from covey.estimators.formula import survival_response
 from covey.estimators.intervals import fold_predictors
 from covey.estimators.reading import read_problem, read_weight
 from covey.estimators.steps import StepFunction
 from covey.estimators.survival_bounds import Baselines, survival_bounds
+from covey.groups import GroupsLike
 from covey.losses import Cox
 from covey.losses.arrays import codes_among
 from covey.losses.base import Response
 from covey.losses.cox import FieldNames, read_survival
 from covey.losses.risk_sets import EVENT, START, STOP, STRATUM
 from covey.search.held_out import FoldModels
-from covey.validation import FloatArray, on_host, pandas_frame
+from covey.search.recipes import Recipe
+from covey.search.select import SelectionLike
+from covey.terms import Constraints, TermsLike
+from covey.validation import Array, FloatArray, IntArray, MatrixLike, PerRow, on_host, pandas_frame
 
 __all__ = ["GroupSparseCox"]
 
 
+@documented
 class GroupSparseCox(GroupSparseEstimator):
     r"""Group-sparse Cox regression: finds the few groups of columns that matter for survival and fits them.
 
@@ -42,19 +47,7 @@ class GroupSparseCox(GroupSparseEstimator):
 
     Parameters
     ----------
-    groups : None, int, labels, lists, dict, callable, str or Groups
-        Which columns belong together: None for every column on its own (a sparse linear model), one size for all
-        groups, one label per column, lists of columns (positions, or names of a DataFrame), a dictionary from group
-        names to columns, a function of the column names such as `TermGroups`, or a separator: ``"_"`` groups columns by
-        the part of their name before the first underscore. For groups of different sizes use ``Groups.from_sizes``.
-    terms : None, "auto", dict or Terms
-        For a table of variables instead of a matrix of columns: numbers become lines and curves, categories levels,
-        dates trends and seasons, and every term is a group. ``"auto"`` decides by the values of each variable, a
-        dictionary such as ``{"age": "linear", "site": "levels"}`` by name or pattern, and `covey.Terms` takes pairs of
-        variables too. `predict` and `score` then take tables with the same variables. Not together with `groups`.
-    within : {None, "columns"}
-        ``"columns"`` selects columns within `groups`: beside groups, single columns are candidates, and columns of
-        selected groups can be dropped. Groups are kept as they are unless the held-out rows prefer columns.
+    $groups $terms $within
     ties : {"efron", "breslow"}
         How events at the same time are treated.
     constraints : dict, optional
@@ -71,31 +64,11 @@ class GroupSparseCox(GroupSparseEstimator):
         How the model is chosen: by a number of folds or anything that scikit-learn accepts as ``cv``; on rows held out
         once (`covey.selection.HoldOut`, also with your own validation set); by an information criterion, which counts
         events; or by the number of groups (``covey.selection.Size(k)``). Folds are balanced by events and their times.
-    rule : {"select", "predict"}
-        What the held-out rows decide. ``"select"``: the few groups that matter, by the simplest sparse model that the
-        held-out rows cannot tell from the best one (one standard error). ``"predict"``: the best prediction, the mean
-        of all candidates weighted by their held-out deviance; it usually has all groups. Rows are dealt to
-        folds again while it is open which model is chosen (`covey.selection.Folds` sets how often at most).
-    recipes : iterable of Recipe
-        Further candidates, for instance of your own: see "How to add a recipe" in the documentation.
-    factors : "auto" or int
-        The number of common factors of the columns to include in the model while the order of the groups is determined,
-        so that groups do not wake up because of variation that all columns share. ``"auto"`` counts the factors that
-        stand out, usually none. The final model contains no factors.
-    group_weights : "noise", "sqrt", None or array of shape (n_groups,)
-        Divisors of the groups' gradients. ``"noise"`` is the level that pure noise would reach in a group of its size,
-        so that groups of all sizes are about equally likely to wake up by chance; ``"sqrt"`` is the square root of the
-        size, which favours small groups; None divides by nothing, which favours large ones.
-    standardize : {"group", "column", "block", False}
-        How columns are prepared for the path: orthonormalised within each group, scaled to unit variance one by one,
-        scaled group by group, or left as they are. Coefficients always refer to the columns as given.
+    $rule $recipes $factors $group_weights $standardize
     time, event, start, stratum : str
         Names of the columns of `y` if it is a table, or of the fields of a structured array. The last two are
         optional in `y`.
-    random_state : int or None
-        Seed for choosing held-out rows and assigning rows to folds; None means 0, so that fits are reproducible.
-    verbose : int
-        1 shows the progress of fits that take longer than a second, and prints a line about the chosen model.
+    $random_state $verbose
 
     Attributes
     ----------
@@ -110,56 +83,19 @@ class GroupSparseCox(GroupSparseEstimator):
     event_times_ : ndarray of shape (n_times,)
         All distinct event times.
     groups_ : Groups
-    always_groups_ : list
-        Names of the groups that are in every model.
-    selected_groups_ : list
-        Names of the groups with non-zero coefficients, strongest first (`group_strengths_`).
+    $always_groups_ $selected_groups_
     group_norms_ : ndarray of shape (n_groups,)
         Norm of each group's coefficients.
     group_strengths_ : ndarray of shape (n_groups,)
         How far each group moves the log risk: with ``standardize="group"``, the standard deviation of its contribution.
-    recipe_ : str
-        How the model was fitted, in words.
+    $recipe_
     shrunk_ : bool
         False if the model is maximum partial likelihood on the selected groups; True if it is shrunk by a ridge or is a
         mean of models.
-    candidates_ : DataFrame
-        All candidates with their cross-validated errors; the chosen one is marked. Candidates that were left out after
-        the first deal of the folds have the distance from the best that they had then.
-    rivals_ : DataFrame or None
-        The sets of groups that the held-out rows cannot tell from the best, and those that folds select, the chosen one
-        first: their ``groups``, the chosen groups that they are ``without``, what they have ``instead``, the error of
-        their best model and its standard error (NaN if only folds select them), and in how many ``folds`` they are
-        selected. None if the model is a mean of models or no rows were held out.
-    price_ : (float, float) or None
-        What sparsity costs: by what share of its error the best model on all groups predicts better on held-out rows,
-        and the standard error of that share; None if there was no such model, or it was chosen.
-    fold_frequencies_ : ndarray of shape (n_groups,) or None
-        In how many of the `n_splits_` folds each group is selected if the model is chosen without the rows held out
-        there; None if there were no folds, or models on all groups were chosen.
-    held_out_ : HeldOut or None
-        The model without the rows of each fold, and how far these rows are from what it predicts: what
-        ``predict(X, interval=0.9)`` is made of. None if no rows were held out.
+    $candidates_ $rivals_ $price_ $fold_frequencies_ $held_out_
     fold_hazards_ : ndarray of shape (n_folds, n_events) or None
         Cumulative baseline hazards without the rows of each fold, at the events of the baseline.
-    n_splits_, n_deals_ : int
-        The number of folds in all deals, and how often the rows were dealt to folds.
-    predictor_range_ : ndarray of shape (2, n_outputs) or None
-        The range of the linear predictor in `fit`, for losses that take its exponential. Predictions for rows that
-        leave it by more than its width are bounded there, with a warning.
-    path_ : Path
-        The path on all rows; it ends with the chosen model.
-    expansion_ : Expansion
-        Only with `terms`: how a table becomes the columns of the model. Its `terms` are the groups, and the remarks of
-        its `encoding` say which variables were left out, and how missing values count.
-    constraints_ : DataFrame
-        Only with `constraints`: the ``name`` and the ``constraint``, whether a term or group of it is ``selected``,
-        whether it ``binds`` (it holds the model back, or keeps out what would be in), and the ``pressure`` of the rows
-        against it, in standard errors.
-    n_features_in_ : int
-        The number of columns of X; with `terms`, these are its variables.
-    feature_names_in_ : ndarray of str
-        The names of these columns, if X has any.
+    $n_splits_ $predictor_range_ $path_ $expansion_ $constraints_ $n_features_in_ $feature_names_in_
 
     References
     ----------
@@ -188,30 +124,30 @@ class GroupSparseCox(GroupSparseEstimator):
     _formula_response = staticmethod(survival_response)
 
     loss_: Cox
-    strata_: Any
+    strata_: Array | None
     event_times_: FloatArray
     fold_hazards_: FloatArray | None
 
     def __init__(
         self,
-        groups: Any = None,
+        groups: GroupsLike = None,
         *,
-        terms: Any = None,
+        terms: TermsLike = None,
         within: str | None = None,
-        constraints: Any = None,
+        constraints: Constraints = None,
         ties: str = "efron",
-        always: Iterable[Any] = (),
-        selection: Any = 5,
+        always: Iterable[Hashable] = (),
+        selection: SelectionLike = 5,
         rule: str = "select",
-        recipes: Iterable[Any] = (),
+        recipes: Iterable[Recipe] = (),
         factors: int | str = "auto",
-        group_weights: Any = "noise",
-        standardize: Any = "group",
+        group_weights: ArrayLike | None = "noise",
+        standardize: str | bool = "group",
         time: str = "time",
         event: str = "event",
         start: str = "start",
         stratum: str = "stratum",
-        random_state: Any = None,
+        random_state: int | None = None,
         verbose: int = 0,
     ) -> None:
         self.groups = groups
@@ -240,8 +176,9 @@ class GroupSparseCox(GroupSparseEstimator):
         return tags
 
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, *, split_groups: Any = None
-    ) -> GroupSparseCox:
+        self, X: MatrixLike, y: ArrayLike, sample_weight: PerRow = None, offset: PerRow = None, *,
+        split_groups: PerRow = None,
+    ) -> GroupSparseCox:  # fmt: skip
         """Select groups and fit the model.
 
         Parameters
@@ -256,8 +193,7 @@ class GroupSparseCox(GroupSparseEstimator):
             A weight of two is the same as repeating the row, except that a row is not tied with itself.
         offset : array-like of shape (n_rows,), optional
             Added to the log risk with coefficient one.
-        split_groups : array-like of shape (n_rows,), optional
-            Labels that splitters such as GroupKFold use to keep rows together.
+        $split_groups
 
         Returns
         -------
@@ -285,7 +221,7 @@ class GroupSparseCox(GroupSparseEstimator):
         super()._calibrate(design, None if entered else folds, response, weight, offset)
 
     def _scored(
-        self, y: Any, eta: FloatArray, rows: FloatArray, held_out: NDArray[np.bool_], folds: FoldModels
+        self, y: FloatArray, eta: FloatArray, rows: FloatArray, held_out: NDArray[np.bool_], folds: FoldModels
     ) -> list[tuple[FloatArray, FloatArray]]:
         at = self.baseline_times_, self.baseline_strata_
         if folds.validation is not None:
@@ -307,9 +243,9 @@ class GroupSparseCox(GroupSparseEstimator):
         self.baseline_strata_ = rows[which[order], STRATUM].astype(int)
         self.baseline_hazards_ = increments[order]
         self.event_times_ = np.unique(self.baseline_times_)
-        self.censoring_times_, self.censoring_survival_ = censoring_survival(rows, weight)
+        self.censoring_times_, self.censoring_survival_ = kaplan_meier(rows, weight, of_censoring=True)
 
-    def _coded(self, y: Any, name: str = "y") -> FloatArray:
+    def _coded(self, y: ArrayLike, name: str = "y") -> FloatArray:
         """Survival times of other rows, which must have events to be scored by."""
         times = read_survival(pandas_frame(on_host(y), name), name, FieldNames.of(self))
         rows = times.coded_as(self.strata_, name)
@@ -318,8 +254,9 @@ class GroupSparseCox(GroupSparseEstimator):
         return rows
 
     def predict(
-        self, X: Any, offset: Any = None, *, at: Any = None, interval: float | None = None, strata: Any = None
-    ) -> FloatArray:
+        self, X: MatrixLike, offset: PerRow = None, *, at: ArrayLike | None = None, interval: float | None = None,
+        strata: PerRow = None,
+    ) -> FloatArray:  # fmt: skip
         """The log risk: the log hazard relative to a row at the means of all columns; or survival at some times.
 
         Parameters
@@ -358,7 +295,7 @@ class GroupSparseCox(GroupSparseEstimator):
         functions = self.predict_survival_function(X, offset, strata=strata)
         return np.array([function(times) for function in functions]).reshape(len(functions), times.size)
 
-    def _bounds(self, X: Any, offset: Any, interval: float, strata: Any) -> FloatArray:
+    def _bounds(self, X: MatrixLike, offset: PerRow, interval: float, strata: PerRow) -> FloatArray:
         check_is_fitted(self)
         if self.held_out_ is None and self.n_splits_:
             raise ValueError(
@@ -371,18 +308,15 @@ class GroupSparseCox(GroupSparseEstimator):
         return survival_bounds(held_out, baselines, eta[:, :, 0], self._codes(strata, len(eta)), interval)
 
     def predict_cumulative_hazard_function(
-        self, X: Any, offset: Any = None, *, strata: Any = None, return_array: bool = False
-    ) -> Any:
+        self, X: MatrixLike, offset: PerRow = None, *, strata: PerRow = None, return_array: bool = False
+    ) -> Array:
         """The cumulative hazard of rows, from Breslow's estimate of the baseline.
 
         Parameters
         ----------
         X : array-like or any kind of design, of shape (n_rows, n_features)
         offset : array-like of shape (n_rows,), optional
-        strata : array-like of shape (n_rows,), optional
-            The stratum of each row; required if the model was fitted with strata.
-        return_array : bool
-            Return an array of the values at `event_times_` instead of functions.
+        $strata $return_array
 
         Returns
         -------
@@ -391,18 +325,15 @@ class GroupSparseCox(GroupSparseEstimator):
         return self._functions(X, offset, strata, return_array, lambda hazard: hazard, 0.0)
 
     def predict_survival_function(
-        self, X: Any, offset: Any = None, *, strata: Any = None, return_array: bool = False
-    ) -> Any:
+        self, X: MatrixLike, offset: PerRow = None, *, strata: PerRow = None, return_array: bool = False
+    ) -> Array:
         """The probability of no event up to each time, ``exp(-cumulative hazard)``.
 
         Parameters
         ----------
         X : array-like or any kind of design, of shape (n_rows, n_features)
         offset : array-like of shape (n_rows,), optional
-        strata : array-like of shape (n_rows,), optional
-            The stratum of each row; required if the model was fitted with strata.
-        return_array : bool
-            Return an array of the values at `event_times_` instead of functions.
+        $strata $return_array
 
         Returns
         -------
@@ -429,8 +360,9 @@ class GroupSparseCox(GroupSparseEstimator):
         return pd.concat(parts, ignore_index=True)
 
     def score(
-        self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, *, concordance: str = "harrell"
-    ) -> float:
+        self, X: MatrixLike, y: ArrayLike, sample_weight: PerRow = None, offset: PerRow = None, *,
+        concordance: str = "harrell",
+    ) -> float:  # fmt: skip
         """The concordance: how often the row of higher predicted risk has its event first; 0.5 is chance, 1 perfect.
 
         Parameters
@@ -463,7 +395,10 @@ class GroupSparseCox(GroupSparseEstimator):
         chance = StepFunction(self.censoring_times_, self.censoring_survival_, 1.0)(rows[:, STOP])
         return np.divide(1.0, chance**2, out=np.zeros(len(rows)), where=chance > 0)
 
-    def _functions(self, X: Any, offset: Any, strata: Any, return_array: bool, of: Any, before: float) -> Any:
+    def _functions(
+        self, X: MatrixLike, offset: PerRow, strata: PerRow, return_array: bool, of: Callable[[FloatArray], FloatArray],
+        before: float,
+    ) -> Array:  # fmt: skip
         risk = np.exp(self.predict(X, offset))
         codes = self._codes(strata, risk.size)
         bases = {code: self._baseline(code) for code in np.unique(codes).tolist()}
@@ -479,7 +414,7 @@ class GroupSparseCox(GroupSparseEstimator):
         at = self.baseline_strata_ == code
         return StepFunction(self.baseline_times_[at], np.cumsum(self.baseline_hazards_[at]), 0.0)
 
-    def _codes(self, strata: Any, n_rows: int) -> Any:
+    def _codes(self, strata: PerRow, n_rows: int) -> IntArray:
         """The position of each row's stratum."""
         if self.strata_ is None:
             if strata is not None:

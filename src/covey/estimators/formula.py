@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
+from numpy.typing import ArrayLike
 
 from covey.groups import Groups
 from covey.losses import survival
 from covey.optional import optional
-from covey.validation import pandas_frame
+from covey.validation import Array, Stored, pandas_frame
+
+if TYPE_CHECKING:
+    from formulaic import ModelSpec
 
 __all__ = ["column_response", "formula_columns", "number_response", "read_formula", "survival_response"]
 
@@ -21,8 +25,8 @@ SURVIVAL = re.compile(r"survival\(\s*`?([^,`]+?)`?\s*,\s*`?([^,`]+?)`?\s*\)")
 
 
 def read_formula(
-    formula: str, data: Any, response: Callable[[str, pd.DataFrame], Any]
-) -> tuple[pd.DataFrame, Any, Groups, Any, bool]:
+    formula: str, data: Stored, response: Callable[[str, pd.DataFrame], ArrayLike]
+) -> tuple[pd.DataFrame, ArrayLike, Groups, ModelSpec, bool]:
     """Return the columns, the response, a group per term, the specification, and whether there is an intercept.
 
     `response` reads the left-hand side.
@@ -64,7 +68,7 @@ def _variables(left: str) -> set[str]:
     return set(found.groups()) if found else set(map(str, Formula(left).required_variables))
 
 
-def formula_columns(spec: Any, data: Any) -> Any:
+def formula_columns(spec: ModelSpec, data: Any) -> Any:
     """The columns of a fitted formula for the rows of a table; a table that has these columns already is unchanged."""
     names = [name for name in spec.column_names if name != "Intercept"]
     if not isinstance(data, pd.DataFrame) or list(data.columns) == names:
@@ -78,7 +82,7 @@ def formula_columns(spec: Any, data: Any) -> Any:
     return pd.DataFrame(matrix)[names].astype(float)
 
 
-def number_response(left: str, data: pd.DataFrame) -> Any:
+def number_response(left: str, data: pd.DataFrame) -> pd.Series | pd.DataFrame:
     """A column, or an expression for formulaic such as ``log(y)``, or ``a + b`` for several responses."""
     if left in data.columns:
         return data[left]
@@ -92,7 +96,7 @@ def number_response(left: str, data: pd.DataFrame) -> Any:
     return responses.iloc[:, 0] if responses.shape[1] == 1 else responses
 
 
-def column_response(left: str, data: pd.DataFrame) -> Any:
+def column_response(left: str, data: pd.DataFrame) -> pd.Series:
     """A column of labels."""
     name = left.strip("`")
     if name not in data.columns:
@@ -100,7 +104,7 @@ def column_response(left: str, data: pd.DataFrame) -> Any:
     return data[name]
 
 
-def survival_response(left: str, data: pd.DataFrame) -> Any:
+def survival_response(left: str, data: pd.DataFrame) -> Array:
     """Times and events, written as ``survival(time, event)``."""
     found = SURVIVAL.fullmatch(left)
     if found is None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -14,10 +15,9 @@ from covey.estimators.term_views import TermViews, as_terms
 from covey.search.agreement import fold_counts, split_warning
 from covey.search.chosen import binding, interchangeable, price_of_sparsity
 from covey.summary import Summary, digits
-from covey.validation import FloatArray, on_host
+from covey.validation import FloatArray, MatrixLike, on_host
 
 if TYPE_CHECKING:
-    from covey.losses import Loss
     from covey.path import Path
 
 __all__ = ["GroupViews"]
@@ -30,13 +30,10 @@ class GroupViews(TermViews):
     """The attributes and methods that describe the groups of any fitted model."""
 
     path_: Path
-    loss_: Loss
     group_norms_: FloatArray
     group_strengths_: FloatArray
-    fold_frequencies_: Any
-    n_splits_: int
     n_features_in_: int
-    within: Any
+    within: str | None
 
     def group_table(self) -> pd.DataFrame:
         """The selected groups, strongest first.
@@ -52,27 +49,24 @@ class GroupViews(TermViews):
             because all are in), and, if there were folds, ``folds`` (in how many of them it was selected).
         """
         check_is_fitted(self)
-        woke = dict(self.path_.entered)
-        chosen = [self.groups_.position(name) for name in self.selected_groups_]
-        table = pd.DataFrame(
-            {
-                "size": self.groups_.sizes[chosen],
-                "strength": self.group_strengths_[chosen],
-                "norm": self.group_norms_[chosen],
-                "woke_up": [float(woke.get(l, np.nan)) for l in chosen],
-            },
-            index=pd.Index(self.selected_groups_, name="group"),
-        )
-        for k, (name, strengths) in enumerate(self._response_strengths()):
-            table.insert(2 + k, name, strengths[chosen])
-        if self.loss_.several:  # a norm over responses would mix their units
-            del table["norm"]
+        table = self._facts([self.groups_.position(name) for name in self.selected_groups_])
+        table.index = pd.Index(self.selected_groups_, name="group")
         if self.within is not None:
             used = np.asarray(np.atleast_2d(self.coef_).any(axis=0))
             table.insert(1, "columns", [int(used[self.groups_[name]].sum()) for name in self.selected_groups_])
-        if self.fold_frequencies_ is not None and self.n_splits_ > 1:
-            table["folds"] = np.asarray(self.fold_frequencies_)[chosen]
         return table
+
+    def _facts(self, groups: Sequence[int]) -> pd.DataFrame:
+        """The size, the strengths, the norm, the time and the folds of the groups at some positions."""
+        at, woke = list(groups), dict(self.path_.entered)
+        facts = {"size": self.groups_.sizes[at], "strength": self.group_strengths_[at]}
+        facts |= {name: strengths[at] for name, strengths in self._response_strengths()}
+        if not self.loss_.several:  # a norm over responses would mix their units
+            facts["norm"] = self.group_norms_[at]
+        facts["woke_up"] = np.array([woke.get(l, np.nan) for l in at], dtype=float)
+        if self.fold_frequencies_ is not None and self.n_splits_ > 1:
+            facts["folds"] = np.asarray(self.fold_frequencies_)[at]
+        return pd.DataFrame(facts)
 
     def coefficients(self) -> pd.DataFrame:
         """The coefficients with the names of their columns.
@@ -103,7 +97,7 @@ class GroupViews(TermViews):
         check_is_fitted(self)
         return coefficients_table(self, self._outputs())
 
-    def partial_effect(self, X: Any, group: Any) -> FloatArray:
+    def partial_effect(self, X: MatrixLike, group: Hashable) -> FloatArray:
         """The contribution of one group to the linear predictor of each row, centred over these rows.
 
         Parameters
@@ -173,7 +167,7 @@ class GroupViews(TermViews):
         diagram: str = super()._repr_html_()  # type: ignore[misc]
         return diagram
 
-    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+    def _repr_mimebundle_(self, **kwargs: object) -> dict[str, str]:
         if not hasattr(self, "path_"):
             bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)  # type: ignore[misc]
             return bundle
@@ -191,6 +185,6 @@ class GroupViews(TermViews):
         strengths = getattr(self, "response_strengths_", ())
         return [(f"strength_{name}", one) for name, one in zip(self._outputs(), strengths, strict=False)]
 
-    def _found(self) -> list[Any]:
+    def _found(self) -> list[Hashable]:
         """The selected groups except those that are always in the model."""
         return [name for name in self.selected_groups_ if name not in self.always_groups_]

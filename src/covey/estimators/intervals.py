@@ -8,10 +8,11 @@ of the new row covers the ends of these, save a share of them on either side (Ba
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from covey.designs.protocol import count_rows
@@ -20,7 +21,7 @@ from covey.losses import Loss
 from covey.losses.arrays import read_offset
 from covey.losses.base import Response
 from covey.search.held_out import FoldModels, HeldOut
-from covey.validation import FloatArray
+from covey.validation import FloatArray, MatrixLike, PerRow
 
 __all__ = ["calibrated", "class_scores", "class_sets", "fold_predictors", "interval_bounds"]
 
@@ -35,8 +36,9 @@ MOST_HALVINGS, MOST_DOUBLINGS = 64, 1100
 
 
 def calibrated(
-    estimator: Any, folds: FoldModels | None, response: Response, weight: FloatArray, offset: FloatArray | None
-) -> HeldOut | None:
+    estimator: BaseEstimator, folds: FoldModels | None, response: Response, weight: FloatArray,
+    offset: FloatArray | None,
+) -> HeldOut | None:  # fmt: skip
     """The fold models of a fit and the scores of its held-out rows; None if there are none.
 
     `estimator._scored` returns the scores.
@@ -60,7 +62,7 @@ def calibrated(
     return HeldOut.of(folds, by_fold, float(rows @ times), whole)
 
 
-def fold_predictors(estimator: Any, X: Any, offset: Any) -> tuple[HeldOut, FloatArray]:
+def fold_predictors(estimator: BaseEstimator, X: MatrixLike, offset: PerRow) -> tuple[HeldOut, FloatArray]:
     """The held-out rows of a fit, and linear predictors of other rows by all fold models.
 
     The predictors have shape (n_rows, n_folds, n_outputs).
@@ -80,23 +82,12 @@ def fold_predictors(estimator: Any, X: Any, offset: Any) -> tuple[HeldOut, Float
     return held_out, eta
 
 
-def class_sets(held_out: HeldOut, p: FloatArray, level: Any) -> NDArray[np.bool_]:
+def class_sets(held_out: HeldOut, p: FloatArray, level: float) -> NDArray[np.bool_]:
     """The classes that a share of new rows belong to: adaptive prediction sets (Romano, Sesia and Candès, 2020).
 
     A class is in the set unless more than the share of the held-out rows have a lower score by the same fold's model.
     No random numbers are drawn, and the class that conforms best is always in.
-
-    Parameters
-    ----------
-    held_out : HeldOut
-    p : ndarray, shape (n_rows, n_folds, n_classes)
-        Probabilities by all fold models.
-    level : float
-        The share.
-
-    Returns
-    -------
-    ndarray of bool, shape (n_rows, n_classes)
+    `p` has the probabilities by all fold models, shape (n_rows, n_folds, n_classes), and the result a column per class.
     """
     # scores that differ by round-off error are equal
     below = held_out.upto(class_scores(p).transpose(0, 2, 1) * (1 - EQUAL), side="left")
@@ -112,21 +103,10 @@ def class_scores(p: FloatArray) -> FloatArray:
     return scores
 
 
-def interval_bounds(loss: Loss, held_out: HeldOut, eta: FloatArray, level: Any) -> tuple[FloatArray, FloatArray]:
-    """Lower and upper ends of intervals that contain a share of new responses.
+def interval_bounds(loss: Loss, held_out: HeldOut, eta: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
+    """Lower and upper ends, shape (n_rows, n_responses), of intervals that contain a share of new responses.
 
-    Parameters
-    ----------
-    loss : Loss
-    held_out : HeldOut
-    eta : ndarray, shape (n_rows, n_folds, n_responses)
-        Linear predictors of all fold models.
-    level : float
-        The share.
-
-    Returns
-    -------
-    lower, upper : ndarray, shape (n_rows, n_responses)
+    `eta` has the linear predictors of all fold models, shape (n_rows, n_folds, n_responses).
     """
     needed = held_out.needed(level)
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
@@ -146,7 +126,7 @@ def _end(loss: Loss, held_out: HeldOut, eta: FloatArray, needed: float, response
     """The nearest upper (side 1) or lower (side -1) end beyond which few enough of the held-out rows' ends lie."""
     mean = np.asarray(loss.inverse_link(eta), dtype=float)
 
-    def is_enough(ends: FloatArray) -> Any:
+    def is_enough(ends: FloatArray) -> NDArray[np.bool_]:
         """Whether enough held-out rows have an interval that ends here or before."""
         outside = side * (ends[:, None] - mean) >= 0
         misfit = np.where(outside, loss.misfit(ends[:, None], eta), -1.0)
@@ -169,7 +149,9 @@ def _end(loss: Loss, held_out: HeldOut, eta: FloatArray, needed: float, response
     return far
 
 
-def _bracket(loss: Loss, mean: FloatArray, is_enough: Any, side: int) -> tuple[FloatArray, FloatArray]:
+def _bracket(
+    loss: Loss, mean: FloatArray, is_enough: Callable[[FloatArray], NDArray[np.bool_]], side: int
+) -> tuple[FloatArray, FloatArray]:
     """A place before the end, and one behind it or at the end of all responses."""
     near, limit = (mean.min(axis=1) if side > 0 else mean.max(axis=1)), loss.support[side > 0]
     if np.isfinite(limit):

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import replace
-from typing import Any
 
+from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
 __all__ = ["for_odds_of"]
 
 
-def for_odds_of(model: Any, label: Any) -> Any:
+def for_odds_of(model: BaseEstimator, label: object) -> BaseEstimator:
     """The same model with coefficients, effects and path for the odds of a class, which comes last in `classes_`.
 
     An estimator's coefficients are for ``classes_[1]``, the second in sorted order, as scikit-learn's scorers take for

@@ -5,11 +5,12 @@ from __future__ import annotations
 import numbers
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import validate_data
@@ -21,7 +22,10 @@ from covey.tables import marks_of, named_faults
 from covey.tables.complaint import shown
 from covey.terms import expand
 from covey.validation import (
+    Array,
     FloatArray,
+    MatrixLike,
+    PerRow,
     as_response,
     as_sample_weight,
     name_columns,
@@ -42,11 +46,11 @@ LARGEST_VALUE = 1e150
 # The largest array that skips scikit-learn's checks; for larger ones they take a negligible share of the time.
 SMALL = 2**16
 
-TABLE: dict[str, Any] = {"accept_sparse": ["csc", "csr"], "dtype": [np.float64, np.float32]}
+TABLE: dict[str, object] = {"accept_sparse": ["csc", "csr"], "dtype": [np.float64, np.float32]}
 
 
 def read_problem(
-    estimator: BaseEstimator, X: Any, y: Any, sample_weight: Any, read: Callable[[Any], Response]
+    estimator: BaseEstimator, X: MatrixLike, y: ArrayLike, sample_weight: PerRow, read: Callable[[ArrayLike], Response]
 ) -> tuple[Design, Response, FloatArray]:
     """The design, the response and the row weights; sets ``n_features_in_`` and ``feature_names_in_``.
 
@@ -79,14 +83,14 @@ def read_problem(
     return design, response, read_weight(sample_weight, design.shape[0])
 
 
-def _refuse_marks(y: Any) -> None:
+def _refuse_marks(y: ArrayLike) -> None:
     """Refuse text such as 1,5 before it is taken for classes; the command line does the same."""
     values = np.asarray(y) if isinstance(y, pd.Series | np.ndarray) else np.empty(0)
     if values.ndim == 1 and values.dtype.kind in "OU" and (marks := marks_of(pd.Series(values))):
         raise ValueError(f"y holds {shown(values[0])}, {marks[0]}; read the table with {marks[1]}.")
 
 
-def read_weight(sample_weight: Any, n_rows: int) -> FloatArray:
+def read_weight(sample_weight: PerRow, n_rows: int) -> FloatArray:
     """The weights of the rows; they are not normalised, because the information criteria count rows by weight."""
     if sample_weight is None:
         return np.ones(n_rows)
@@ -101,7 +105,7 @@ def read_weight(sample_weight: Any, n_rows: int) -> FloatArray:
     return weight
 
 
-def _read_terms(estimator: BaseEstimator, X: Any, sample_weight: Any) -> Design:
+def _read_terms(estimator: BaseEstimator, X: Any, sample_weight: PerRow) -> Design:
     """The columns of the terms of a table, which the estimator keeps."""
     weight = None if sample_weight is None else read_weight(sample_weight, len(X))
     estimator.expansion_, design = expand(estimator.terms, estimator.groups, X, weight, estimator.constraints)
@@ -111,7 +115,7 @@ def _read_terms(estimator: BaseEstimator, X: Any, sample_weight: Any) -> Design:
     return design
 
 
-def _read_design(estimator: BaseEstimator, X: Any) -> Design:
+def _read_design(estimator: BaseEstimator, X: MatrixLike) -> Design:
     """The columns of `fit`, whose number and names the estimator keeps."""
     if is_table(X) or sp.issparse(X):
         # scikit-learn's check adds infinities of both signs
@@ -138,11 +142,11 @@ def _check_size(design: Design) -> None:
         )
 
 
-def read_rows(estimator: BaseEstimator, X: Any) -> Design:
+def read_rows(estimator: BaseEstimator, X: MatrixLike) -> Design:
     """Rows to predict, checked to have the same columns as in `fit`."""
     if hasattr(estimator, "expansion_"):
         return estimator.expansion_.design(X)
-    if _is_ready(estimator, X):
+    if _is_ready(X, estimator):
         return DenseDesign(X)
     X = pandas_frame(X)
     if hasattr(estimator, "formula_"):
@@ -169,7 +173,7 @@ def read_rows(estimator: BaseEstimator, X: Any) -> Design:
     return design
 
 
-def _is_ready(estimator: BaseEstimator, X: Any) -> bool:
+def _is_ready(X: MatrixLike, estimator: BaseEstimator) -> TypeGuard[Array]:
     """Whether a small array would pass all of scikit-learn's checks, which take longer than predicting."""
     return (
         type(X) is np.ndarray

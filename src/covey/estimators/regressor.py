@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from covey.estimators.base import GroupSparseEstimator
+from covey.estimators.documentation import documented
 from covey.estimators.intervals import fold_predictors, interval_bounds
 from covey.estimators.reading import read_problem, read_weight
+from covey.groups import GroupsLike
 from covey.losses import Loss, get_loss
 from covey.losses.base import Response
-from covey.validation import on_host, pandas_frame
+from covey.search.recipes import Recipe
+from covey.search.select import SelectionLike
+from covey.terms import Constraints, TermsLike
+from covey.validation import MatrixLike, PerRow, on_host, pandas_frame
 
 __all__ = ["GroupSparseRegressor"]
 
 
+@documented
 class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
     r"""Group-sparse linear regression: finds the few groups of columns that matter and fits them.
 
@@ -32,19 +39,7 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
 
     Parameters
     ----------
-    groups : None, int, labels, lists, dict, callable, str or Groups
-        Which columns belong together: None for every column on its own (a sparse linear model), one size for all
-        groups, one label per column, lists of columns (positions, or names of a DataFrame), a dictionary from group
-        names to columns, a function of the column names such as `TermGroups`, or a separator: ``"_"`` groups columns by
-        the part of their name before the first underscore. For groups of different sizes use ``Groups.from_sizes``.
-    terms : None, "auto", dict or Terms
-        For a table of variables instead of a matrix of columns: numbers become lines and curves, categories levels,
-        dates trends and seasons, and every term is a group. ``"auto"`` decides by the values of each variable, a
-        dictionary such as ``{"age": "linear", "site": "levels"}`` by name or pattern, and `covey.Terms` takes pairs of
-        variables too. `predict` and `score` then take tables with the same variables. Not together with `groups`.
-    within : {None, "columns"}
-        ``"columns"`` selects columns within `groups`: beside groups, single columns are candidates, and columns of
-        selected groups can be dropped. Groups are kept as they are unless the held-out rows prefer columns.
+    $groups $terms $within
     constraints : dict, optional
         What is known beforehand, by the name of a variable, group or column, or a pattern such as ``"media*"``: a sign
         (``">=0"``, ``"<=0"``), bounds (``(0, 2)``), ``"increasing"``, ``"decreasing"``, ``"convex"`` or ``"concave"``,
@@ -60,36 +55,14 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
         ``MultiQuantile([0.1, 0.9])``, or ``Tweedie(power=1.5)``; parameters that are not given are estimated. Several
         responses (2-d `y`) share their groups and need squared loss.
         Use `GroupSparseClassifier` for classes and `GroupSparseCox` for survival times.
-    always : iterable
-        Names of groups (or of columns that are a group by themselves) that are in every model; they are never selected,
-        shrunk or dropped. Linearly dependent columns among them count by their rank.
+    $always
     selection : int, splitter, "holdout", "ebic", "bic", "gcv", "discrepancy", Size, or an object of `covey.selection`
         How the model is chosen: by a number of folds or anything that scikit-learn accepts as ``cv``; on rows held out
         once (`covey.selection.HoldOut`, also with your own validation set); by an information criterion; by the
         discrepancy principle; or by the number of groups (``covey.selection.Size(k)``).
-    rule : {"select", "predict"}
-        What the held-out rows decide. ``"select"``: the few groups that matter, by the simplest sparse model that the
-        held-out rows cannot tell from the best one (one standard error). ``"predict"``: the best prediction, the mean
-        of all candidates weighted by their held-out deviance; it usually has all groups. Rows are dealt to
-        folds again while it is open which model is chosen (`covey.selection.Folds` sets how often at most).
-    recipes : iterable of Recipe
-        Further candidates, for instance of your own: see "How to add a recipe" in the documentation.
-    factors : "auto" or int
-        The number of common factors of the columns to include in the model while the order of the groups is determined,
-        so that groups do not wake up because of variation that all columns share. ``"auto"`` counts the factors that
-        stand out, usually none. The final model contains no factors.
-    group_weights : "noise", "sqrt", None or array of shape (n_groups,)
-        Divisors of the groups' gradients. ``"noise"`` is the level that pure noise would reach in a group of its size,
-        so that groups of all sizes are about equally likely to wake up by chance; ``"sqrt"`` is the square root of the
-        size, which favours small groups; None divides by nothing, which favours large ones.
-    standardize : {"group", "column", "block", False}
-        How columns are prepared for the path: orthonormalised within each group, scaled to unit variance one by one,
-        scaled group by group, or left as they are. Coefficients always refer to the columns as given.
+    $rule $recipes $factors $group_weights $standardize
     fit_intercept : bool
-    random_state : int or None
-        Seed for choosing held-out rows and assigning rows to folds; None means 0, so that fits are reproducible.
-    verbose : int
-        1 shows the progress of fits that take longer than a second, and prints a line about the chosen model.
+    $random_state $verbose
 
     Attributes
     ----------
@@ -99,60 +72,21 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
     loss_ : Loss
         The loss, with its estimated parameters: a threshold, a scale, an overdispersion, a power.
     groups_ : Groups
-    always_groups_ : list
-        Names of the groups that are in every model.
-    selected_groups_ : list
-        Names of the groups with non-zero coefficients, strongest first (`group_strengths_`).
+    $always_groups_ $selected_groups_
     group_norms_ : ndarray of shape (n_groups,)
         Norm of each group's coefficients, over all responses.
-    group_strengths_ : ndarray of shape (n_groups,)
-        How far each group moves the prediction: with ``standardize="group"``, the standard deviation of its
-        contribution.
+    $group_strengths_
     response_strengths_ : ndarray of shape (n_responses, n_groups)
         Only with several responses: the same for each of them, in its own units; `group_strengths_` is then in units of
         the responses' standard deviations.
     response_names_ : list of str
         Only with several responses: the names of the columns of y, if it is a table.
-    recipe_ : str
-        How the model was fitted, in words.
+    $recipe_
     shrunk_ : bool
         False if the model is least squares (or maximum likelihood) on the selected groups; True if it is shrunk by a
         ridge or is a mean of models.
-    candidates_ : DataFrame
-        All candidates with their cross-validated errors; the chosen one is marked. Candidates that were left out after
-        the first deal of the folds have the distance from the best that they had then.
-    rivals_ : DataFrame or None
-        The sets of groups that the held-out rows cannot tell from the best, and those that folds select, the chosen one
-        first: their ``groups``, the chosen groups that they are ``without``, what they have ``instead``, the error of
-        their best model and its standard error (NaN if only folds select them), and in how many ``folds`` they are
-        selected. None if the model is a mean of models or no rows were held out.
-    price_ : (float, float) or None
-        What sparsity costs: by what share of its error the best model on all groups predicts better on held-out rows,
-        and the standard error of that share; None if there was no such model, or it was chosen.
-    fold_frequencies_ : ndarray of shape (n_groups,) or None
-        In how many of the `n_splits_` folds each group is selected if the model is chosen without the rows held out
-        there; None if there were no folds, or models on all groups were chosen.
-    held_out_ : HeldOut or None
-        The model without the rows of each fold, and how far these rows are from what it predicts: what
-        ``predict(X, interval=0.9)`` is made of. None if no rows were held out.
-    n_splits_, n_deals_ : int
-        The number of folds in all deals, and how often the rows were dealt to folds.
-    predictor_range_ : ndarray of shape (2, n_outputs) or None
-        The range of the linear predictor in `fit`, for losses that take its exponential. Predictions for rows that
-        leave it by more than its width are bounded there, with a warning.
-    path_ : Path
-        The path on all rows; it ends with the chosen model.
-    expansion_ : Expansion
-        Only with `terms`: how a table becomes the columns of the model. Its `terms` are the groups, and the remarks of
-        its `encoding` say which variables were left out, and how missing values count.
-    constraints_ : DataFrame
-        Only with `constraints`: the ``name`` and the ``constraint``, whether a term or group of it is ``selected``,
-        whether it ``binds`` (it holds the model back, or keeps out what would be in), and the ``pressure`` of the rows
-        against it, in standard errors.
-    n_features_in_ : int
-        The number of columns of X; with `terms`, these are its variables.
-    feature_names_in_ : ndarray of str
-        The names of these columns, if X has any.
+    $candidates_ $rivals_ $price_ $fold_frequencies_ $held_out_ $n_splits_ $predictor_range_ $path_ $expansion_
+    $constraints_ $n_features_in_ $feature_names_in_
 
     References
     ----------
@@ -172,21 +106,21 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
 
     def __init__(
         self,
-        groups: Any = None,
+        groups: GroupsLike = None,
         *,
-        terms: Any = None,
+        terms: TermsLike = None,
         within: str | None = None,
-        constraints: Any = None,
-        loss: Any = "squared",
-        always: Iterable[Any] = (),
-        selection: Any = 5,
+        constraints: Constraints = None,
+        loss: str | Loss = "squared",
+        always: Iterable[Hashable] = (),
+        selection: SelectionLike = 5,
         rule: str = "select",
-        recipes: Iterable[Any] = (),
+        recipes: Iterable[Recipe] = (),
         factors: int | str = "auto",
-        group_weights: Any = "noise",
-        standardize: Any = "group",
+        group_weights: ArrayLike | None = "noise",
+        standardize: str | bool = "group",
         fit_intercept: bool = True,
-        random_state: Any = None,
+        random_state: int | None = None,
         verbose: int = 0,
     ) -> None:
         self.groups = groups
@@ -216,20 +150,19 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
         return tags
 
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, *, split_groups: Any = None
-    ) -> GroupSparseRegressor:
+        self, X: MatrixLike, y: ArrayLike, sample_weight: PerRow = None, offset: PerRow = None, *,
+        split_groups: PerRow = None,
+    ) -> GroupSparseRegressor:  # fmt: skip
         """Select groups and fit the model.
 
         Parameters
         ----------
         X : array-like of shape (n_rows, n_features), or any kind of design
         y : array-like of shape (n_rows,), or (n_rows, n_responses)
-        sample_weight : array-like of shape (n_rows,), optional
-            A weight of two is the same as repeating the row.
+        $sample_weight
         offset : array-like of shape (n_rows,), or (n_rows, n_responses), optional
             Added to the linear predictor with coefficient one; for counts, the logarithm of the exposure.
-        split_groups : array-like of shape (n_rows,), optional
-            Labels that splitters such as GroupKFold use to keep rows together.
+        $split_groups
 
         Returns
         -------
@@ -241,7 +174,7 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
         self._fit(design, response, weight, offset, split_groups)
         return self
 
-    def predict(self, X: Any, offset: Any = None, *, interval: float | None = None) -> Any:
+    def predict(self, X: MatrixLike, offset: PerRow = None, *, interval: float | None = None) -> Any:
         """Predict the mean of the response, or an interval that contains the response.
 
         Parameters
@@ -285,7 +218,7 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
         plain = type(self.loss_).inverse_link is Loss.inverse_link
         return eta if plain else self.loss_.inverse_link(on_host(eta))
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> float:
+    def score(self, X: MatrixLike, y: ArrayLike, sample_weight: PerRow = None, offset: PerRow = None) -> float:
         """The share of the best constant's deviance that the predictions explain: R^2 for squared loss.
 
         Parameters
@@ -316,7 +249,7 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
         return 1.0 - left / (float(weight @ loss.deviance(response.y, null)) or 1.0)
 
 
-def _read_loss(given: Any) -> Loss:
+def _read_loss(given: str | Loss) -> Loss:
     """The loss with this name, which must be for numbers."""
     loss = get_loss(given)
     if loss.labelled and (loss.vector or loss.coupled):

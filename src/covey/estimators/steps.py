@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from covey.validation import FloatArray
 
@@ -38,7 +39,7 @@ class StepFunction:
         """The first and last time at which the function is known."""
         return 0.0, float(self.x[-1])
 
-    def __call__(self, times: Any) -> Any:
+    def __call__(self, times: ArrayLike) -> Any:
         """The values at some times."""
         given = np.asarray(times, dtype=float)
         values = np.concatenate([[self.before], self.y])[np.searchsorted(self.x, given, side="right")]

@@ -9,7 +9,6 @@ then, too. That is right if censoring does not depend on the columns of X.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,19 +24,12 @@ __all__ = ["Baselines", "survival_bounds"]
 
 @dataclass(frozen=True)
 class Baselines:
-    """The baseline hazards of the folds' models, at the events of the baseline of all rows.
+    """The baseline hazards of the folds' models, at the events of the baseline of all rows."""
 
-    Attributes
-    ----------
-    times, strata : ndarray, shape (n_events,)
-        The time of each event and the position of its stratum, by stratum and time.
-    hazards : ndarray, shape (n_folds, n_events)
-        Cumulative within each stratum.
-    """
-
+    # The time of each event and the position of its stratum, by stratum and time; shape (n_events,)
     times: FloatArray
     strata: NDArray[np.intp]
-    hazards: FloatArray
+    hazards: FloatArray  # cumulative within each stratum; shape (n_folds, n_events)
 
     @classmethod
     def of(cls, increments: FloatArray, times: FloatArray, strata: NDArray[np.intp]) -> Baselines:
@@ -62,7 +54,7 @@ class Baselines:
         return cls.of(increments, times, strata)
 
     def scores(
-        self, y: FloatArray, eta: FloatArray, rows: FloatArray, held_out: NDArray[np.bool_], uncensored: Any
+        self, y: FloatArray, eta: FloatArray, rows: FloatArray, held_out: NDArray[np.bool_], uncensored: FloatArray
     ) -> list[tuple[FloatArray, FloatArray]]:
         """The scores of the events of every fold, and their weights, with the chance of being uncensored by then."""
         out: list[tuple[FloatArray, FloatArray]] = []
@@ -79,24 +71,12 @@ class Baselines:
 
 
 def survival_bounds(
-    held_out: HeldOut, baselines: Baselines, eta: FloatArray, codes: NDArray[np.intp], level: Any
+    held_out: HeldOut, baselines: Baselines, eta: FloatArray, codes: NDArray[np.intp], level: float
 ) -> FloatArray:
     """The first event time at which more held-out rows have died than the level allows, or the last of all.
 
-    Parameters
-    ----------
-    held_out : HeldOut
-    baselines : Baselines
-    eta : ndarray, shape (n_rows, n_folds)
-        Log risks by all fold models.
-    codes : ndarray of int, shape (n_rows,)
-        The positions of the rows' strata.
-    level : float
-        The share of rows that shall live at least as long as their bound.
-
-    Returns
-    -------
-    ndarray, shape (n_rows,)
+    `eta` has the log risks by all fold models, shape (n_rows, n_folds), `codes` the positions of the rows' strata, and
+    `level` is the share of rows that shall live at least as long as their bound.
     """
     allowed, risk, out = held_out.n_rows - held_out.needed(level), np.exp(eta), np.empty(len(eta))
     for code in np.unique(codes):

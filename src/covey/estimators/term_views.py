@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from covey.estimators.reading import read_rows
+from covey.search.chosen import FittedModel
 from covey.summary import Summary, digits
 from covey.terms.effects import Effect, FittedTerms
 from covey.terms.encoding import Encoding
@@ -20,11 +23,7 @@ from covey.terms.expansion import Expansion
 from covey.terms.levels import Category
 from covey.terms.numbers import Number
 from covey.terms.rating import rating_tables, write_tables
-from covey.validation import FloatArray, last_step
-
-if TYPE_CHECKING:
-    from covey.groups import Groups
-from covey.losses import Loss
+from covey.validation import FloatArray, MatrixLike, last_step, some
 
 __all__ = ["TermViews", "as_terms"]
 
@@ -32,17 +31,20 @@ __all__ = ["TermViews", "as_terms"]
 MOST_NAMES = 12
 
 
-class TermViews:
+class Refitted(Protocol):
+    """A result that keeps models of parts of the rows, such as `covey.evidence.NestedScore`."""
+
+    estimators: list[BaseEstimator]
+
+
+Refits: TypeAlias = Refitted | Iterable[BaseEstimator] | None
+
+
+class TermViews(FittedModel):
     """The attributes and methods that estimators have with ``terms=``."""
 
     coef_: FloatArray
-    intercept_: Any
-    loss_: Loss
-    groups_: Groups
-    selected_groups_: list[Any]
-    always_groups_: list[Any]
-    recipe_: str
-    shrunk_: bool
+    intercept_: float | FloatArray
     expansion_: Expansion
     term_means_: FloatArray
 
@@ -70,7 +72,7 @@ class TermViews:
 
     def _outputs(self) -> tuple[str, ...]:
         n = len(np.atleast_2d(self.coef_))
-        names: Iterable[Any] = self.loss_.outputs or getattr(self, "response_names_", range(n))
+        names: Iterable[object] = self.loss_.outputs or getattr(self, "response_names_", range(n))
         return tuple(map(str, getattr(self, "classes_", names))) if n > 1 else ()
 
     @property
@@ -125,7 +127,12 @@ class TermViews:
         )
 
     def effect(
-        self, *variables: str, at: Any = None, main: bool = False, n: int | None = None, refits: Any = None
+        self,
+        *variables: str,
+        at: ArrayLike | None = None,
+        main: bool = False,
+        n: int | None = None,
+        refits: Refits = None,
     ) -> Effect:
         """The contribution of a variable, or of a pair of variables, to the linear predictor, as data.
 
@@ -171,7 +178,7 @@ class TermViews:
         self._expansion("effect")
         return self.fitted_terms_.effect(*variables, at=at, main=main, n=n, refits=_read_refits(refits))
 
-    def contributions(self, X: Any) -> pd.DataFrame:
+    def contributions(self, X: MatrixLike) -> pd.DataFrame:
         """What each variable and each pair adds to the linear predictor of each row.
 
         Parameters
@@ -198,24 +205,12 @@ class TermViews:
         return tables[0] if not fitted.outputs else pd.concat(tables, axis=1, keys=fitted.outputs)
 
     def plot_terms(
-        self, names: Iterable[str] | None = None, *, X: Any = None, refits: Any = None, ax: Any = None
-    ) -> Any:
-        """Draw the effects of the selected variables and pairs: see `covey.plots.TermsDisplay`.
+        self, names: Iterable[str] | None = None, *, X: MatrixLike | None = None, refits: Refits = None,
+        ax: object = None,
+    ) -> Any:  # fmt: skip
+        """Draw the effects of the selected variables and pairs, or of the named ones.
 
-        Parameters
-        ----------
-        names : iterable of str, optional
-            Variables and pairs such as ``"age:sex"``; by default all, the largest effects first.
-        X : table, optional
-            Rows to draw into the heat maps of pairs, such as those of fit.
-        refits : NestedScore or list of estimators, optional
-            For bands, as in `effect`.
-        ax : list of Axes, optional
-            One per name.
-
-        Returns
-        -------
-        TermsDisplay
+        The arguments and the result are those of `covey.plots.TermsDisplay.from_estimator`.
         """
         plots = import_module("covey.plots")  # a room above this one, which imports matplotlib
         return plots.TermsDisplay.from_estimator(self, names, X=X, refits=refits, ax=ax)
@@ -256,7 +251,7 @@ class TermViews:
         encoding, chosen, table = self.encoding_, self.variables_, self.terms_
         words = self._variables_in_words()
         found = f": {words}" if words else " are in the model; it predicts the same value for every row"
-        always = f", {_some(self.always_groups_)} always in" if self.always_groups_ else ""
+        always = f", {some(self.always_groups_, MOST_NAMES)} always in" if self.always_groups_ else ""
         head = (
             f"{type(self).__name__}: {len(chosen)} of {len(encoding.variables)} variables{found}.",
             f"Model: {len(table)} of {self.groups_.n_groups} terms{always}: {as_terms(self.recipe_)}"
@@ -273,7 +268,7 @@ class TermViews:
         chosen = self.variables_
         words = [self._described(*line) for line in zip(chosen["variable"], chosen["shape"], strict=True)]
         pairs = [part.name for part in self.fitted_terms_.parts if len(part.roots) == 2]
-        return _some(words) + (f"; pair{'s' * (len(pairs) > 1)}: {_some(pairs)}" if pairs else "")
+        return some(words, MOST_NAMES) + (f"; pair{'s' * (len(pairs) > 1)}: {some(pairs, MOST_NAMES)}" if pairs else "")
 
     def _ending(self, n_selected: int) -> str:
         """Whether coefficients are shrunk, and what the loss assumes: the end of a sentence."""
@@ -287,12 +282,6 @@ class TermViews:
         return variable if isinstance(fitted, Category) or two else f"{variable} ({shape})"
 
 
-def _some(names: Sequence[Any]) -> str:
-    """The first names, and a count of the rest."""
-    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
-    return ", ".join(map(str, names[:MOST_NAMES])) + more
-
-
 def as_terms(text: str) -> str:
     """A sentence about groups as one about terms; only for sentences without names. Fields in braces stay.
 
@@ -303,12 +292,12 @@ def as_terms(text: str) -> str:
     return re.sub(pattern, lambda found: f"{'T' if found[1] == 'G' else 't'}erm{found[2]}", text)
 
 
-def _read_refits(refits: Any) -> list[FittedTerms]:
+def _read_refits(refits: Refits) -> list[FittedTerms]:
     """The terms of models that were fitted again."""
     if refits is None:
         return []
-    given = getattr(refits, "estimators", refits)  # None in scores without return_estimator=True
-    models: list[Any] = [last_step(one) for one in given or ()]
+    given: Any = getattr(refits, "estimators", refits)  # None in scores without return_estimator=True
+    models: list[BaseEstimator] = [last_step(one) for one in given or ()]
     if given is None or not all(hasattr(model, "expansion_") for model in models):
         raise ValueError(
             "refits must be models fitted with terms=, such as covey.nested_score(model, X, y, return_estimator=True)."

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+
+from sklearn.base import BaseEstimator
 
 __all__ = ["TermGroups"]
 
@@ -52,7 +53,7 @@ class TermGroups:
         object.__setattr__(self, "outputs", None if outputs is None else tuple(str(name) for name in outputs))
 
     @classmethod
-    def from_transformer(cls, transformer: Any) -> TermGroups:
+    def from_transformer(cls, transformer: BaseEstimator) -> TermGroups:
         """Take the names from a transformer that was fitted on a DataFrame; its output then needs no column names.
 
         >>> import pandas as pd

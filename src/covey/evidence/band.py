@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import stats
+from sklearn.base import BaseEstimator
 
+from covey.designs.rows import Mask
 from covey.evidence.double_selection import double_selection
 from covey.evidence.effect import place_of, terms_without
 from covey.evidence.effect_result import Effects
@@ -17,7 +18,7 @@ from covey.terms import Terms, expand
 from covey.terms.effects import Effect, FittedTerms, term_means
 from covey.terms.parts import main_columns
 from covey.terms.reading import as_frame
-from covey.validation import FloatArray
+from covey.validation import FloatArray, MatrixLike, PerRow
 
 __all__ = ["band"]
 
@@ -29,18 +30,18 @@ MOST_NUMBERS = 4_000_000
 
 
 def band(
-    model: Any,
-    X: Any,
-    y: Any,
+    model: BaseEstimator,
+    X: MatrixLike,
+    y: ArrayLike,
     of: str,
     *,
     confidence: float = 0.9,
     simultaneous: bool = True,
-    at: Any = None,
+    at: ArrayLike | None = None,
     n: int | None = None,
-    clusters: Any = None,
-    offset: Any = None,
-    sample_weight: Any = None,
+    clusters: PerRow = None,
+    offset: PerRow = None,
+    sample_weight: PerRow = None,
     n_jobs: int | None = None,
     progress: Progress | None = None,
     verbose: int | None = None,
@@ -139,7 +140,7 @@ def band(
     )  # fmt: skip
 
 
-def _margin(found: Effects, basis: FloatArray, own: Any, simultaneous: bool) -> FloatArray:
+def _margin(found: Effects, basis: FloatArray, own: Mask, simultaneous: bool) -> FloatArray:
     """Half the width of the band at each value; `own` are the coefficients that the basis belongs to."""
     values, vectors = np.linalg.eigh(found.covariance[np.ix_(own, own)])
     root = basis @ (vectors * np.sqrt(np.maximum(values, 0.0)))
@@ -155,7 +156,7 @@ def _margin(found: Effects, basis: FloatArray, own: Any, simultaneous: bool) -> 
     return np.asarray(error * np.quantile(largest, found.confidence))
 
 
-def _freedom(found: Effects, basis: FloatArray, own: Any) -> FloatArray:
+def _freedom(found: Effects, basis: FloatArray, own: Mask) -> FloatArray:
     """The degrees of freedom of the squared error at each value, by Satterthwaite's rule.
 
     A robust error rests on the few rows that move the curve there, not on all.

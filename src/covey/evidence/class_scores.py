@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import (
     accuracy_score,
@@ -20,7 +20,7 @@ from sklearn.metrics import (
 )
 
 from covey.losses import Binomial
-from covey.validation import FloatArray
+from covey.validation import Array, FloatArray, PerRow
 
 __all__ = ["ClassScores", "class_position"]
 
@@ -53,7 +53,7 @@ SHOWN = {
 }
 
 
-def class_position(classes: Any, label: Any, name: str = "positive") -> int:
+def class_position(classes: Array, label: object, name: str = "positive") -> int:
     """The position of a class, given as its label or as the text of its label.
 
     >>> class_position(np.array([0, 1]), "0")
@@ -84,14 +84,16 @@ class ClassScores:
         The positive class, as an index; None if there are more than two classes and none was chosen.
     """
 
-    classes: Any
+    classes: Array
     codes: NDArray[np.intp]
     probabilities: FloatArray
     weight: FloatArray
     position: int | None
 
     @classmethod
-    def of(cls, classes: Any, codes: Any, probabilities: Any, weight: Any = None, positive: Any = None) -> ClassScores:
+    def of(
+        cls, classes: Array, codes: ArrayLike, probabilities: ArrayLike, weight: PerRow = None, positive: object = None
+    ) -> ClassScores:
         """The scores of some rows; without `positive`, the second of two classes is the positive one."""
         codes = np.asarray(codes, dtype=np.intp)
         position = 1 if len(classes) == 2 else None
@@ -101,7 +103,7 @@ class ClassScores:
         return cls(np.asarray(classes), codes, np.asarray(probabilities, dtype=float), weight, position)
 
     @property
-    def positive(self) -> Any:
+    def positive(self) -> object:
         """The label of the positive class, or None."""
         return None if self.position is None else self.classes.tolist()[self.position]
 
@@ -127,7 +129,7 @@ class ClassScores:
         return np.bincount(self.codes, self.weight, len(self.classes)) / self.weight.sum()
 
     @property
-    def commonest(self) -> Any:
+    def commonest(self) -> object:
         """The label of the most common class."""
         return self.classes.tolist()[int(self.shares.argmax())]
 
@@ -236,7 +238,7 @@ class ClassScores:
             "not from 0.5.",
         ]
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """The scores as plain values, as in run.json."""
         lines = {str(name): _plain(line) for name, line in self.table.to_dict("index").items()}
         return {
@@ -285,6 +287,6 @@ def _calibration(is_it: FloatArray, p: FloatArray, weight: FloatArray) -> tuple[
     return float(line.coef_[0, 0]) / scale, intercept
 
 
-def _plain(line: dict[Any, float]) -> dict[str, float | None]:
+def _plain(line: dict[Hashable, float]) -> dict[str, float | None]:
     """None instead of NaN, which JSON does not have."""
     return {str(name): float(value) if np.isfinite(value) else None for name, value in line.items()}

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from joblib import delayed
@@ -22,7 +21,7 @@ from covey.search.newton import minimise
 from covey.search.observations import Observations
 from covey.search.problem import Problem
 from covey.search.select import select
-from covey.validation import FloatArray, on_host, positive
+from covey.validation import FloatArray, PerRow, on_host, positive
 
 __all__ = ["double_selection", "robust_covariance"]
 
@@ -36,9 +35,9 @@ MANY_COLUMNS, FEW_CLUSTERS = 1 / 3, 20
 
 def double_selection(
     problem: Problem,
-    names: Sequence[Any],
+    names: Sequence[Hashable],
     D: FloatArray,
-    clusters: Any = None,
+    clusters: PerRow = None,
     confidence: float = 0.95,
     *,
     n_jobs: int | None = None,
@@ -95,7 +94,7 @@ def _union(problem: Problem, found: list[list[int]]) -> list[int]:
     return list(dict.fromkeys([*problem.always, *(l for one in found for l in one)]))
 
 
-def _check_varying(names: Sequence[Any], D: FloatArray) -> None:
+def _check_varying(names: Sequence[Hashable], D: FloatArray) -> None:
     for name, d in zip(names, D.T, strict=True):
         if not np.isfinite(d).all():
             raise ValueError(f"of: column {name!r} has missing or infinite values: drop these rows, or impute them.")
@@ -103,7 +102,7 @@ def _check_varying(names: Sequence[Any], D: FloatArray) -> None:
             raise ValueError(f"of: column {name!r} has the same value in every row, so it has no effect to estimate.")
 
 
-def _read_clusters(clusters: Any, n: int) -> NDArray[np.intp] | None:
+def _read_clusters(clusters: PerRow, n: int) -> NDArray[np.intp] | None:
     if clusters is None:
         return None
     labels = np.asarray(clusters)
@@ -134,7 +133,7 @@ class _Refit:
 
 
 def _refit(
-    problem: Problem, names: Sequence[Any], D: FloatArray, controls: list[int], rows: NDArray[np.intp]
+    problem: Problem, names: Sequence[Hashable], D: FloatArray, controls: list[int], rows: NDArray[np.intp]
 ) -> _Refit:
     groups, D = problem.groups, D[rows]
     members = groups.members[spans(groups.starts, np.array(controls, dtype=np.intp))]

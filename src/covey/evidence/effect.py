@@ -2,42 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from covey.designs import RepeatedColumns, as_design
 from covey.evidence.double_selection import double_selection
 from covey.evidence.effect_result import Effects
 from covey.evidence.reading import read_problem
 from covey.evidence.stability import Progress
-from covey.groups import Groups
+from covey.groups import Groups, GroupsLike
 from covey.losses import Loss
 from covey.progress import showing
 from covey.tables.complaint import near
-from covey.terms import Levels, Terms
+from covey.terms import Levels, Terms, TermsLike
 from covey.terms.guessing import guess
 from covey.terms.reading import as_frame, as_labels, as_numbers, level_order, missing_values
-from covey.validation import FloatArray, on_host
+from covey.validation import FloatArray, MatrixLike, PerRow, on_host
 
 __all__ = ["effect", "place_of", "terms_without"]
 
 
 def effect(
-    X: Any,
-    y: Any,
-    of: Any,
+    X: MatrixLike,
+    y: ArrayLike,
+    of: Hashable | Iterable[Hashable],
     *,
-    groups: Any = None,
-    terms: Any = None,
-    always: Iterable[Any] = (),
+    groups: GroupsLike = None,
+    terms: TermsLike = None,
+    always: Iterable[Hashable] = (),
     loss: str | Loss = "squared",
-    clusters: Any = None,
+    clusters: PerRow = None,
     confidence: float = 0.95,
-    offset: Any = None,
-    sample_weight: Any = None,
+    offset: PerRow = None,
+    sample_weight: PerRow = None,
     n_jobs: int | None = None,
     progress: Progress | None = None,
     verbose: int | None = None,
@@ -125,18 +125,18 @@ def effect(
 class _Asked:
     """The columns whose effects are wanted, with their names, and the arguments that describe the controls."""
 
-    names: list[Any]
+    names: Sequence[Hashable]
     D: FloatArray
-    controls: Any
-    groups: Any
-    always: Iterable[Any]
-    terms: Any = None
+    controls: MatrixLike
+    groups: GroupsLike
+    always: Iterable[Hashable]
+    terms: TermsLike = None
 
 
-def _listed(of: Any) -> list[Any]:
+def _listed(of: Hashable | Iterable[Hashable]) -> list[Hashable]:
     if not isinstance(of, str | int | np.integer | Iterable):
         raise ValueError(f"of must be the name or position of a column, or a list of these, not {of!r}.")
-    given = [of] if isinstance(of, str | int | np.integer) else list(of)
+    given: list[Hashable] = [of] if isinstance(of, str | int | np.integer) else list(of)
     if not given:
         raise ValueError("of is empty: name at least one column.")
     repeated = [one for one in given if given.count(one) > 1]
@@ -145,7 +145,7 @@ def _listed(of: Any) -> list[Any]:
     return given
 
 
-def place_of(one: Any, columns: list[Any] | None, n: int) -> int:
+def place_of(one: Hashable, columns: Sequence[Hashable] | None, n: int) -> int:
     """The position of a column that is given by name or position."""
     if columns is not None and one in columns:
         return columns.index(one)
@@ -157,7 +157,9 @@ def place_of(one: Any, columns: list[Any] | None, n: int) -> int:
     raise ValueError(f"of: there is no column {one!r}: give names, or positions from 0 to {n - 1}{hint}.")
 
 
-def _read_columns(X: Any, of: Any, groups: Any, always: Iterable[Any]) -> _Asked:
+def _read_columns(
+    X: MatrixLike, of: Hashable | Iterable[Hashable], groups: GroupsLike, always: Iterable[Hashable]
+) -> _Asked:
     """The columns `of` of a matrix, and the other columns in the groups that they leave."""
     design = as_design(X)
     names = None if design.columns is None else list(design.columns)
@@ -177,7 +179,9 @@ def _read_columns(X: Any, of: Any, groups: Any, always: Iterable[Any]) -> _Asked
     )
 
 
-def _read_terms(X: Any, of: Any, terms: Any, always: Iterable[Any]) -> _Asked:
+def _read_terms(
+    X: MatrixLike, of: Hashable | Iterable[Hashable], terms: TermsLike, always: Iterable[Hashable]
+) -> _Asked:
     """The variables `of` of a table as columns, and the table of the other variables."""
     frame = as_frame(X)
     names = list(frame.columns)
@@ -211,7 +215,7 @@ def _read_terms(X: Any, of: Any, terms: Any, always: Iterable[Any]) -> _Asked:
     )
 
 
-def terms_without(terms: Any, names: list[str], left_out: list[str]) -> Terms:
+def terms_without(terms: TermsLike, names: list[str], left_out: list[str]) -> Terms:
     """The terms of a table without some of its variables and their pairs."""
     wanted = Terms.coerce(terms)
     kinds = {name: kind for name, kind in wanted.kinds(names).items() if name not in left_out}

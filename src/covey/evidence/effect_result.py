@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -62,14 +62,14 @@ class Effects:
         How much the noise of each row, in units of its standard deviation, moves each effect.
     """
 
-    names: list[Any]
+    names: list[Hashable]
     estimates: FloatArray
     covariance: FloatArray
     df: int
     confidence: float
     loss: Loss
-    controls: list[Any]
-    selected_by: dict[Any, list[Any]]
+    controls: list[Hashable]
+    selected_by: dict[Hashable, list[Hashable]]
     n_rows: int
     n_clusters: int | None = None
     remarks: tuple[str, ...] = ()

@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
 from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold, check_cv
 
 from covey.losses.cox import FieldNames, read_survival
 from covey.losses.risk_sets import EVENT, STRATUM
-from covey.validation import check_sparse, whole
+from covey.search.splits import SplitsLike, Splitter
+from covey.validation import Array, MatrixLike, PerRow, check_sparse, whole
 
 __all__ = ["Rows", "event_labels", "indexable", "outer_folds", "take_rows"]
 
@@ -20,8 +22,8 @@ Rows = NDArray[np.intp]
 
 
 def outer_folds(
-    cv: Any, y: Any, *, has_classes: bool = False, split_groups: Any = None, random_state: int | None = 0,
-    events: Any = None,
+    cv: SplitsLike, y: Array, *, has_classes: bool = False, split_groups: PerRow = None, random_state: int | None = 0,
+    events: Array | None = None,
 ) -> list[tuple[Rows, Rows]]:  # fmt: skip
     """Pairs of training and test rows.
 
@@ -48,7 +50,9 @@ def outer_folds(
     return folds
 
 
-def _splitter(k: int, y: Any, has_classes: bool, split_groups: Any, random_state: int | None, events: Any) -> Any:
+def _splitter(
+    k: int, y: Array, has_classes: bool, split_groups: PerRow, random_state: int | None, events: Array | None
+) -> Splitter:
     if split_groups is not None:
         n_labels = len(np.unique(np.asarray(split_groups)))
         if n_labels < k:
@@ -69,13 +73,13 @@ def _splitter(k: int, y: Any, has_classes: bool, split_groups: Any, random_state
     return KFold(k, shuffle=True, random_state=random_state)
 
 
-def event_labels(model: Any, y: Any) -> NDArray[np.intp]:
+def event_labels(model: BaseEstimator, y: ArrayLike) -> NDArray[np.intp]:
     """Labels by which folds of survival times are stratified, per stratum: odd numbers are events."""
     observed = read_survival(y, "y", FieldNames.of(model)).rows
     return np.asarray(2 * observed[:, STRATUM] + observed[:, EVENT], dtype=np.intp)
 
 
-def indexable(X: Any) -> Any:
+def indexable(X: MatrixLike) -> Any:
     """A table whose rows can be taken: a pandas DataFrame, a CSR array or an ndarray."""
     if hasattr(X, "iloc") and not hasattr(X, "dask"):
         return X

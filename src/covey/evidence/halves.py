@@ -69,7 +69,7 @@ def complementary_halves(
     return halves
 
 
-def in_parallel(tasks: Iterable[Any], n_jobs: int | None) -> Iterable[Any]:
+def in_parallel(tasks: Iterable[object], n_jobs: int | None) -> Iterable[Any]:
     """Results in order, as they are finished; all at once if the backend has no generators."""
     try:
         return Parallel(n_jobs=n_jobs, return_as="generator")(tasks)

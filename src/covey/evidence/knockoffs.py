@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from joblib import Parallel, delayed
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from covey.evidence.columns import Columns, read_columns
 from covey.evidence.copies import CONSTRUCTIONS, Construction, Copier, lost_correlation
@@ -23,13 +23,14 @@ from covey.evidence.statistic import (
     signed_maximum,
     wake_up_rates,
 )
-from covey.groups import Groups
+from covey.groups import Groups, GroupsLike
 from covey.losses import Loss
 from covey.preprocess.working import read_weights
 from covey.progress import enter, showing
 from covey.search.problem import Problem
 from covey.search.settings import SETTINGS
-from covey.validation import FloatArray, one_of, positive, whole
+from covey.terms import TermsLike
+from covey.validation import FloatArray, MatrixLike, PerRow, one_of, positive, whole
 
 __all__ = ["knockoffs"]
 
@@ -51,24 +52,24 @@ ROWS_EXAMINED = 1000
 
 
 def knockoffs(
-    X: Any,
-    y: Any,
-    groups: Any = None,
+    X: MatrixLike,
+    y: ArrayLike,
+    groups: GroupsLike = None,
     *,
-    terms: Any = None,
+    terms: TermsLike = None,
     fdr: float = 0.1,
     kind: Literal["auto", "gaussian", "fixed"] = "auto",
     construction: Construction = "entropy",
     n_draws: int = 1,
-    always: Iterable[Any] = (),
+    always: Iterable[Hashable] = (),
     loss: str | Loss = "squared",
-    offset: Any = None,
-    sample_weight: Any = None,
-    group_weights: Any = "noise",
+    offset: PerRow = None,
+    sample_weight: PerRow = None,
+    group_weights: ArrayLike | None = "noise",
     fit_intercept: bool = True,
     factors: int | str = "auto",
     n_jobs: int | None = None,
-    random_state: Any = None,
+    random_state: int | None = None,
     verbose: int | None = None,
 ) -> KnockoffSelection:
     r"""Select the groups that have an effect, with a false discovery rate of at most `fdr`.
@@ -217,7 +218,9 @@ def _is_fixed(kind: str, columns: Columns, loss: Loss) -> bool:
     return kind == "fixed" or (kind == "auto" and loss.quadratic and enough)
 
 
-def _weights(group_weights: Any, groups: Groups, present: NDArray[np.intp], ranks: NDArray[np.intp]) -> FloatArray:
+def _weights(
+    group_weights: ArrayLike | None, groups: Groups, present: NDArray[np.intp], ranks: NDArray[np.intp]
+) -> FloatArray:
     """The weight of each group, which its copy shares."""
     if group_weights is None or isinstance(group_weights, str):
         return read_weights(group_weights, np.repeat(ranks, 2), SETTINGS.first_groups)[::2]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
-from sklearn.base import is_classifier
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.metrics import get_scorer
 
 from covey.estimators import GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor
@@ -19,26 +20,27 @@ from covey.evidence.nested_result import MethodScore, NestedScore
 from covey.evidence.refit import FoldResult, Study, refit_by_deviance, refit_by_score, refit_by_scorer
 from covey.evidence.scoring import fold_margin, pooled, read_response, row_margin
 from covey.progress import enter, showing
+from covey.search.splits import SplitsLike
 from covey.selection import Folds
 from covey.terms.guessing import with_dates
 from covey.terms.reading import as_frame
-from covey.validation import FloatArray, as_sample_weight, last_step, pandas_frame
+from covey.validation import FloatArray, MatrixLike, PerRow, as_sample_weight, last_step, pandas_frame
 
 __all__ = ["nested_score"]
 
 
 def nested_score(
-    model: Any,
-    X: Any,
-    y: Any,
-    cv: Any = 5,
+    model: BaseEstimator,
+    X: MatrixLike,
+    y: ArrayLike,
+    cv: SplitsLike = 5,
     *,
-    sample_weight: Any = None,
-    offset: Any = None,
-    split_groups: Any = None,
-    scoring: Any = None,
-    references: bool | Mapping[str, Any] = True,
-    positive: Any = None,
+    sample_weight: PerRow = None,
+    offset: PerRow = None,
+    split_groups: PerRow = None,
+    scoring: str | Callable[..., float] | None = None,
+    references: bool | Mapping[str, BaseEstimator] = True,
+    positive: object = None,
     n_jobs: int | None = None,
     random_state: int = 0,
     return_estimator: bool = False,
@@ -185,7 +187,7 @@ def nested_score(
     )  # fmt: skip
 
 
-def _check(X: Any, n: int, offset: Any, scoring: Any, references: Any, selection: Any) -> None:
+def _check(X: Any, n: int, offset: PerRow, scoring: object, references: object, selection: object) -> None:
     """Refuse arguments that do not fit together."""
     n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
     if n_rows != n:
@@ -204,7 +206,7 @@ def _check(X: Any, n: int, offset: Any, scoring: Any, references: Any, selection
 
 
 def _scores_of_rows(
-    results: list[FoldResult], splits: list[tuple[Rows, Rows]], weight: FloatArray, labels: Any
+    results: list[FoldResult], splits: list[tuple[Rows, Rows]], weight: FloatArray, labels: PerRow
 ) -> dict[str, MethodScore]:
     """The scores of all methods from the deviances of all test rows; a row tested several times counts by its mean."""
     tested = np.concatenate([one.test for one in results])
@@ -234,8 +236,9 @@ def _scores_of_rows(
 
 
 def _scores_of_responses(
-    results: list[FoldResult], splits: list[tuple[Rows, Rows]], weight: FloatArray, labels: Any, names: Any
-) -> dict[Any, MethodScore]:
+    results: list[FoldResult], splits: list[tuple[Rows, Rows]], weight: FloatArray, labels: PerRow,
+    names: Sequence[Hashable] | None,
+) -> dict[Hashable, MethodScore]:  # fmt: skip
     """The score of each of several responses."""
     n = len(results[0].responses)
     return {

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.base import BaseEstimator
 
 from covey.evidence.class_scores import ClassScores
 from covey.evidence.folds import Rows
-from covey.validation import FloatArray
+from covey.validation import Array, FloatArray
 
 __all__ = ["MethodScore", "NestedScore"]
 
@@ -107,14 +108,14 @@ class NestedScore:
     measure: str
     splits: list[tuple[Rows, Rows]]
     predictions: FloatArray | None = None
-    classes: Any = None
+    classes: Array | None = None
     response: Any = None
     weight: Any = None
-    selected: list[tuple[Any, ...]] = field(default_factory=list)
+    selected: list[tuple[Hashable, ...]] = field(default_factory=list)
     notes: tuple[str, ...] = ()
-    estimators: list[Any] = field(default_factory=list)
-    positive: Any = None
-    responses: Mapping[Any, MethodScore] = field(default_factory=dict)
+    estimators: list[BaseEstimator] = field(default_factory=list)
+    positive: object = None
+    responses: Mapping[Hashable, MethodScore] = field(default_factory=dict)
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -127,7 +128,7 @@ class NestedScore:
         return len(self.folds)
 
     @property
-    def frequencies(self) -> dict[Any, int]:
+    def frequencies(self) -> dict[Hashable, int]:
         """In how many outer folds each group was selected, most frequent first; groups never selected are omitted."""
         return dict(Counter(name for one in self.selected for name in one).most_common())
 
@@ -195,10 +196,10 @@ class NestedScore:
             )
         return f"The {name}, which does not know the groups, predicts better: its {self.measure} is higher by {gap}."
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """The figures as plain values, as in run.json."""
 
-        def figures(one: NestedScore | MethodScore) -> dict[str, Any]:
+        def figures(one: NestedScore | MethodScore) -> dict[str, object]:
             folds = [_number(value) for value in one.folds]
             return {"mean": _number(one.mean), "margin": _number(one.margin), "folds": folds}
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from covey.designs import Design, RepeatedColumns, as_design
 from covey.groups import Groups
 from covey.preprocess import WorkingProblem, prepare
+from covey.validation import MatrixLike
 
 __all__ = ["Overlap", "Overlaps", "chance_correlation", "find_overlaps", "have_close", "inner_coherence"]
 
@@ -54,7 +54,9 @@ class Overlaps:
     among_selected: tuple[Overlap, ...] = ()
 
 
-def find_overlaps(X: Any, y: Any, groups: Groups, selected: NDArray[np.intp], *, centre: bool = True) -> Overlaps:
+def find_overlaps(
+    X: MatrixLike, y: ArrayLike, groups: Groups, selected: NDArray[np.intp], *, centre: bool = True
+) -> Overlaps:
     """Compare each selected group, the most important first, with every other group.
 
     If the columns of every group are orthonormal, the norm of ``Z_l'Z_m/n`` is the largest canonical correlation of two
@@ -121,7 +123,7 @@ def chance_correlation(a: int, b: int, n: float) -> float:
     return float(np.sqrt(p * (1 - q)) + np.sqrt(q * (1 - p)))
 
 
-def inner_coherence(X: Any, groups: Groups, selected: NDArray[np.intp]) -> list[tuple[int, float]]:
+def inner_coherence(X: MatrixLike, groups: Groups, selected: NDArray[np.intp]) -> list[tuple[int, float]]:
     """How far each selected group's correlation matrix is from the identity, ``norm(R_l - I)``, worst first."""
     design = as_design(X)
     found = []

@@ -2,36 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 
 from covey.designs import Design, as_design
 from covey.estimators import GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor
-from covey.groups import Groups
+from covey.groups import Groups, GroupsLike
 from covey.losses import Cox, Loss, get_loss, survival
 from covey.losses.cox import FieldNames, read_survival
 from covey.losses.risk_sets import EVENT, START, STOP, STRATUM
 from covey.search.limit_path import read_rows
 from covey.search.problem import Problem
 from covey.tables import named_faults, refuse_missing
-from covey.terms import Terms, expand
-from covey.validation import on_host, pandas_frame
+from covey.terms import Terms, TermsLike, expand
+from covey.validation import MatrixLike, PerRow, on_host, pandas_frame
 
 __all__ = ["encode_classes", "problem_of", "read_problem", "read_variables"]
 
 
 def read_problem(
     X: Any,
-    y: Any,
-    groups: Any,
-    always: Iterable[Any],
+    y: ArrayLike,
+    groups: GroupsLike,
+    always: Iterable[Hashable],
     loss: str | Loss,
     offset: Any,
-    sample_weight: Any,
-    terms: Any = None,
+    sample_weight: PerRow,
+    terms: TermsLike = None,
     **options: Any,
 ) -> Problem:
     """Validate the data, a matrix of columns or with `terms` a table of variables; `options` are for the search."""
@@ -57,7 +59,7 @@ def read_problem(
     return Problem(design, response, weight, groups, always_in, options, loss, offset, **structure)
 
 
-def problem_of(model: Any, X: Any, y: Any, sample_weight: Any, offset: Any) -> Problem:
+def problem_of(model: BaseEstimator, X: MatrixLike, y: ArrayLike, sample_weight: PerRow, offset: PerRow) -> Problem:
     """The data with the groups or terms, the loss and the options of one of covey's estimators."""
     if not isinstance(model, GroupSparseRegressor | GroupSparseClassifier | GroupSparseCox):
         raise ValueError(
@@ -84,8 +86,8 @@ def problem_of(model: Any, X: Any, y: Any, sample_weight: Any, offset: Any) -> P
 
 
 def read_variables(
-    X: Any, terms: Any, groups: Any, always: Iterable[Any], sample_weight: Any
-) -> tuple[Design, Groups, list[Any]]:
+    X: MatrixLike, terms: TermsLike, groups: GroupsLike, always: Iterable[Hashable], sample_weight: PerRow
+) -> tuple[Design, Groups, list[Hashable]]:
     """The encoded columns of a table with one group per variable, and the variables that are in every model."""
     wanted = Terms.coerce(terms)
     if wanted.pairs not in (None, "auto"):
@@ -103,7 +105,7 @@ def read_variables(
     return design, by_variable, list(dict.fromkeys([*([always] if isinstance(always, str) else always), *held]))
 
 
-def encode_classes(y: Any, loss: Loss) -> Any:
+def encode_classes(y: ArrayLike, loss: Loss) -> ArrayLike:
     """Convert labels to 0 and 1, or to one column per class; other responses are returned unchanged.
 
     >>> encode_classes(["no", "yes", "no"], get_loss("binomial")).tolist()

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 import sklearn
+from sklearn.base import BaseEstimator
 from sklearn.linear_model import (
     GammaRegressor,
     LassoCV,
@@ -36,8 +36,9 @@ from covey.losses import (
     Squared,
     Tweedie,
 )
+from covey.search.splits import SplitsLike
 from covey.threads import fitting_threads
-from covey.validation import FloatArray
+from covey.validation import Array, FloatArray, MatrixLike, PerRow
 
 __all__ = ["Reference", "class_means", "find_references"]
 
@@ -57,9 +58,9 @@ class Reference:
 
     key: str
     what: str
-    estimator: Any
+    estimator: BaseEstimator
 
-    def means(self, task: Task, X: Any, X_test: Any) -> FloatArray:
+    def means(self, task: Task, X: FloatArray, X_test: FloatArray) -> FloatArray:
         """Fit the training rows and predict the test rows."""
         scaler = StandardScaler(with_mean=not sp.issparse(X)).fit(X, sample_weight=task.weight)
         y, weight, log_link = task.y, task.weight, task.loss.log_link
@@ -129,10 +130,10 @@ def _power(loss: Loss) -> float:
     return 2.0 if isinstance(loss, Gamma) else 1.0
 
 
-def _logistic(l1_ratio: float, solver: str, folds: Any) -> LogisticRegressionCV:
+def _logistic(l1_ratio: float, solver: str, folds: SplitsLike) -> LogisticRegressionCV:
     """Penalised logistic regression; the name of the penalty changed in scikit-learn 1.8."""
     recent = tuple(int(number) for number in sklearn.__version__.split(".")[:2]) >= (1, 8)
-    penalty: dict[str, Any] = {"l1_ratios": (l1_ratio,)} if recent else {"penalty": "l1" if l1_ratio else "l2"}
+    penalty: dict[str, object] = {"l1_ratios": (l1_ratio,)} if recent else {"penalty": "l1" if l1_ratio else "l2"}
     scaling = {"intercept_scaling": 10.0} if solver == "liblinear" else {}
     return LogisticRegressionCV(
         Cs=INVERSE_PENALTIES, cv=folds, solver=solver, scoring="neg_log_loss", max_iter=200, tol=1e-3, random_state=0,
@@ -140,7 +141,7 @@ def _logistic(l1_ratio: float, solver: str, folds: Any) -> LogisticRegressionCV:
     )  # fmt: skip
 
 
-def class_means(fitted: Any, X: Any, classes: Any, **offset: Any) -> FloatArray:
+def class_means(fitted: BaseEstimator, X: MatrixLike, classes: Array, **offset: PerRow) -> FloatArray:
     """Probabilities of all classes, zero for classes missing from the training rows; with two, of the second class."""
     p = np.asarray(fitted.predict_proba(X, **offset))
     shares = np.zeros((len(p), len(classes)))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -22,7 +22,7 @@ from covey.evidence.references import Reference, class_means, find_references
 from covey.evidence.scoring import Response, Task
 from covey.losses import Loss
 from covey.selection import Size
-from covey.validation import FloatArray
+from covey.validation import FloatArray, MatrixLike, PerRow
 
 __all__ = ["FoldResult", "Study", "refit_by_deviance", "refit_by_score", "refit_by_scorer"]
 
@@ -35,13 +35,13 @@ class Study:
     whether lasso and ridge are fitted, and `others` are further methods to compare with, fitted to X as given.
     """
 
-    model: Any
-    X: Any
+    model: BaseEstimator
+    X: MatrixLike
     response: Response
     weight: FloatArray
     given: Mapping[str, Any]
     references: bool
-    others: Mapping[str, Any]
+    others: Mapping[str, BaseEstimator]
     scorer: Callable[..., float] | None
     seed: int
     keep_models: bool = False
@@ -56,8 +56,8 @@ class FoldResult:
     """
 
     test: Rows
-    selected: tuple[Any, ...]
-    model: Any
+    selected: tuple[Hashable, ...]
+    model: BaseEstimator
     scores: dict[str, Any]
     predictions: FloatArray | None = None
     responses: list[dict[str, Any]] = field(default_factory=list)
@@ -71,7 +71,7 @@ def refit_by_deviance(study: Study, train: Rows, test: Rows) -> FoldResult:
     fold = _Fold(study, train, test)
     task = Task.of(fold.fitted.loss_, study.response, study.weight, study.given.get("offset"), train, test)
 
-    def means(fitted: Any, X: Any, **offset: Any) -> FloatArray:
+    def means(fitted: BaseEstimator, X: MatrixLike, **offset: PerRow) -> FloatArray:
         if task.classes is not None:
             return class_means(fitted, X, task.classes, **offset)
         return np.asarray(fitted.predict(X, **offset), dtype=float).reshape(task.y_test.shape)
@@ -153,14 +153,14 @@ class _Fold:
         """Those of the named data that the caller gave, for some rows."""
         return {name: take_rows(values, rows) for name, values in self.study.given.items() if name in names}
 
-    def fit_model(self, estimator: Any) -> Any:
+    def fit_model(self, estimator: BaseEstimator) -> BaseEstimator:
         """Fit one of covey's estimators to the training rows."""
         given = self.given(self.train, *self.study.given)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the fit on all rows gives the same warnings
             return estimator.fit(self.X, take_rows(self.study.response.given, self.train), **given)
 
-    def fit_other(self, method: Any, X: Any) -> Any:
+    def fit_other(self, method: BaseEstimator, X: MatrixLike) -> BaseEstimator:
         """Fit a scikit-learn estimator to training rows; in a pipeline, weights are passed to the last step."""
         last, prefix = method, ""
         while isinstance(last, Pipeline):

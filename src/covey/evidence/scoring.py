@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from scipy.special import stdtrit
 
+from covey.evidence.folds import Rows
 from covey.losses import Binomial, Loss, Multinomial
 from covey.losses.arrays import read_offset
 from covey.losses.classes import read_labels
-from covey.validation import FloatArray, on_host
+from covey.validation import Array, FloatArray, IntArray, PerRow, on_host
 
 __all__ = ["LEVEL", "Response", "Task", "fold_margin", "pooled", "read_response", "row_margin"]
 
@@ -29,7 +30,7 @@ class Response:
 
     given: Any
     values: FloatArray
-    classes: Any = None
+    classes: Array | None = None
 
 
 def read_response(y: Any, has_classes: bool, has_deviance: bool) -> Response:
@@ -62,10 +63,10 @@ class Task:
     offset: FloatArray
     y_test: FloatArray
     offset_test: FloatArray
-    classes: Any = None
+    classes: Array | None = None
 
     @classmethod
-    def of(cls, loss: Loss, response: Response, weight: FloatArray, offset: Any, train: Any, test: Any) -> Task:
+    def of(cls, loss: Loss, response: Response, weight: FloatArray, offset: PerRow, train: Rows, test: Rows) -> Task:
         """The fold with these rows."""
         values = response.values
         if response.classes is not None:
@@ -117,8 +118,8 @@ def pooled(loss: FloatArray, null: FloatArray, weight: FloatArray) -> float:
 
 
 def row_margin(
-    loss: FloatArray, null: FloatArray, weight: FloatArray, fold: Any, units: Any, *, ratio: float,
-    n_deals: float = 1.0, beside: Any = None,
+    loss: FloatArray, null: FloatArray, weight: FloatArray, fold: IntArray, units: PerRow, *, ratio: float,
+    n_deals: float = 1.0, beside: FloatArray | None = None,
 ) -> float:  # fmt: skip
     r"""Half the width of the interval around `pooled`, or around its difference from another method's.
 

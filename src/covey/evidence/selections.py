@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Hashable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 import pandas as pd
@@ -23,7 +24,7 @@ class GroupSelection(ABC):
     """What these results have in common."""
 
     groups: Groups
-    always_groups: tuple[Any, ...] = field(default=(), kw_only=True)
+    always_groups: tuple[Hashable, ...] = field(default=(), kw_only=True)
     remarks: tuple[str, ...] = field(default=(), kw_only=True)
     _number_format: ClassVar[str] = "{:.3g}"
     _least_first: ClassVar[bool] = False
@@ -56,7 +57,7 @@ class GroupSelection(ABC):
         return int(self.is_selected.sum())
 
     @property
-    def selected_groups(self) -> list[Any]:
+    def selected_groups(self) -> list[Hashable]:
         """Names of the selected groups, the strongest evidence first."""
         return self.to_frame().query("selected").index.tolist()
 

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from joblib import delayed
+from numpy.typing import ArrayLike
 
 from covey.evidence.bounds import ASSUMPTIONS, Assumption, expected_false, largest_first, least_threshold
 from covey.evidence.halves import class_strata, complementary_halves, first_groups, in_parallel
 from covey.evidence.overlap import find_overlaps
 from covey.evidence.reading import read_problem
 from covey.evidence.selections import StabilitySelection
+from covey.groups import GroupsLike
 from covey.losses import Loss
 from covey.preprocess import Standardize
 from covey.progress import enter, showing
 from covey.search.problem import Problem
-from covey.validation import one_of, positive, whole
+from covey.terms import TermsLike
+from covey.validation import MatrixLike, PerRow, one_of, positive, whole
 
 __all__ = ["Progress", "default_first", "stability_selection"]
 
@@ -43,26 +46,26 @@ MOST_NAMED = 5
 
 
 def stability_selection(
-    X: Any,
-    y: Any,
-    groups: Any = None,
+    X: MatrixLike,
+    y: ArrayLike,
+    groups: GroupsLike = None,
     *,
-    terms: Any = None,
+    terms: TermsLike = None,
     threshold: float | None = None,
     n_first: int | None = None,
     max_false: float | None = None,
     n_pairs: int = PAIRS,
     assumption: Assumption = "r-concave",
-    always: Iterable[Any] = (),
+    always: Iterable[Hashable] = (),
     loss: str | Loss = "squared",
-    offset: Any = None,
-    sample_weight: Any = None,
-    group_weights: Any = "noise",
+    offset: PerRow = None,
+    sample_weight: PerRow = None,
+    group_weights: ArrayLike | None = "noise",
     standardize: Standardize = "group",
     fit_intercept: bool = True,
     factors: int | str = "auto",
     n_jobs: int | None = None,
-    random_state: Any = None,
+    random_state: int | None = None,
     progress: Progress | None = None,
     verbose: int | None = None,
 ) -> StabilitySelection:
@@ -198,8 +201,9 @@ class _Limits:
 
     @classmethod
     def of(
-        cls, threshold: Any, n_first: Any, max_false: Any, n_groups: int, n_pairs: int, assumption: Assumption
-    ) -> _Limits:
+        cls, threshold: Any, n_first: int | None, max_false: float | None, n_groups: int, n_pairs: int,
+        assumption: Assumption,
+    ) -> _Limits:  # fmt: skip
         """Those that are given, and the others as they allow."""
         one_of(assumption, ASSUMPTIONS, "assumption")
         if n_groups < 1:

@@ -6,11 +6,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from joblib import delayed
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
 
 from covey.evidence.group_tests import CONTROLS, GroupTests
 from covey.evidence.halves import class_strata, complementary_halves, first_groups, in_parallel
@@ -21,7 +22,7 @@ from covey.evidence.stability import PAIRS, Progress, default_first
 from covey.losses.base import Response
 from covey.progress import enter, showing
 from covey.search.problem import Problem, ancestors
-from covey.validation import FloatArray, one_of, positive, whole
+from covey.validation import FloatArray, MatrixLike, PerRow, one_of, positive, whole
 
 __all__ = ["test_groups"]
 
@@ -45,18 +46,18 @@ MOST_NAMED = 5
 
 
 def test_groups(
-    model: Any,
-    X: Any,
-    y: Any,
+    model: BaseEstimator,
+    X: MatrixLike,
+    y: ArrayLike,
     *,
     control: Literal["fwer", "fdr"] = "fwer",
     level: float = 0.05,
     n_first: int | None = None,
     n_pairs: int = PAIRS,
-    sample_weight: Any = None,
-    offset: Any = None,
+    sample_weight: PerRow = None,
+    offset: PerRow = None,
     n_jobs: int | None = None,
-    random_state: Any = None,
+    random_state: int | None = None,
     progress: Progress | None = None,
     verbose: int | None = None,
 ) -> GroupTests:

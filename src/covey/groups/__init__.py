@@ -1,5 +1,5 @@
 """Groups: which columns belong together."""
 
-from covey.groups.partition import Groups
+from covey.groups.partition import Groups, GroupsLike
 
-__all__ = ["Groups"]
+__all__ = ["Groups", "GroupsLike"]

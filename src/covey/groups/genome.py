@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
 from covey.validation import IntArray
 
@@ -30,7 +31,11 @@ def chromosome_name(chromosome: object) -> str:
     return NAMED.get(name.upper(), name.upper())
 
 
-def read_genes(genes: Any, flank: int = 0) -> pd.DataFrame:
+# A table, or the path of a BED file.
+GenesLike: TypeAlias = str | Path | pd.DataFrame | Mapping[str, ArrayLike]
+
+
+def read_genes(genes: GenesLike, flank: int = 0) -> pd.DataFrame:
     """Genes as a table of chromosome, start, end (both inside, counted from 1) and name.
 
     Parameters
@@ -71,7 +76,9 @@ def read_genes(genes: Any, flank: int = 0) -> pd.DataFrame:
     return table
 
 
-def genes_of(genes: Any, positions: pd.DataFrame, flank: int, overlap: str, empty: str) -> dict[Hashable, IntArray]:
+def genes_of(
+    genes: GenesLike, positions: pd.DataFrame, flank: int, overlap: str, empty: str
+) -> dict[Hashable, IntArray]:
     """The variants of every gene, and those in no gene, each by its own name; lines of one gene are joined."""
     if overlap not in ("share", "nearest"):
         raise ValueError(f"overlap must be 'share' or 'nearest', not {overlap!r}.")
@@ -98,7 +105,7 @@ def genes_of(genes: Any, positions: pd.DataFrame, flank: int, overlap: str, empt
     return _together(members, dict(zip(names, alone[:, None], strict=True)))
 
 
-def in_genes(genes: Any, positions: pd.DataFrame) -> IntArray:
+def in_genes(genes: GenesLike, positions: pd.DataFrame) -> IntArray:
     """The variants that are in some gene, in order."""
     return np.unique(np.concatenate(_inside(read_genes(genes), positions)))
 

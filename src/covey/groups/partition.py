@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import json
 import numbers
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias, Union
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -41,7 +41,17 @@ from covey.validation import (
     whole,
 )
 
-__all__ = ["Groups"]
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from covey.groups.genome import GenesLike
+
+__all__ = ["Groups", "GroupsLike"]
+
+# What is accepted as ``groups=``. The keys of a mapping, which are the names of groups, have any one type.
+GroupsLike: TypeAlias = Union[
+    "Groups", int, str, ArrayLike, Sequence[object], Mapping[Any, object], Callable[[Sequence[str]], object], None
+]
 
 NAMES_WANTED = (
     "pass a DataFrame; after a transformer, call its set_output(transform='pandas'), which keeps the names; or, for "
@@ -281,7 +291,7 @@ class Groups:
 
     @classmethod
     def from_intervals(
-        cls, genes: Any, positions: Any, *, flank: int = 0, overlap: str = "share", empty: str = "raise"
+        cls, genes: GenesLike, positions: pd.DataFrame, *, flank: int = 0, overlap: str = "share", empty: str = "raise"
     ) -> Groups:
         """Genes as groups of variants, by position; a variant in no gene is a group of its own.
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["AtTime", "NetworkRegressor", "TheoryWindow"]
 
 # Imported on first use: some of these rooms compile, some need torch or matplotlib.
-_ROOMS = ("baselines", "dynamics", "experiments", "nn", "plots", "theory")
+_ROOMS = ("baselines", "datasets", "dynamics", "experiments", "nn", "plots", "theory")
 _NAMES = {
     "AtTime": "covey.paper.stopping",
     "NetworkRegressor": "covey.paper.regressor",

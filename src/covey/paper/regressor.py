@@ -114,7 +114,7 @@ class NetworkRegressor(RegressorMixin, BaseEstimator):
         standardize: Standardize = "group",
         fit_intercept: bool = True,
         max_iter: int = 20_000,
-        random_state: object = None,
+        random_state: int | None = None,
     ) -> None:
         self.groups = groups
         self.algorithm = algorithm

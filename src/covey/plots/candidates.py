@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from sklearn.base import BaseEstimator
 
 from covey.plots.estimators import fitted_step
 from covey.plots.style import MARK, PALETTE, make_axes, quiet
@@ -51,7 +50,7 @@ class CandidatesDisplay:
         self.judged = judged
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, ax: Axes | None = None) -> CandidatesDisplay:
+    def from_estimator(cls, estimator: BaseEstimator, *, ax: Axes | None = None) -> CandidatesDisplay:
         """Draw the candidates of a fitted estimator."""
         found = judged(fitted_step(estimator))
         if found is None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from sklearn.base import BaseEstimator
 
 from covey.validation import last_step
 
 __all__ = ["fitted_step"]
 
 
-def fitted_step(estimator: Any) -> Any:
+def fitted_step(estimator: BaseEstimator) -> BaseEstimator:
     """The fitted covey estimator that was given, or the last step of a pipeline."""
     last = last_step(estimator)
     if hasattr(last, "path_") and hasattr(last, "selected_groups_"):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Hashable, Iterable, Mapping
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from sklearn.base import BaseEstimator
 
+from covey.evidence.nested_result import NestedScore
 from covey.plots.estimators import fitted_step
 from covey.plots.style import GREY, MARK, PALETTE, make_axes, quiet
 from covey.search.agreement import fold_counts
@@ -49,11 +50,11 @@ class FrequencyDisplay:
     figure_: Figure
     ax_: Axes
 
-    def __init__(self, counts: Mapping[Any, int], n: int, selected: Iterable[Any] = ()) -> None:
+    def __init__(self, counts: Mapping[Hashable, int], n: int, selected: Iterable[Hashable] = ()) -> None:
         self.counts, self.n, self.selected = dict(counts), n, list(selected)
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, ax: Axes | None = None, n_bars: int = 20) -> FrequencyDisplay:
+    def from_estimator(cls, estimator: BaseEstimator, *, ax: Axes | None = None, n_bars: int = 20) -> FrequencyDisplay:
         """Draw the folds of any of covey's three fitted estimators."""
         estimator = fitted_step(estimator)
         counts = fold_counts(estimator)
@@ -67,7 +68,7 @@ class FrequencyDisplay:
         return cls(counts, estimator.n_splits_, chosen).plot(ax=ax, n_bars=n_bars)
 
     @classmethod
-    def from_score(cls, score: Any, *, ax: Axes | None = None, n_bars: int = 20) -> FrequencyDisplay:
+    def from_score(cls, score: NestedScore, *, ax: Axes | None = None, n_bars: int = 20) -> FrequencyDisplay:
         """Draw the outer folds of `covey.nested_score`: how often the repeated fit chose each group."""
         return cls(score.frequencies, score.n_folds, score.frequencies).plot(ax=ax, n_bars=n_bars)
 

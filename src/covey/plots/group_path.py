@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from sklearn.base import BaseEstimator
 
 from covey.path import Path
 from covey.plots.estimators import fitted_step
@@ -60,7 +59,7 @@ class GroupPathDisplay:
         self.time = time
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, ax: Axes | None = None, n_labels: int = 8) -> GroupPathDisplay:
+    def from_estimator(cls, estimator: BaseEstimator, *, ax: Axes | None = None, n_labels: int = 8) -> GroupPathDisplay:
         """Draw the path of a fitted estimator."""
         path = fitted_step(estimator).path_
         return cls(path, float(path.times[-1])).plot(ax=ax, n_labels=n_labels)

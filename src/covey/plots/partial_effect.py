@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 
 from covey.plots.estimators import fitted_step
 from covey.plots.style import GREY, MARK, colour, make_axes, quiet
-from covey.validation import FloatArray, pandas_frame
+from covey.validation import FloatArray, MatrixLike, pandas_frame
 
 __all__ = ["PartialEffectDisplay"]
 
@@ -69,7 +72,10 @@ class PartialEffectDisplay:
     figure_: Figure
     ax_: Axes
 
-    def __init__(self, values: Any, effect: FloatArray, name: str = "", outputs: Any = None, unit: str = "") -> None:
+    def __init__(
+        self, values: ArrayLike, effect: FloatArray, name: str = "", outputs: Sequence[object] | None = None,
+        unit: str = "",
+    ) -> None:  # fmt: skip
         self.values, self.effect = pd.Series(np.asarray(values)), np.asarray(effect)
         if len(self.values) != len(self.effect):
             raise ValueError(f"values has {len(self.values)} entries, but X has {len(self.effect)} rows.")
@@ -77,8 +83,9 @@ class PartialEffectDisplay:
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, X: Any, group: Any = None, *, values: Any = None, ax: Axes | None = None
-    ) -> PartialEffectDisplay:
+        cls, estimator: BaseEstimator, X: MatrixLike, group: Hashable = None, *, values: ArrayLike | None = None,
+        ax: Axes | None = None,
+    ) -> PartialEffectDisplay:  # fmt: skip
         """Draw the effect of a group of a fitted estimator.
 
         Parameters
@@ -132,7 +139,7 @@ class PartialEffectDisplay:
         return self
 
 
-def _variable(model: Any, given: Any, expanded: Any, group: Any) -> tuple[str, Any]:
+def _variable(model: BaseEstimator, given: MatrixLike, expanded: MatrixLike, group: Hashable) -> tuple[str, Any]:
     """The name and values of the variable that a group expands."""
     columns = model.groups_[group]
     if isinstance(given, pd.DataFrame):

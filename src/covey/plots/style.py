@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias
 
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from numpy.typing import ArrayLike
 
 __all__ = ["GREY", "MARK", "PALETTE", "colour", "label_ends", "make_axes", "quiet"]
 
@@ -20,8 +21,11 @@ MARK = "#444444"
 # The least distance of labels, relative to the height of the axes.
 LABEL_GAP = 0.05
 
+# What is accepted as ``ax=`` where there are several panels.
+AxesLike: TypeAlias = Axes | Iterable[Axes] | None
 
-def make_axes(ax: Any, n: int, width: float = 3.6, height: float = 2.9) -> tuple[Figure, list[Axes]]:
+
+def make_axes(ax: AxesLike, n: int, width: float = 3.6, height: float = 2.9) -> tuple[Figure, list[Axes]]:
     """``n`` axes: the given ones, or new ones in a row."""
     if ax is None:
         figure, axes = plt.subplots(1, n, figsize=(width * n, height), layout="constrained", squeeze=False)
@@ -39,7 +43,7 @@ def colour(index: int) -> str:
     return PALETTE[index % len(PALETTE)]
 
 
-def label_ends(ax: Axes, names: Sequence[object], heights: Any, gap: float = LABEL_GAP) -> None:
+def label_ends(ax: Axes, names: Sequence[object], heights: ArrayLike, gap: float = LABEL_GAP) -> None:
     """Names at the right edge in the colours of their lines, moved up and then down until they do not overlap."""
     low, high = ax.get_ylim()
     order, gap = np.argsort(heights, kind="stable"), gap * (high - low)

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TypeAlias
 
 import matplotlib.dates as mdates
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
+from numpy.typing import ArrayLike
 
 from covey.plots.style import GREY, MARK, colour, label_ends
 from covey.terms.effects import Effect
 from covey.terms.parts import Axis
 from covey.validation import Array, FloatArray
 
-__all__ = ["draw_pair", "draw_single", "is_levels", "plain"]
+__all__ = ["draw_pair", "draw_single", "plain"]
 
 # Levels in one panel, and curves with a colour.
 MOST_LEVELS, MOST_CURVES = 14, 6
@@ -41,41 +42,29 @@ def plain(text: object, longest: int = LONGEST) -> str:
     return line.replace("$", r"\$")
 
 
-def is_levels(axis: Axis) -> bool:
-    """Whether an axis has levels: a category, or a number with two values."""
-    return axis.kind == "levels" or (axis.kind == "number" and len(axis.values) <= 2)
-
-
 def _labels(axis: Axis) -> list[str]:
-    return [plain(f"{value:g}" if axis.kind == "number" else value, LONGEST_LEVEL) for value in axis.values]
+    return [plain(label, LONGEST_LEVEL) for label in axis.labels]
 
 
 def draw_single(ax: Axes, effect: Effect, limits: tuple[float, float]) -> None:
     """The effect of one variable: levels as points, anything else as a curve."""
-    if is_levels(effect.axes[0]):
+    if effect.axes[0].has_levels:
         _draw_levels(ax, effect, limits)
     else:
         _draw_curve(ax, effect, limits)
-
-
-def _outputs(effect: Effect, values: FloatArray) -> FloatArray:
-    """The values with an axis of outputs at the end."""
-    return values if effect.outputs else values[..., None]
 
 
 def _draw_curve(ax: Axes, effect: Effect, limits: tuple[float, float]) -> None:
     axis = effect.axes[0]
     x = _positions(axis, axis.values)
     ax.axhline(0.0, color=MARK, lw=0.8, ls=":")
-    values = _outputs(effect, effect.effect)
+    values = effect.by_output(effect.effect)
     for k in range(values.shape[1]):
         if effect.low is not None and effect.high is not None:
-            low, high = (_outputs(effect, band)[:, k] for band in (effect.low, effect.high))
+            low, high = (effect.by_output(band)[:, k] for band in (effect.low, effect.high))
             ax.fill_between(x, low, high, color=colour(k), alpha=0.18, lw=0)
         ax.plot(x, values[:, k], color=colour(k), lw=1.8)
-    if axis.quantiles is not None:  # where the rows are
-        at = _positions(axis, axis.quantiles)
-        ax.plot(at, np.zeros(len(at)), "|", color=MARK, ms=7, alpha=0.6, transform=ax.get_xaxis_transform())
+    _rug(ax, axis)
     ax.set_ylim(*limits)
     ax.margins(x=0.02)
     if effect.missing is not None:
@@ -95,10 +84,8 @@ def _draw_curve(ax: Axes, effect: Effect, limits: tuple[float, float]) -> None:
 
 def _draw_levels(ax: Axes, effect: Effect, limits: tuple[float, float]) -> None:
     """Points from top to bottom, with the numbers of rows."""
-    axis, values = effect.axes[0], _outputs(effect, effect.effect)
-    shown = np.arange(len(axis.values))
-    if axis.counts is not None and len(shown) > MOST_LEVELS:
-        shown = np.sort(np.argsort(-axis.counts, kind="stable")[:MOST_LEVELS])
+    axis, values = effect.axes[0], effect.by_output(effect.effect)
+    shown = np.arange(len(axis.values)) if axis.counts is None else axis.commonest(MOST_LEVELS)
     labels = _labels(axis)
     if axis.counts is not None:
         labels = [f"{label} ({count})" for label, count in zip(labels, axis.counts, strict=True)]
@@ -109,7 +96,7 @@ def _draw_levels(ax: Axes, effect: Effect, limits: tuple[float, float]) -> None:
     for k in range(n_outputs):
         place = at + (0.0 if n_outputs == 1 else 0.5 * (k - (n_outputs - 1) / 2) / n_outputs)
         if effect.low is not None and effect.high is not None:
-            low, high = (_outputs(effect, band)[shown, k] for band in (effect.low, effect.high))
+            low, high = (effect.by_output(band)[shown, k] for band in (effect.low, effect.high))
             ax.hlines(place, low, high, color=colour(k), lw=3, alpha=0.3)
         ax.plot(values[shown, k], place, "o", color=colour(k), ms=5)
     left = len(axis.values) - len(shown)
@@ -121,14 +108,18 @@ def _draw_levels(ax: Axes, effect: Effect, limits: tuple[float, float]) -> None:
         ax.set_xlabel(f"{left} rarer level{'s' * (left > 1)} not shown", fontsize=8)
 
 
-def draw_pair(ax: Axes, effect: Effect, limits: tuple[float, float], output: int, dots: Any = None) -> None:
+# Rows to draw into a map: the values of its two variables.
+Dots: TypeAlias = tuple[ArrayLike, ArrayLike] | None
+
+
+def draw_pair(ax: Axes, effect: Effect, limits: tuple[float, float], output: int, dots: Dots = None) -> None:
     """The effect of a pair, for one output: a heat map, one curve per level, or a table."""
-    values = _outputs(effect, effect.effect)[..., output]
+    values = effect.by_output(effect.effect)[..., output]
     first, second = effect.axes
-    if is_levels(first) and is_levels(second):
+    if first.has_levels and second.has_levels:
         _draw_table(ax, first, second, values)
-    elif is_levels(first) or is_levels(second):
-        number, levels = (second, first) if is_levels(first) else (first, second)
+    elif first.has_levels or second.has_levels:
+        number, levels = (second, first) if first.has_levels else (first, second)
         _draw_curves(ax, number, levels, values.T if number is first else values, limits)
     else:
         _draw_map(ax, first, second, values, dots)
@@ -137,15 +128,12 @@ def draw_pair(ax: Axes, effect: Effect, limits: tuple[float, float], output: int
 def _draw_curves(ax: Axes, number: Axis, levels: Axis, curves: FloatArray, limits: tuple[float, float]) -> None:
     """One curve per level over a number; the most common levels have colours and names."""
     x = _positions(number, number.values)
-    counts = np.zeros(len(curves)) if levels.counts is None else levels.counts
-    named = np.sort(np.argsort(-counts, kind="stable")[:MOST_CURVES])
+    named = levels.commonest(MOST_CURVES)
     for j in np.setdiff1d(np.arange(len(curves)), named):
         ax.plot(x, curves[j], color=GREY, lw=0.8)
     for i, j in enumerate(named):
         ax.plot(x, curves[j], color=colour(i), lw=1.6)
-    if number.quantiles is not None:
-        at = _positions(number, number.quantiles)
-        ax.plot(at, np.zeros(len(at)), "|", color=MARK, ms=7, alpha=0.6, transform=ax.get_xaxis_transform())
+    _rug(ax, number)
     ax.set_ylim(*limits)
     ax.margins(x=0.02)
     ax.axhline(0.0, color=MARK, lw=0.8, ls=":")
@@ -154,7 +142,7 @@ def _draw_curves(ax: Axes, number: Axis, levels: Axis, curves: FloatArray, limit
     _format(ax, number)
 
 
-def _draw_map(ax: Axes, first: Axis, second: Axis, values: FloatArray, dots: Any) -> None:
+def _draw_map(ax: Axes, first: Axis, second: Axis, values: FloatArray, dots: Dots) -> None:
     """A heat map with contours, white at zero."""
     x, y = _positions(first, first.values), _positions(second, second.values)
     most = float(np.abs(values).max()) or 1.0
@@ -165,13 +153,8 @@ def _draw_map(ax: Axes, first: Axis, second: Axis, values: FloatArray, dots: Any
     if dots is not None:
         ax.plot(_positions(first, dots[0]), _positions(second, dots[1]), ".", color="black", ms=2.5, alpha=0.35)
     else:
-        for axis, side in ((first, "x"), (second, "y")):
-            if axis.quantiles is not None:
-                at, edge = _positions(axis, axis.quantiles), np.zeros(len(axis.quantiles))
-                if side == "x":
-                    ax.plot(at, edge, "|", color=MARK, ms=7, alpha=0.6, transform=ax.get_xaxis_transform())
-                else:
-                    ax.plot(edge, at, "_", color=MARK, ms=7, alpha=0.6, transform=ax.get_yaxis_transform())
+        _rug(ax, first)
+        _rug(ax, second, vertical=True)
     ax.set_xlim(x[0], x[-1])
     ax.set_ylim(y[0], y[-1])
     figure = ax.get_figure()
@@ -184,7 +167,7 @@ def _draw_map(ax: Axes, first: Axis, second: Axis, values: FloatArray, dots: Any
 
 def _draw_table(ax: Axes, first: Axis, second: Axis, values: FloatArray) -> None:
     """A table of coloured cells, with numbers if there are few."""
-    rows, columns = (_most_common(axis) for axis in (first, second))
+    rows, columns = (axis.commonest(MOST_LEVELS) for axis in (first, second))
     cells = values[np.ix_(rows, columns)]
     most = float(np.abs(cells).max()) or 1.0
     ax.imshow(cells, cmap=DIVERGING, vmin=-most, vmax=most, aspect="auto")
@@ -203,13 +186,15 @@ def _draw_table(ax: Axes, first: Axis, second: Axis, values: FloatArray) -> None
     ax.set_ylabel(plain(first.name))
 
 
-def _most_common(axis: Axis) -> Array:
-    if axis.counts is None or len(axis.values) <= MOST_LEVELS:
-        return np.arange(len(axis.values))[:MOST_LEVELS]
-    return np.sort(np.argsort(-axis.counts, kind="stable")[:MOST_LEVELS])
+def _rug(ax: Axes, axis: Axis, vertical: bool = False) -> None:
+    """Ticks at the edge, where the rows are."""
+    if axis.quantiles is not None:
+        at, edge = _positions(axis, axis.quantiles), np.zeros(len(axis.quantiles))
+        mark, transform = ("_", ax.get_yaxis_transform()) if vertical else ("|", ax.get_xaxis_transform())
+        ax.plot(*((edge, at) if vertical else (at, edge)), mark, color=MARK, ms=7, alpha=0.6, transform=transform)
 
 
-def _positions(axis: Axis, values: Any) -> Array:
+def _positions(axis: Axis, values: ArrayLike) -> Array:
     """Values as numbers on an axis of matplotlib."""
     if axis.kind in ("date", "season"):
         return np.asarray(mdates.date2num(np.asarray(values, dtype="datetime64[s]")))

@@ -10,13 +10,15 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from sklearn.base import BaseEstimator
 
+from covey.estimators.term_views import Refits
 from covey.plots.estimators import fitted_step
 from covey.plots.partial_effect import UNITS
-from covey.plots.style import MARK, colour, make_axes, quiet
-from covey.plots.term_panels import common_limits, draw_pair, draw_single, is_levels, plain
+from covey.plots.style import MARK, AxesLike, colour, make_axes, quiet
+from covey.plots.term_panels import Dots, common_limits, draw_pair, draw_single, plain
 from covey.terms.effects import Effect
-from covey.validation import pandas_frame
+from covey.validation import MatrixLike, pandas_frame
 
 __all__ = ["TermsDisplay"]
 
@@ -70,8 +72,9 @@ class TermsDisplay:
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, names: Iterable[str] | None = None, *, X: Any = None, refits: Any = None, ax: Any = None
-    ) -> TermsDisplay:
+        cls, estimator: BaseEstimator, names: Iterable[str] | None = None, *, X: MatrixLike | None = None,
+        refits: Refits = None, ax: AxesLike = None,
+    ) -> TermsDisplay:  # fmt: skip
         """Draw the effects of a fitted estimator.
 
         Parameters
@@ -105,17 +108,17 @@ class TermsDisplay:
         display.n_left = len(effects) - len(display.effects)
         return display.plot(ax=ax)
 
-    def plot(self, *, ax: Any = None) -> TermsDisplay:
+    def plot(self, *, ax: AxesLike = None) -> TermsDisplay:
         """Draw."""
         panels = [(one, k) for one in self.effects for k in range(len(one.outputs) if len(one.axes) == 2 else 1) or [0]]
         self.figure_, self.axes_ = _grid(len(panels)) if ax is None else make_axes(ax, len(panels))
         flat = [one for one in self.effects if len(one.axes) == 1]
-        lines = [one for one in self.effects if len(one.axes) == 2 and sum(map(is_levels, one.axes)) == 1]
+        lines = [one for one in self.effects if len(one.axes) == 2 and sum(axis.has_levels for axis in one.axes) == 1]
         scales = {1: common_limits(flat), 2: common_limits(lines)}
         effect_label = f"effect on the {self.unit or 'linear predictor'}"
         for axes, (one, k) in zip(self.axes_, panels, strict=True):
             shown = [plain(axis.name) for axis in one.axes]
-            levels = [is_levels(axis) for axis in one.axes]
+            levels = [axis.has_levels for axis in one.axes]
             across, up = shown[0], effect_label
             if len(shown) == 2:
                 draw_pair(axes, one, scales[2], k, self._dots(one))
@@ -136,7 +139,7 @@ class TermsDisplay:
         self._notes(ax is None)
         return self
 
-    def _dots(self, one: Effect) -> Any:
+    def _dots(self, one: Effect) -> Dots:
         """Rows for a heat map, evenly taken from the table."""
         names = [axis.name for axis in one.axes]
         if self.dots is None or not set(names) <= set(map(str, self.dots.columns)):

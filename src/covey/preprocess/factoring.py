@@ -90,20 +90,14 @@ def group_factors(
 
 
 class GroupFactors(NamedTuple):
-    """Factors T such that ``T' B T`` is the identity for the unscaled Gram block B of every group.
+    """Factors T such that ``T' B T`` is the identity for the unscaled Gram block B of every group."""
 
-    Attributes
-    ----------
-    factors, starts, ranks : ndarray
-        The flattened factors, where each starts, and their ranks.
-    doubtful : ndarray of int
-        The groups whose rank is undecided (because their Gram block is too inaccurate, or missing); they have rank zero
-        here.
-    """
-
+    # the flattened factors, where each starts, and their ranks
     factors: NDArray[np.float64]
     starts: NDArray[np.intp]
     ranks: NDArray[np.intp]
+    # The groups whose rank is undecided (because their Gram block is too inaccurate, or missing); they have rank zero
+    # here
     doubtful: NDArray[np.intp]
 
 

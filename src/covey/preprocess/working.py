@@ -38,39 +38,24 @@ SMALLEST_RESPONSE, LARGEST_RESPONSE = 1e-152, 1e152
 
 @dataclass
 class WorkingProblem:
-    """Minimise ``1/2 <y~ - Z w, y~ - Z w>`` over w, where y~ and Z are in working coordinates.
+    """Minimise ``1/2 <y~ - Z w, y~ - Z w>`` over w, where y~ and Z are in working coordinates."""
 
-    Attributes
-    ----------
-    design, layout, q
-        X, the groups of its columns, and the row weights (adding up to one).
-    mean : ndarray, shape (p,)
-        Column means in the contiguous layout; zeros without an intercept.
-    factors, factor_starts : ndarray
-        ``T_l`` is stored row by row in ``factors[factor_starts[l]:factor_starts[l + 1]]``.
-    ranks, starts : ndarray
-        The number of working columns of each group, and where they start.
-    y_mean, y_scale : float
-    response : ndarray, shape (n,)
-        y~.
-    correlation : ndarray, shape (r,)
-        ``Z' diag(q) y~``, the correlations at w = 0.
-    weights : ndarray, shape (n_groups,)
-        The weights of the groups in the race; 1 until others are set.
-    """
-
+    # X, the groups of its columns, and the row weights (adding up to one)
     design: Design
     layout: Layout
     q: FloatArray
-    mean: FloatArray
+    mean: FloatArray  # column means in the contiguous layout; zeros without an intercept; shape (p,)
+    # ``T_l`` is stored row by row in ``factors[factor_starts[l]:factor_starts[l + 1]]``
     factors: FloatArray
     factor_starts: NDArray[np.intp]
+    # the number of working columns of each group, and where they start
     ranks: NDArray[np.intp]
     starts: NDArray[np.intp]
     y_mean: float
     y_scale: float
-    response: FloatArray
-    correlation: FloatArray
+    response: FloatArray  # y~; shape (n,)
+    correlation: FloatArray  # ``Z' diag(q) y~``, the correlations at w = 0; shape (r,)
+    # the weights of the groups in the race; 1 until others are set; shape (n_groups,)
     weights: FloatArray = field(init=False)
 
     def __post_init__(self) -> None:
@@ -197,19 +182,9 @@ def prepare(
 ) -> tuple[WorkingProblem, Groups]:
     """Convert a regression problem to working coordinates, in one pass over X.
 
-    Parameters
-    ----------
-    X : array-like or Design, shape (n, p)
-    y : array-like, shape (n,)
-    groups : anything that `Groups.coerce` reads
-    standardize : "group", "column", "block" or False
-        Orthonormalise within each group; scale each column to unit variance; scale each group as a block, so that its
-        columns have unit variance on average; or leave the columns alone (up to one constant for all of them, which
-        makes the largest variance 1 and so the result equivariant to units).
-    fit_intercept : bool
-        Centre X and y.
-    sample_weight : array-like, shape (n,), or None
-        A weight of k is the same as repeating the row k times.
+    `standardize` says how: "group" orthonormalises within each group; "column" scales each column to unit variance;
+    "block" scales each group as a block, so that its columns have unit variance on average; False leaves the columns
+    alone (up to one constant for all of them, which makes the largest variance 1 and the result equivariant to units).
     """
     check_standardize(standardize)
     design = as_design(X)

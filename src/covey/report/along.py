@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from covey.designs import as_design
 from covey.report.quality import coded, is_squared, null_error
 from covey.report.traces import Frames
-from covey.validation import FloatArray
+from covey.validation import FloatArray, MatrixLike, PerRow
 
 __all__ = ["Along", "along_the_path"]
 
@@ -28,14 +28,16 @@ class Along:
         return text if self.wrong is None else f"{text}, {self.wrong[frame]:.1%} of rows misclassified"
 
 
-def along_the_path(model: Any, X: Any, y: Any, weight: Any, offset: Any, frames: Frames) -> Along | None:
+def along_the_path(
+    model: BaseEstimator, X: MatrixLike | None, y: PerRow, weight: PerRow, offset: PerRow, frames: Frames
+) -> Along | None:
     """The training errors at the frames' times.
 
     None for squared loss, where the strengths already show the plateaus, and for survival times, where no constant
     gives a deviance to compare with.
     """
     loss, path = model.loss_, model.path_
-    if X is None or is_squared(model) or loss.survival:
+    if X is None or y is None or is_squared(model) or loss.survival:
         return None
     design, response = as_design(X), coded(model, y)
     q = np.ones(len(response)) if weight is None else np.asarray(weight, dtype=float)

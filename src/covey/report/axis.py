@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 __all__ = ["Axis", "round_ticks"]
 
@@ -27,12 +26,12 @@ class Axis:
     log: bool = False
     end: float = 1.0
 
-    def position(self, values: Any) -> NDArray[np.float64]:
+    def position(self, values: ArrayLike) -> NDArray[np.float64]:
         """Positions of values, from 0 at the low end to `end` at the high one; values outside are clipped."""
-        values, low, high = np.asarray(values, dtype=float), self.low, self.high
+        at, low, high = np.asarray(values, dtype=float), self.low, self.high
         if self.log:
-            values, low, high = np.log(np.maximum(values, low)), math.log(low), math.log(high)
-        return ((values - low) / (high - low)).clip(0, 1) * self.end
+            at, low, high = np.log(np.maximum(at, low)), math.log(low), math.log(high)
+        return ((at - low) / (high - low)).clip(0, 1) * self.end
 
     def ticks(self, most: int = 5) -> list[float]:
         """Round numbers on the axis, at most `most` of them."""

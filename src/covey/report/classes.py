@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -52,7 +52,7 @@ def _bin(p: FloatArray, is_it: FloatArray, weight: FloatArray) -> Bin:
     return Bin(float(share @ p), float(share @ is_it), float(np.sqrt(share**2 @ (p * (1 - p)))), p.size)
 
 
-def class_view(scores: ClassScores) -> dict[str, Any]:
+def class_view(scores: ClassScores) -> dict[str, object]:
     """The scores, the confusion table or the most common mistakes, and the calibration plot."""
     counts, classes = scores.confusion(), scores.classes.tolist()
     view = {

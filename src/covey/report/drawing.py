@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from covey.report.axis import Axis
+from covey.validation import FloatArray
 
 __all__ = ["LABEL_GAP", "Plot", "Ticks", "Vector", "spread", "steps"]
 
@@ -52,20 +52,22 @@ class Plot:
         """Positions from the top and labels of the numbers at the left."""
         return [(float(self.top(v)), f"{v:g}") for v in self.down.ticks(self.n_levels)]
 
-    def top(self, values: Any) -> Vector:
+    def top(self, values: ArrayLike) -> Vector:
         """Positions from 0 at the top to 1 at the bottom."""
         return np.asarray(1 - self.down.position(values))
 
-    def line(self, style: str, *curves: tuple[Any, Any], group: int | None = None, closed: bool = False) -> None:
+    def line(
+        self, style: str, *curves: tuple[ArrayLike, ArrayLike], group: int | None = None, closed: bool = False
+    ) -> None:
         """Add a path through the points (x, y) of each curve."""
         drawn = "".join(_points(self.across.position(x), self.top(y)) for x, y in curves)
         self.paths.append((style, f"{drawn}{'z' if closed else ''}", group))
 
-    def band(self, x: Any, low: Any, high: Any) -> None:
+    def band(self, x: FloatArray, low: FloatArray, high: FloatArray) -> None:
         """Add the area between two curves."""
         self.line("band", (np.r_[x, x[::-1]], np.r_[high, low[::-1]]), closed=True)
 
-    def segments(self, style: str, begin: tuple[Any, Any], end: tuple[Any, Any]) -> None:
+    def segments(self, style: str, begin: tuple[ArrayLike, ArrayLike], end: tuple[ArrayLike, ArrayLike]) -> None:
         """Add straight lines from points to points; one of no length is a dot, which stretching leaves round."""
         sides = [place for x, y in (begin, end) for place in (self.across.position(x), self.top(y))]
         a, b, c, d = np.rint(1000 * np.column_stack(np.broadcast_arrays(*sides))).astype(int).T
@@ -88,7 +90,7 @@ class Plot:
         self.ends = [(name, top, i) for (name, _, i), top in zip(downwards, tops, strict=True)]
 
 
-def steps(x: Any, y: Any, end: float) -> tuple[Vector, Vector]:
+def steps(x: ArrayLike, y: ArrayLike, end: float) -> tuple[Vector, Vector]:
     """A curve that is level from each point to the next, and from the last one to `end`."""
     return np.append(np.repeat(x, 2)[1:], end), np.repeat(y, 2)
 

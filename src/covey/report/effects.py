@@ -1,25 +1,23 @@
-"""Effects of expanded columns: spline curves and contrasts of categories, with their spread over refits."""
+"""Effects of columns that a pipeline expands: curves and contrasts of levels, with their spread over refits."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
+from sklearn.base import BaseEstimator
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from covey.evidence import NestedScore
-from covey.report.axis import Axis
-from covey.report.drawing import Plot
-from covey.report.numbers import shown
-from covey.validation import FloatArray, last_step
+from covey.terms.effects import Effect
+from covey.terms.parts import Axis
+from covey.validation import Array, FloatArray, MatrixLike, last_step
 
-__all__ = ["Effect", "effect_view", "expanded_columns", "term_effects"]
+__all__ = ["expanded_columns", "term_effects"]
 
 # The most effects on a page, points on a curve, and levels of a category (the most common ones).
 MOST_EFFECTS, N_POINTS, MOST_LEVELS = 24, 60, 20
@@ -28,27 +26,7 @@ MOST_EFFECTS, N_POINTS, MOST_LEVELS = 24, 60, 20
 N_QUANTILES = 200
 
 
-@dataclass(frozen=True)
-class Effect:
-    """The effect of one table column on the linear predictor, with all others held fixed."""
-
-    column: str
-    values: Any  # points along a curve, or levels with the most common first
-    effect: FloatArray  # the difference from the mean over the rows
-    low: FloatArray | None  # the smallest effect over the refits, each without one outer fold
-    high: FloatArray | None  # the largest
-    n_in: int  # refits that select the column; the effect is zero in the others
-    n_refits: int
-    counts: Any  # rows per level; empty for a curve
-    deciles: FloatArray  # of the column, for a curve; empty for levels
-
-    @property
-    def is_curve(self) -> bool:
-        """Whether this is a curve rather than a list of levels."""
-        return len(self.counts) == 0
-
-
-def term_effects(model: Any, X: Any, nested: NestedScore | None) -> tuple[Effect, ...]:
+def term_effects(model: BaseEstimator, X: MatrixLike | None, nested: NestedScore | None) -> tuple[Effect, ...]:
     """The effects of columns that a `ColumnTransformer` expands, largest first.
 
     Parameters
@@ -72,10 +50,10 @@ def term_effects(model: Any, X: Any, nested: NestedScore | None) -> tuple[Effect
         if coef[place].any()
     ]
     moving = [one for one in found if one is not None and one.effect.any()]
-    return tuple(sorted(moving, key=lambda one: -float(np.ptp(one.effect)))[:MOST_EFFECTS])
+    return tuple(sorted(moving, key=lambda one: -one.span)[:MOST_EFFECTS])
 
 
-def _has_terms(model: Any) -> bool:
+def _has_terms(model: BaseEstimator) -> bool:
     return (
         isinstance(model, Pipeline)
         and len(model.steps) == 2
@@ -84,7 +62,7 @@ def _has_terms(model: Any) -> bool:
     )
 
 
-def _expanded(transformer: ColumnTransformer) -> Iterator[tuple[str, Any, str, slice]]:
+def _expanded(transformer: ColumnTransformer) -> Iterator[tuple[str, BaseEstimator, str, slice]]:
     """For each expanded column: the name of its block, the transformer, the column's name, and the block's slice."""
     for name, step, columns in transformer.transformers_:
         place = transformer.output_indices_[name]
@@ -95,31 +73,35 @@ def _expanded(transformer: ColumnTransformer) -> Iterator[tuple[str, Any, str, s
                 yield name, step, str(column), place
 
 
-def expanded_columns(model: Any) -> frozenset[int]:
+def expanded_columns(model: BaseEstimator) -> frozenset[int]:
     """The columns of the model that are parts of expanded ones, and mean nothing one by one."""
     if not _has_terms(model):
         return frozenset()
     return frozenset(j for *_, place in _expanded(model.steps[0][1]) for j in range(place.start, place.stop))
 
 
-def _is_curve(step: Any, values: Any) -> bool:
+def _is_curve(step: BaseEstimator, values: pd.Series) -> bool:
     return pd.api.types.is_numeric_dtype(values.dtype) and not isinstance(last_step(step), OneHotEncoder)
 
 
-def _effect(model: Any, refits: list[Any], values: Any, base: Any, block: str, is_curve: bool) -> Effect | None:
+def _effect(
+    model: BaseEstimator, refits: list[BaseEstimator], values: pd.Series, base: pd.DataFrame, block: str, is_curve: bool
+) -> Effect | None:
     known, column = values.dropna(), str(values.name)
-    counts, deciles = np.empty(0, dtype=int), np.empty(0)
+    counts = None
     if is_curve:
         numbers = known.to_numpy(dtype=float)
         at = np.linspace(numbers.min(), numbers.max(), N_POINTS)
         typical = np.quantile(numbers, (np.arange(N_QUANTILES) + 0.5) / N_QUANTILES)
-        points, deciles = np.r_[at, typical], np.quantile(numbers, np.arange(1, 10) / 10)
+        points = np.r_[at, typical]
+        axis = Axis(column, "number", at, at, np.quantile(numbers, np.arange(1, 10) / 10))
     else:
         common = known.value_counts().head(MOST_LEVELS)
         at = points = common.index.to_numpy()
-        counts = common.to_numpy()
+        counts = np.asarray(common, dtype=np.intp)
+        axis = Axis(column, "levels", at, at, counts=counts)
 
-    def centred(fitted: Any) -> FloatArray | None:
+    def centred(fitted: BaseEstimator) -> FloatArray | None:
         part = _predictor(fitted, block, column, points, base)
         if part is None:
             return None
@@ -131,10 +113,10 @@ def _effect(model: Any, refits: list[Any], values: Any, base: Any, block: str, i
     again = [one for one in map(centred, refits) if one is not None]
     low, high = (np.min(again, axis=0), np.max(again, axis=0)) if again else (None, None)
     n_in = sum(bool(one.any()) for one in again)
-    return Effect(column, at, effect, low, high, n_in, len(again), counts, deciles)
+    return Effect(column, (column,), (axis,), effect, low, high, n_refits=len(again), n_in=n_in)
 
 
-def _predictor(fitted: Any, block: str, column: str, values: Any, base: Any) -> FloatArray | None:
+def _predictor(fitted: BaseEstimator, block: str, column: str, values: Array, base: pd.DataFrame) -> FloatArray | None:
     """The block's part of the linear predictor as the column varies; None if a refit does not know a level."""
     transformer, last = fitted.steps[0][1], fitted.steps[-1][1]
     inputs = next(list(names) for name, _, names in transformer.transformers_ if name == block)
@@ -146,51 +128,3 @@ def _predictor(fitted: Any, block: str, column: str, values: Any, base: Any) -> 
         return None
     table = np.asarray(expanded.toarray() if sp.issparse(expanded) else expanded, dtype=float)
     return np.asarray(table @ np.ravel(last.coef_)[transformer.output_indices_[block]])
-
-
-def effect_view(effects: tuple[Effect, ...]) -> dict[str, Any] | None:
-    """Plots of the curves on a common scale, and tables of the levels."""
-    if not effects:
-        return None
-    curves = [one for one in effects if one.is_curve]
-    low, high = _range(curves)
-    margin = 0.05 * (high - low) or 1.0
-    values = Axis(low - margin, high + margin)
-    return {
-        "curves": [(one, _curve(f"effect-{i}", one, values)) for i, one in enumerate(curves)],
-        "levels": [(one, _contrasts(one)) for one in effects if not one.is_curve],
-        "n_refits": max(one.n_refits for one in effects),
-    }
-
-
-def _range(effects: list[Effect], *others: float) -> tuple[float, float]:
-    parts = [part for one in effects for part in (one.effect, one.low, one.high) if part is not None]
-    every = np.concatenate([*parts, others, np.zeros(0 if parts else 1)])
-    return float(every.min()), float(every.max())
-
-
-def _curve(id: str, one: Effect, values: Axis) -> Plot:
-    first, last = float(one.values[0]), float(one.values[-1])
-    description = (
-        f"Line plot: effect of {one.column}, from {shown(float(one.effect[0]))} at {first:g} to "
-        f"{shown(float(one.effect[-1]))} at {last:g}."
-    )
-    plot = Plot(id, description, Axis(first, max(last, first + 1e-12)), values, n_ticks=6, n_levels=4)
-    plot.segments("rule", (first, 0.0), (plot.across.high, 0.0))
-    if one.low is not None and one.high is not None:
-        plot.band(one.values, one.low, one.high)
-    plot.line("curve", (one.values, one.effect))
-    height = values.high - values.low
-    plot.segments("rug", (one.deciles, values.low), (one.deciles, values.low + 0.03 * height))
-    return plot
-
-
-def _contrasts(one: Effect) -> dict[str, Any]:
-    """Per level its name, its number of rows, its effect with the range over refits, and where these are drawn."""
-    low, high = _range([one], 0.0)
-    axis = Axis(low, high if high > low else low + 1.0)
-    lows = one.effect if one.low is None else one.low
-    highs = one.effect if one.high is None else one.high
-    drawn = [axis.position(part) for part in (one.effect, lows, highs)]
-    columns = (one.values, one.counts, one.effect, lows, highs, *drawn)
-    return {"zero": float(axis.position(0.0)), "lines": list(zip(*(part.tolist() for part in columns), strict=True))}

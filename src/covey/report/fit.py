@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from covey.estimators.orientation import for_odds_of
@@ -22,11 +23,11 @@ from covey.evidence.class_scores import class_position
 from covey.files import write_atomically
 from covey.losses.risk_sets import STOP
 from covey.report.along import Along, along_the_path
-from covey.report.effects import Effect, expanded_columns, term_effects
+from covey.report.effects import expanded_columns, term_effects
 from covey.report.fit_page import render_page
 from covey.report.numbers import shown
 from covey.report.page import template
-from covey.report.quality import Score, coded, null_error, quality
+from covey.report.quality import Score, Test, coded, null_error, quality
 from covey.report.remarks import Remark, remarks
 from covey.report.repeating import membership as members
 from covey.report.repeating import parameters, shorten, versions
@@ -37,6 +38,8 @@ from covey.report.terms import TermPart, term_part
 from covey.report.traces import Frames, keep_frames
 from covey.search.agreement import selects_groups
 from covey.search.chosen import Judged, how_chosen, in_words, judged, price_of_sparsity
+from covey.terms.effects import Effect
+from covey.validation import IntArray, MatrixLike, PerRow
 
 __all__ = ["FitReport", "fit_report", "render", "write"]
 
@@ -140,24 +143,22 @@ class FitReport:
     @classmethod
     def from_model(
         cls,
-        model: Any,
-        X: Any = None,
-        y: Any = None,
+        model: BaseEstimator,
+        X: MatrixLike | None = None,
+        y: PerRow = None,
         *,
-        sample_weight: Any = None,
-        offset: Any = None,
+        sample_weight: PerRow = None,
+        offset: PerRow = None,
         title: str | None = None,
         target: str | None = None,
         outputs: Sequence[str] | None = None,
-        test: tuple[Any, ...] | None = None,
+        test: Test = None,
         nested: NestedScore | int = 5,
-        positive: Any = None,
+        positive: object = None,
         stability: StabilitySelection | None = None,
         tests: GroupTests | None = None,
-        effects: tuple[Effect, ...] | None = None,
         settings: Mapping[str, object] | None = None,
         command: str = "",
-        membership: Sequence[tuple[str, str]] | None = None,
     ) -> FitReport:
         """Collect the contents of a report.
 
@@ -187,15 +188,10 @@ class FitReport:
             The result of `covey.stability_selection` on the same data.
         tests : GroupTests, optional
             The result of `covey.evidence.test_groups` on the same data.
-        effects : tuple of Effect, optional
-            Effects of expanded columns; by default computed from a pipeline of a `ColumnTransformer` and an
-            estimator.
         settings : mapping, optional
             Further lines for the section on repeating the fit, such as the file, its hash and the seed.
         command : str
             The command line that repeats the fit.
-        membership : sequence of (str, str), optional
-            All columns of the table with their groups; by default the columns of the fit.
         """
         for name, result, kind in (("stability", stability, StabilitySelection), ("tests", tests, GroupTests)):
             if result is not None and not isinstance(result, kind):
@@ -230,7 +226,7 @@ class FitReport:
             title=title or f"What predicts {name}",
             estimator=type(model).__name__,
             target=name,
-            n_rows=None if y is None else len(y),
+            n_rows=None if y is None else np.shape(y)[0],
             n_columns=model.groups_.n_columns,
             n_groups=model.groups_.n_groups - len(always),
             model=say(in_words(model)),
@@ -262,15 +258,15 @@ class FitReport:
             survival=survival_part(model, X, y, sample_weight, offset, score, expanded_columns(given[0])),
             stability=stability,
             tests=tests,
-            effects=term_effects(*given, score) if effects is None else effects,
+            effects=term_effects(*given, score),
             terms=term_part(model, score),
             residuals=residuals(model, X, y, offset, score),
             command=command,
-            membership=() if has_terms else members(model.groups_) if membership is None else tuple(membership),
+            membership=() if has_terms else members(model.groups_),
         )
 
 
-def _folds(model: Any, nested: NestedScore | None) -> tuple[Any, int]:
+def _folds(model: BaseEstimator, nested: NestedScore | None) -> tuple[IntArray | None, int]:
     """In how many folds each group is selected, or None, and how many there are; outer folds if there are any."""
     if nested is None or not selects_groups(model):
         folds = model.fold_frequencies_ if model.n_splits_ > 1 else None
@@ -280,7 +276,7 @@ def _folds(model: Any, nested: NestedScore | None) -> tuple[Any, int]:
     return np.array(list(counts)), nested.n_folds
 
 
-def _rivals(model: Any) -> tuple[Rival, ...]:
+def _rivals(model: BaseEstimator) -> tuple[Rival, ...]:
     """The sets of groups that held-out rows cannot tell from the best, as they are shown."""
     if model.rivals_ is None:
         return ()
@@ -292,7 +288,7 @@ def _rivals(model: Any) -> tuple[Rival, ...]:
     )
 
 
-def _constraints(model: Any) -> tuple[Limit, ...]:
+def _constraints(model: BaseEstimator) -> tuple[Limit, ...]:
     """The constraints of a model, those under the most pressure first among those that bind."""
     table = getattr(model, "constraints_", None)
     if table is None:
@@ -317,7 +313,9 @@ def write(report: FitReport, path: str | os.PathLike[str]) -> Path:
     return file
 
 
-def fit_report(model: Any, X: Any, y: Any, path: str | os.PathLike[str], **options: Any) -> Path:
+def fit_report(
+    model: BaseEstimator, X: MatrixLike | None, y: PerRow, path: str | os.PathLike[str], **options: Any
+) -> Path:
     """Write the report of a fitted model to a file.
 
     Parameters
@@ -350,7 +348,7 @@ def fit_report(model: Any, X: Any, y: Any, path: str | os.PathLike[str], **optio
     return write(FitReport.from_model(model, X, y, **options), path)
 
 
-def _outputs(model: Any, y: Any, given: Sequence[str] | None) -> tuple[str, ...]:
+def _outputs(model: BaseEstimator, y: PerRow, given: Sequence[str] | None) -> tuple[str, ...]:
     """The names of several outputs: classes or responses."""
     m = model.path_.n_outputs
     if hasattr(model, "classes_"):
@@ -365,12 +363,13 @@ def _outputs(model: Any, y: Any, given: Sequence[str] | None) -> tuple[str, ...]
 
 
 def _nested(
-    model: Any, X: Any, y: Any, weight: Any, offset: Any, given: NestedScore | int, positive: Any
-) -> tuple[NestedScore | None, str]:
+    model: BaseEstimator, X: MatrixLike | None, y: PerRow, weight: PerRow, offset: PerRow, given: NestedScore | int,
+    positive: object,
+) -> tuple[NestedScore | None, str]:  # fmt: skip
     """The nested score, or the reason why there is none."""
     if isinstance(given, NestedScore):
         return given if positive is None else replace(given, positive=positive), ""
-    if X is None or not given:
+    if X is None or y is None or not given:
         return None, ""
     try:
         return nested_score(
@@ -380,7 +379,7 @@ def _nested(
         return None, str(reason).rstrip(".")
 
 
-def _numbers(model: Any, y: Any) -> Any:
+def _numbers(model: BaseEstimator, y: PerRow) -> PerRow:
     """A response with one number per row; its values do not matter when groups are compared."""
     if y is None or (model.loss_.quadratic and not model.loss_.several):
         return y
@@ -388,7 +387,7 @@ def _numbers(model: Any, y: Any) -> Any:
     return response if response.ndim == 1 else response[:, STOP if model.loss_.survival else 0]
 
 
-def _last_step(model: Any, X: Any, test: tuple[Any, ...] | None) -> tuple[Any, Any, tuple[Any, ...] | None]:
+def _last_step(model: BaseEstimator, X: MatrixLike | None, test: Test) -> tuple[BaseEstimator, MatrixLike | None, Test]:
     """The estimator at the end of a pipeline, with the data after the preceding steps."""
     if not hasattr(model, "steps"):
         return model, X, test

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from covey.estimators.term_views import as_terms
 from covey.report.classes import class_view
-from covey.report.effects import effect_view
 from covey.report.judged_plot import judged_plot
 from covey.report.numbers import time
 from covey.report.page import page, script_json
 from covey.report.path_plot import path_view, positions, strength_axis, time_axis
 from covey.report.residuals import residual_view
 from covey.report.survival import survival_view
-from covey.report.terms import column_view, terms_view
+from covey.report.terms import column_view, effect_view, terms_view
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,7 +35,7 @@ MOST_LETTERS = 150_000
 # Groups in the tables of stability and tests: how many besides the selected ones, and the most altogether.
 UNSELECTED, MOST_LISTED = 5, 50
 
-View = dict[str, Any]
+View = dict[str, object]
 
 
 def render_page(report: FitReport) -> str:
@@ -68,7 +67,7 @@ def _nested(report: FitReport) -> View | None:
     return {"verdict": as_terms(report.nested.verdict) if report.terms else report.nested.verdict}
 
 
-def _evidence(found: GroupSelection | None, shown: Callable[[pd.DataFrame], Any]) -> View | None:
+def _evidence(found: GroupSelection | None, shown: Callable[[pd.DataFrame], object]) -> View | None:
     """The selected groups of a result and the next ones, as far as they are worth a line."""
     if found is None:
         return None
@@ -99,7 +98,7 @@ SECTIONS: tuple[tuple[str, str, Callable[[FitReport], View | None]], ...] = (
     ("path", "Along the path", lambda report: path_view(report.frames, report.along)),
     ("groups", "Selected groups", _groups),
     ("constraints", "Constraints", _constraints),
-    ("effects", "What each term does", lambda report: effect_view(report.effects)),
+    ("effects", "What each term does", lambda report: effect_view(report.effects) if report.effects else None),
     ("nested", "Score on held-out rows", _nested),
     ("residuals", "Observed and predicted", lambda report: residual_view(report.residuals)),
     ("survival", "Survival by predicted risk", lambda report: survival_view(report.survival)),

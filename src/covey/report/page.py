@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import html
 import json
 import re
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import TYPE_CHECKING
 
 from covey.optional import optional
 from covey.report.numbers import LONGEST_NAME, colour, per_cent, ratio, short, shown, time
 
-__all__ = ["asset", "escape", "page", "paragraphs", "script_json", "template"]
+if TYPE_CHECKING:
+    from jinja2 import Environment, Template
+
+__all__ = ["asset", "page", "script_json", "template"]
 
 # Lone surrogates and control characters, which HTML cannot hold.
 UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
@@ -26,7 +28,7 @@ def asset(name: str) -> str:
 
 
 @cache
-def _environment() -> Any:
+def _environment() -> Environment:
     """The templates, in which every inserted value is escaped."""
     with optional("A report"):
         from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -49,20 +51,9 @@ def _environment() -> Any:
     return environment
 
 
-def template(name: str) -> Any:
+def template(name: str) -> Template:
     """A template of `covey/report/templates`."""
     return _environment().get_template(name)
-
-
-def escape(value: object) -> str:
-    r"""Escape text for an HTML element or a quoted attribute.
-
-    Lone surrogates and control characters become the replacement character.
-
-    >>> escape("<img src=x>"), escape("a\x00b")
-    ('&lt;img src=x&gt;', 'a�b')
-    """
-    return html.escape(UNPRINTABLE.sub("\ufffd", str(value)), quote=True)
 
 
 def script_json(value: object) -> str:
@@ -76,8 +67,9 @@ def script_json(value: object) -> str:
 
 
 def page(
-    title: str, body: str = "", *, styles: tuple[str, ...] = (), script: str = "", name: str = "page.html", **data: Any
-) -> str:
+    title: str, body: str = "", *, styles: tuple[str, ...] = (), script: str = "", name: str = "page.html",
+    **data: object,
+) -> str:  # fmt: skip
     """A complete page with the common style, the named styles, and at most one script.
 
     The page is a template that extends ``page.html``, or that template itself around a body of HTML. The content policy
@@ -92,41 +84,3 @@ def page(
     style = "\n".join(asset(sheet) for sheet in ("page.css", *styles))
     text = template(name).render(title=title, body=body, policy=policy, style=style, script=code, **data)
     return UNPRINTABLE.sub("\ufffd", text)
-
-
-def paragraphs(text: str) -> str:
-    """Plain text as HTML: blank lines separate paragraphs, ``-`` marks lists, ``|`` tables, and backticks code.
-
-    >>> paragraphs("a < ``b``")
-    '<div class="about"><p>a &lt; <code>b</code></p></div>'
-    """
-    blocks = re.split(r"\n\s*\n", text.strip())
-    return f'<div class="about">{"".join(_block(block) for block in blocks if block)}</div>'
-
-
-def _block(block: str) -> str:
-    lines = [line.strip() for line in block.splitlines()]
-    if all(line.startswith("|") for line in lines):
-        cells = [[_inline(cell.strip()) for cell in line.strip("|").split("|")] for line in lines if "---" not in line]
-        rows = [
-            "".join(f"<{tag}>{cell}</{tag}>" for cell in row)
-            for tag, row in zip(["th"] + ["td"] * 99, cells, strict=False)
-        ]
-        return "<table>" + "".join(f"<tr>{row}</tr>" for row in rows) + "</table>"
-    if lines[0].startswith("- "):
-        return "<ul>" + "".join(f"<li>{_inline(item)}</li>" for item in _items(lines)) + "</ul>"
-    return f"<p>{_inline(' '.join(lines))}</p>"
-
-
-def _items(lines: list[str]) -> list[str]:
-    items: list[str] = []
-    for line in lines:
-        if line.startswith("- "):
-            items.append(line[2:])
-        else:
-            items[-1] += " " + line
-    return items
-
-
-def _inline(text: str) -> str:
-    return re.sub(r"``(.+?)``", r"<code>\1</code>", escape(text))

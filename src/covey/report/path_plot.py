@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from covey.report.along import Along
@@ -69,7 +67,7 @@ def stretches(group: GroupTrace, frames: Frames) -> list[tuple[int, int]]:
     return list(zip(np.flatnonzero(turns == 1).tolist(), (np.flatnonzero(turns == -1) - 1).tolist(), strict=True))
 
 
-def path_view(frames: Frames, along: Along | None) -> dict[str, Any]:
+def path_view(frames: Frames, along: Along | None) -> dict[str, object]:
     """The plot of the path and what lies around it: counts, crosses, timeline, and the plot of training errors."""
     times, strengths = time_axis(frames), strength_axis(frames)
     x, shown = positions(frames, times), list(enumerate(frames.groups[:MOST_DRAWN]))
@@ -147,7 +145,7 @@ def _levels(group: GroupTrace, x: Vector, frames: Frames) -> list[tuple[Vector, 
     return found
 
 
-def _timeline(i: int, group: GroupTrace, frames: Frames, x: Vector) -> dict[str, Any]:
+def _timeline(i: int, group: GroupTrace, frames: Frames, x: Vector) -> dict[str, object]:
     """A group of the timeline: where and when it enters, and where and when it is dropped along the path."""
     runs = []
     for begin, end in stretches(group, frames):

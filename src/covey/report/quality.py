@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 
 from covey.estimators.classifier import class_weight_of_rows
 from covey.evidence import NestedScore
@@ -12,7 +14,7 @@ from covey.evidence.nested_result import MEASURES
 from covey.losses import MultiSquared, Squared
 from covey.report.survival import survival_times
 from covey.search.chosen import Judged
-from covey.validation import FloatArray
+from covey.validation import FloatArray, MatrixLike, PerRow, on_host
 
 __all__ = ["BELOW", "Score", "coded", "explained", "in_memory", "is_squared", "measure", "null_error", "quality"]
 
@@ -22,6 +24,9 @@ BELOW = (
     "That it is below the held-out score is chance: the optimism is smaller than what another split of the rows would "
     "change."
 )
+
+# Test rows: X and y, and an offset if there is one.
+Test: TypeAlias = tuple[Any, ...] | None
 
 
 class Score(NamedTuple):
@@ -41,8 +46,8 @@ class Score(NamedTuple):
 
 
 def quality(
-    model: Any, chosen_by: Judged | None, X: Any, y: Any, weight: Any, offset: Any, test: tuple[Any, ...] | None,
-    nested: NestedScore | None,
+    model: BaseEstimator, chosen_by: Judged | None, X: MatrixLike | None, y: PerRow, weight: PerRow, offset: PerRow,
+    test: Test, nested: NestedScore | None,
 ) -> tuple[Score, ...]:  # fmt: skip
     """The available scores, most informative first."""
     name, found = measure(model), []
@@ -79,7 +84,7 @@ def quality(
         where = f"Mean over {model.n_splits_} folds" if model.n_splits_ > 1 else "On one holdout set"
         note = f"{where}. Optimistic, because the model was chosen as the best of many on these rows."
         found.append(Score(f"{capital} on validation rows", chosen_by.r2, note + _below(chosen_by.r2, nested)))
-    if X is not None:
+    if X is not None and y is not None:
         value = explained(model, X, y, weight, offset)
         note = f"On the rows the model was fitted to: always optimistic.{_below(value, nested)}"
         found.append(Score(f"{capital} on training rows", value, note))
@@ -90,19 +95,19 @@ def _below(value: float, nested: NestedScore | None) -> str:
     return f" {BELOW}" if nested is not None and round(nested.mean - value, 3) > 0 else ""
 
 
-def measure(model: Any) -> str:
+def measure(model: BaseEstimator) -> str:
     """The name of `explained`: R² for squared loss, concordance for survival times, D² for all other losses."""
     if model.loss_.survival:
         return str(model.score_name)
     return "R²" if is_squared(model) else "D²"
 
 
-def is_squared(model: Any) -> bool:
+def is_squared(model: BaseEstimator) -> bool:
     """Whether the loss is the squared error, of one or several responses."""
     return isinstance(model.loss_, Squared | MultiSquared)
 
 
-def explained(model: Any, X: Any, y: Any, weight: Any = None, offset: Any = None) -> float:
+def explained(model: BaseEstimator, X: MatrixLike, y: ArrayLike, weight: PerRow = None, offset: PerRow = None) -> float:
     """The share of the best constant's deviance that a model removes, which is R^2 for squared loss.
 
     For survival times, the concordance.
@@ -115,7 +120,7 @@ def explained(model: Any, X: Any, y: Any, weight: Any = None, offset: Any = None
     return 1 - left / (null_error(model, y, weight, offset) * float(q.sum()))
 
 
-def null_error(model: Any, y: Any, weight: Any = None, offset: Any = None) -> float:
+def null_error(model: BaseEstimator, y: ArrayLike, weight: PerRow = None, offset: PerRow = None) -> float:
     """The error of the best constant, in the units of the candidates' errors; NaN for survival times."""
     if model.loss_.survival:
         return float("nan")
@@ -133,7 +138,7 @@ def null_error(model: Any, y: Any, weight: Any = None, offset: Any = None) -> fl
     return float(q @ loss.deviance(response, null)) / float(q.sum())
 
 
-def _weight(model: Any, response: FloatArray, weight: Any) -> FloatArray:
+def _weight(model: BaseEstimator, response: FloatArray, weight: PerRow) -> FloatArray:
     """The weight of each row in the fit, with those of the classes."""
     q = np.ones(len(response)) if weight is None else np.asarray(weight, dtype=float)
     if getattr(model, "class_weight", None) is None:
@@ -141,7 +146,7 @@ def _weight(model: Any, response: FloatArray, weight: Any) -> FloatArray:
     return q * class_weight_of_rows(model.class_weight, model.classes_, model.loss_.classes(response), q)
 
 
-def coded(model: Any, y: Any) -> FloatArray:
+def coded(model: BaseEstimator, y: ArrayLike) -> FloatArray:
     """The response as the model's loss encodes it: numbers, 0 and 1, one column per class, or survival times."""
     if model.loss_.survival:
         return survival_times(model, y)
@@ -153,6 +158,6 @@ def coded(model: Any, y: Any) -> FloatArray:
     return np.asarray(model._coded(y))
 
 
-def in_memory(values: Any) -> FloatArray:
+def in_memory(values: object) -> FloatArray:
     """A vector as a numpy array, also from Dask or a GPU."""
-    return np.asarray(values.detach().cpu() if hasattr(values, "detach") else values, dtype=float)
+    return np.asarray(on_host(values), dtype=float)

@@ -7,21 +7,24 @@ needs, or None if there is nothing to remark.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from covey.estimators.term_views import as_terms
 from covey.evidence import NestedScore
 from covey.evidence.nested_result import MEASURES
 from covey.evidence.overlap import Overlaps, find_overlaps, inner_coherence
+from covey.groups.checks import plural
 from covey.report.page import asset
 from covey.report.quality import is_squared
 from covey.search.agreement import fold_counts, split_warning
 from covey.search.chosen import Judged, interchangeable, price_of_sparsity
+from covey.validation import IntArray, MatrixLike, PerRow, some
 
 __all__ = ["Remark", "remarks"]
 
@@ -65,20 +68,20 @@ class Remark:
 class Fit:
     """What remarks are based on: a fitted estimator, the errors of its candidates, the data and the nested score."""
 
-    model: Any
+    model: BaseEstimator
     judged: Judged | None
     X: Any
     y: Any
     nested: NestedScore | None
 
     @cached_property
-    def selected(self) -> Any:
+    def selected(self) -> IntArray:
         """Positions of the groups in the model, strongest first."""
         found = np.flatnonzero(self.model.group_norms_)
         return found[np.argsort(-self.model.group_strengths_[found], kind="stable")]
 
     @cached_property
-    def names(self) -> list[Any]:
+    def names(self) -> list[Hashable]:
         """The selected groups, without those that are always in."""
         return [name for name in self.model.selected_groups_ if name not in self.model.always_groups_]
 
@@ -103,8 +106,9 @@ Found = tuple[str, dict[str, Any]] | None
 
 
 def remarks(
-    model: Any, chosen_by: Judged | None, X: Any = None, y: Any = None, nested: NestedScore | None = None
-) -> tuple[Remark, ...]:
+    model: BaseEstimator, chosen_by: Judged | None, X: MatrixLike | None = None, y: PerRow = None,
+    nested: NestedScore | None = None,
+) -> tuple[Remark, ...]:  # fmt: skip
     """All remarks on a fit, serious ones first.
 
     Parameters
@@ -181,11 +185,11 @@ def evidence(fit: Fit) -> Found:
         return None
     fewer = {name: counts.get(name, 0) for name in fit.names if counts.get(name, 0) < n}
     if not fewer:
-        return "folds_agree", {"groups": _counted(len(fit.names), "group"), "folds": folds, "fold": folds[:-1]}
+        return "folds_agree", {"groups": plural(len(fit.names), "group"), "folds": folds, "fold": folds[:-1]}
     return "folds_differ", {
         "folds": folds,
         "fold": folds[:-1],
-        "groups": _counted(len(fewer), "group"),
+        "groups": plural(len(fewer), "group"),
         "n": n,
         "counts": _joined([f"{_quoted(name)} in {count}" for name, count in fewer.items()]),
         "serious": min(fewer.values()) <= n / 2,
@@ -279,7 +283,7 @@ def overlap(fit: Fit) -> Found:
     more = [f"and {len(close) - MOST_NAMES} more"] if len(close) > MOST_NAMES else []
     return "overlapping", {
         **words,
-        "groups": f"{_counted(len(close), 'selected group')} overlap{'s' if len(close) == 1 else ''}",
+        "groups": f"{plural(len(close), 'selected group')} overlap{'s' if len(close) == 1 else ''}",
         "pairs": "; ".join(listed + more),
         "serious": any(pair.correlation >= VERY_CLOSE for pair in close),
     }
@@ -311,10 +315,6 @@ def _quoted(name: object) -> str:
     return f"“{name}”"
 
 
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
 def _listed(names: Iterable[object]) -> str:
     """The first few names, for a sentence."""
     return _joined([_quoted(name) for name in names])
@@ -323,5 +323,5 @@ def _listed(names: Iterable[object]) -> str:
 def _joined(parts: list[str]) -> str:
     """The first few parts, for a sentence."""
     if len(parts) > MOST_NAMES:
-        return f"{', '.join(parts[:MOST_NAMES])} and {len(parts) - MOST_NAMES} more"
+        return some(parts, MOST_NAMES)
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"

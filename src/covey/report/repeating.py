@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import platform
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+
+from sklearn.base import BaseEstimator
 
 import covey
+from covey.groups import Groups
 
 __all__ = ["membership", "parameters", "shorten", "versions"]
 
@@ -16,14 +18,14 @@ PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "pandas")
 LONGEST_SETTING = 300
 
 
-def membership(groups: Any) -> tuple[tuple[str, str], ...]:
+def membership(groups: Groups) -> tuple[tuple[str, str], ...]:
     """All columns with their groups; empty if groups overlap."""
     if groups.overlapping:
         return ()
     return tuple((groups.column_name(j), str(groups.names[l])) for j, l in enumerate(groups.labels.tolist()))
 
 
-def parameters(model: Any) -> dict[str, str]:
+def parameters(model: BaseEstimator) -> dict[str, str]:
     """All parameters of the constructor, changed or not."""
     return {name: shorten(repr(value)) for name, value in model.get_params(deep=False).items()}
 

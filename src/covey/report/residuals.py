@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from covey.evidence import NestedScore
 from covey.report.axis import Axis
 from covey.report.drawing import Plot, Vector
 from covey.report.numbers import shown
 from covey.report.quality import in_memory
-from covey.validation import FloatArray
+from covey.validation import FloatArray, MatrixLike, PerRow
 
 __all__ = ["Residuals", "residual_view", "residuals"]
 
@@ -32,7 +32,9 @@ class Residuals:
     held_out: FloatArray | None  # by refits without the row; NaN if there is none
 
 
-def residuals(model: Any, X: Any, y: Any, offset: Any, nested: NestedScore | None) -> Residuals | None:
+def residuals(
+    model: BaseEstimator, X: MatrixLike | None, y: PerRow, offset: PerRow, nested: NestedScore | None
+) -> Residuals | None:
     """Predictions of a numeric response; None for classes, survival times and several responses."""
     if X is None or hasattr(model, "classes_") or model.loss_.survival or model.loss_.vector:
         return None
@@ -44,7 +46,7 @@ def residuals(model: Any, X: Any, y: Any, offset: Any, nested: NestedScore | Non
     return Residuals(observed, np.ravel(in_memory(model.predict(X, **shift))), held_out)
 
 
-def residual_view(found: Residuals | None) -> dict[str, Any] | None:
+def residual_view(found: Residuals | None) -> dict[str, object] | None:
     """Two scatter plots, and a table of quantiles for each kind of prediction."""
     if found is None:
         return None

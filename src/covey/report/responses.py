@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.metrics import r2_score
 
 from covey.evidence import NestedScore
 from covey.report.quality import in_memory
+from covey.validation import MatrixLike, PerRow
 
 __all__ = ["Response", "responses"]
 
@@ -27,7 +29,7 @@ class Response(NamedTuple):
 
 
 def responses(
-    model: Any, X: Any, y: Any, outputs: tuple[str, ...], nested: NestedScore | None = None
+    model: BaseEstimator, X: MatrixLike | None, y: PerRow, outputs: tuple[str, ...], nested: NestedScore | None = None
 ) -> tuple[Response, ...]:
     """The responses of a model; empty for a single response or classes."""
     if not model.loss_.several:

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 
+from covey.estimators.concordance import kaplan_meier
 from covey.evidence import NestedScore
 from covey.losses.cox import FieldNames, read_survival
 from covey.losses.risk_sets import EVENT, START, STOP
 from covey.report.axis import Axis
 from covey.report.drawing import Plot, steps
 from covey.report.numbers import MOST_COLOURS, colour
-from covey.validation import FloatArray, on_host
+from covey.validation import Array, FloatArray, IntArray, MatrixLike, PerRow, on_host
 
 __all__ = [
-    "Curve", "HazardRatio", "Survival", "as_records", "kaplan_meier", "survival_part", "survival_times", "survival_view"
+    "Curve", "HazardRatio", "Survival", "as_records", "survival_part", "survival_times", "survival_view"
 ]  # fmt: skip
 
 # The most strata in the baseline plot.
@@ -82,17 +85,17 @@ class Survival:
     has_entries: bool = False
 
 
-def survival_times(model: Any, y: Any) -> FloatArray:
+def survival_times(model: BaseEstimator, y: PerRow) -> FloatArray:
     """Start, stop, event, and the stratum as the model encodes it, one record per row."""
     return read_survival(on_host(y), "y", FieldNames.of(model)).coded_as(model.strata_)
 
 
-def as_records(model: Any, y: Any) -> Any:
+def as_records(model: BaseEstimator, y: ArrayLike) -> ArrayLike:
     """Survival times as one array with one entry per row; unlike a pair of arrays, it can be split."""
     if not isinstance(y, tuple | list):
         return y
     times = survival_times(model, y)
-    fields: Mapping[str, Any] = {model.event: times[:, EVENT] > 0, model.time: times[:, STOP]}
+    fields: Mapping[str, Array] = {model.event: times[:, EVENT] > 0, model.time: times[:, STOP]}
     if np.isfinite(times[:, START]).any():
         fields = {**fields, model.start: times[:, START]}
     records = np.empty(len(times), dtype=[(name, values.dtype) for name, values in fields.items()])
@@ -102,8 +105,8 @@ def as_records(model: Any, y: Any) -> Any:
 
 
 def survival_part(
-    model: Any, X: Any, y: Any, weight: Any = None, offset: Any = None, nested: NestedScore | None = None,
-    expanded: Collection[int] = (),
+    model: BaseEstimator, X: MatrixLike | None, y: PerRow, weight: PerRow = None, offset: PerRow = None,
+    nested: NestedScore | None = None, expanded: Collection[int] = (),
 ) -> Survival | None:  # fmt: skip
     """The contents of the survival section; None for other responses, or without the data.
 
@@ -130,30 +133,6 @@ def survival_part(
     )
 
 
-def kaplan_meier(times: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Event times, and the Kaplan-Meier estimate of the survival from each of them on.
-
-    Examples
-    --------
-    >>> times = np.array([[-np.inf, t, e, 0.0] for t, e in [(1.0, 1.0), (2.0, 0.0), (3.0, 1.0), (4.0, 0.0)]])
-    >>> at, left = kaplan_meier(times, np.ones(4))
-    >>> at.tolist(), left.tolist()
-    ([1.0, 3.0], [0.75, 0.375])
-    """
-    event = (times[:, EVENT] > 0) & (weight > 0)
-    at, position = np.unique(times[event, STOP], return_inverse=True)
-    events = np.bincount(position, weights=weight[event], minlength=at.size)
-    # at risk: rows that have entered before the time, minus those that have left before it
-    at_risk = _weight_before(at, times[:, START], weight) - _weight_before(at, times[:, STOP], weight)
-    return at, np.cumprod(1.0 - events / at_risk)
-
-
-def _weight_before(at: FloatArray, points: FloatArray, weight: FloatArray) -> FloatArray:
-    """The total weight of the points before each time."""
-    order = np.argsort(points, kind="stable")
-    return np.concatenate([[0.0], np.cumsum(weight[order])])[np.searchsorted(points[order], at, side="left")]
-
-
 def _curve(name: str, times: FloatArray, weight: FloatArray, colour: int = 0) -> Curve:
     x, y = kaplan_meier(times, weight)
     n_events = int(times[:, EVENT].sum())
@@ -174,7 +153,7 @@ def _by_risk(times: FloatArray, weight: FloatArray, risk: FloatArray) -> tuple[C
     )
 
 
-def _baseline(model: Any, times: FloatArray) -> tuple[Curve, ...]:
+def _baseline(model: BaseEstimator, times: FloatArray) -> tuple[Curve, ...]:
     frame, none = model.baseline(), np.empty(0)
     if model.strata_ is None:
         frame, labels = frame.assign(stratum="baseline"), ["baseline"]
@@ -188,7 +167,7 @@ def _baseline(model: Any, times: FloatArray) -> tuple[Curve, ...]:
     return tuple(found)
 
 
-def _ratios(model: Any, X: Any, expanded: Collection[int]) -> tuple[HazardRatio, ...]:
+def _ratios(model: BaseEstimator, X: MatrixLike, expanded: Collection[int]) -> tuple[HazardRatio, ...]:
     """The ratios of columns with nonzero coefficients, by the strength of their groups, then by size."""
     groups, coef = model.groups_, np.asarray(model.coef_, dtype=float)
     deviations = _deviations(X, np.flatnonzero(coef))
@@ -202,7 +181,7 @@ def _ratios(model: Any, X: Any, expanded: Collection[int]) -> tuple[HazardRatio,
     return tuple(found.values())
 
 
-def _deviations(X: Any, used: Any) -> dict[int, float]:
+def _deviations(X: MatrixLike, used: IntArray) -> dict[int, float]:
     """The standard deviations of the used columns of a table or dense array; empty for other kinds of data."""
     if hasattr(X, "iloc") and not hasattr(X, "dask"):
         values = X.iloc[:, used].to_numpy(dtype=float)
@@ -213,7 +192,7 @@ def _deviations(X: Any, used: Any) -> dict[int, float]:
     return dict(zip(used.tolist(), values.std(axis=0).tolist(), strict=True))
 
 
-def survival_view(part: Survival | None) -> dict[str, Any] | None:
+def survival_view(part: Survival | None) -> dict[str, object] | None:
     """The two plots, and the numbers at risk at the ticks of the first."""
     if part is None:
         return None

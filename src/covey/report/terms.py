@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 
 from covey.evidence import NestedScore
 from covey.report.axis import Axis
@@ -15,7 +17,7 @@ from covey.terms.effects import Effect
 from covey.terms.parts import Axis as Values
 from covey.validation import FloatArray, IntArray, last_step
 
-__all__ = ["TermPart", "column_view", "term_part", "terms_view"]
+__all__ = ["TermPart", "column_view", "effect_view", "term_part", "terms_view"]
 
 # The most effects on a page, levels of a category (the most common ones), and outputs with a plot of a pair each.
 MOST_EFFECTS, MOST_LEVELS, MOST_OUTPUTS = 30, 20, 6
@@ -32,13 +34,13 @@ class TermPart:
     found: str  # which variables, straight or curved, and which pairs
     n_variables: int
     n_used: int  # variables in the model
-    columns: tuple[dict[str, Any], ...]  # a line per column of the table
+    columns: tuple[dict[str, object], ...]  # a line per column of the table
     remarks: tuple[str, ...]
     effects: tuple[Effect, ...]  # variables first, then pairs together with the effects of their variables
     n_left: int  # smaller effects that are not shown
 
 
-def term_part(model: Any, nested: NestedScore | None) -> TermPart | None:
+def term_part(model: BaseEstimator, nested: NestedScore | None) -> TermPart | None:
     """Collect the terms of a fitted estimator; None if it has no terms."""
     if not hasattr(model, "expansion_"):
         return None
@@ -59,40 +61,29 @@ def term_part(model: Any, nested: NestedScore | None) -> TermPart | None:
     )  # fmt: skip
 
 
-def column_view(part: TermPart | None) -> dict[str, Any] | None:
+def column_view(part: TermPart | None) -> dict[str, object] | None:
     """The section on what became of each column."""
     return None if part is None else {"part": part}
 
 
-def terms_view(part: TermPart | None) -> dict[str, Any] | None:
+def terms_view(part: TermPart | None) -> dict[str, object] | None:
     """Plots of the effects: curves on a common scale, levels as tables, pairs as curves, heat maps or tables."""
     if part is None or not part.effects:
         return None
-    singles = [one for one in part.effects if len(one.axes) == 1]
-    curved = [one for one in singles if not _has_levels(one.axes[0])]
+    pairs = [_pair(f"pair-{i}", one) for i, one in enumerate(part.effects) if len(one.axes) == 2]
+    return effect_view(part.effects, "term") | {"part": part, "pairs": [view for views in pairs for view in views]}
+
+
+def effect_view(effects: Sequence[Effect], id: str = "effect") -> dict[str, object]:
+    """The effects of single variables: plots of curves on a common scale, and tables of levels."""
+    singles = [one for one in effects if len(one.axes) == 1]
+    curved = [one for one in singles if not one.axes[0].has_levels]
     scale = _scale(curved)
     return {
-        "part": part,
-        "curves": [(one, _curve(f"term-{i}", one, scale)) for i, one in enumerate(curved)],
-        "levels": [(one, _levels(one)) for one in singles if _has_levels(one.axes[0])],
-        "pairs": [
-            view for i, one in enumerate(part.effects) if len(one.axes) == 2
-            for view in _pair(f"pair-{i}", one)
-        ],
-        "n_refits": max(one.n_refits for one in part.effects),
-    }  # fmt: skip
-
-
-def _has_levels(axis: Values) -> bool:
-    return axis.kind == "levels" or (axis.kind == "number" and len(axis.values) <= 2)
-
-
-def _labels(axis: Values) -> list[str]:
-    return [f"{value:g}" if axis.kind == "number" else str(value) for value in axis.values]
-
-
-def _by_output(one: Effect, values: FloatArray) -> FloatArray:
-    return values if one.outputs else values[..., None]
+        "curves": [(one, _curve(f"{id}-{i}", one, scale)) for i, one in enumerate(curved)],
+        "levels": [(one, _levels(one)) for one in singles if one.axes[0].has_levels],
+        "n_refits": max(one.n_refits for one in effects),
+    }
 
 
 def _scale(effects: list[Effect]) -> Axis:
@@ -103,7 +94,7 @@ def _scale(effects: list[Effect]) -> Axis:
     return Axis(low - margin, high + margin)
 
 
-def _numbers(axis: Values, values: Any) -> FloatArray:
+def _numbers(axis: Values, values: ArrayLike) -> FloatArray:
     """Values as numbers: dates in days."""
     if axis.kind in ("date", "season"):
         return np.asarray(values, dtype="datetime64[s]").astype(np.int64) / 86_400
@@ -143,11 +134,10 @@ def _rug(plot: Plot, axis: Values) -> None:
 
 
 def _curve(id: str, one: Effect, scale: Axis) -> Plot:
-    axis, values = one.axes[0], _by_output(one, one.effect)
-    ends = values[[0, -1], 0].tolist()
+    axis, values = one.axes[0], one.by_output(one.effect)
+    (first, last), labels = values[[0, -1], 0].tolist(), axis.labels
     description = (
-        f"Line plot: effect of {one.name}, from {shown(ends[0])} at {axis.values[0]} to {shown(ends[1])} at "
-        f"{axis.values[-1]}."
+        f"Line plot: effect of {one.name}, from {shown(first)} at {labels[0]} to {shown(last)} at {labels[-1]}."
     )
     plot, x = _plot(id, one, axis, scale, description)
     plot.segments("rule", (x[0], 0.0), (x[-1], 0.0))
@@ -163,14 +153,14 @@ def _line(k: int) -> str:
     return f"line c{k + 1}" if k < MOST_COLOURS else "line grey"
 
 
-def _levels(one: Effect) -> dict[str, Any]:
+def _levels(one: Effect) -> dict[str, object]:
     """Per level its name, rows, effects and their range over refits, and where these are drawn (one output only)."""
-    axis, keep = one.axes[0], _common(one.axes[0])
-    values = _by_output(one, one.effect)[keep]
+    axis, keep = one.axes[0], one.axes[0].commonest(MOST_LEVELS)
+    values = one.by_output(one.effect)[keep]
     low, high = ((one.effect if band is None else band)[keep] for band in (one.low, one.high))
     every = np.concatenate([np.ravel(values), np.ravel(low), np.ravel(high), [0.0]])
     scale = Axis(float(every.min()), float(every.max()) if np.ptp(every) else float(every.min()) + 1.0)
-    labels = _labels(axis)
+    labels = axis.labels
     lines = []
     for place, j in enumerate(keep):
         drawn = None if one.outputs else [float(scale.position(part[place])) for part in (values[:, 0], low, high)]
@@ -179,25 +169,17 @@ def _levels(one: Effect) -> dict[str, Any]:
     return {"zero": float(scale.position(0.0)), "lines": lines, "n_more": len(axis.values) - len(keep)}
 
 
-def _common(axis: Values) -> IntArray:
-    """The most common levels, in their order."""
-    n = len(axis.values)
-    if n <= MOST_LEVELS:
-        return np.arange(n)
-    return np.arange(MOST_LEVELS) if axis.counts is None else np.sort(np.argsort(-axis.counts)[:MOST_LEVELS])
-
-
-def _pair(id: str, one: Effect) -> list[dict[str, Any]]:
+def _pair(id: str, one: Effect) -> list[dict[str, object]]:
     """Plots or tables of a pair, one per output."""
     first, second = one.axes
     found = []
     for k, output in enumerate(one.outputs[:MOST_OUTPUTS] or [""]):
-        values = _by_output(one, one.effect)[..., k]
-        view: dict[str, Any] = {"effect": one, "output": output, "across": first.name, "up": second.name}
-        if _has_levels(first) and _has_levels(second):
+        values = one.by_output(one.effect)[..., k]
+        view: dict[str, object] = {"effect": one, "output": output, "across": first.name, "up": second.name}
+        if first.has_levels and second.has_levels:
             view |= {"kind": "table"} | _table(first, second, values)
-        elif _has_levels(first) or _has_levels(second):
-            number, levels = (second, first) if _has_levels(first) else (first, second)
+        elif first.has_levels or second.has_levels:
+            number, levels = (second, first) if first.has_levels else (first, second)
             curves = values if number is second else values.T
             view |= {"kind": "curves", "across": number.name, "up": levels.name}
             view |= {"plot": _curves(f"{id}-{k}", one, number, levels, curves)}
@@ -209,8 +191,7 @@ def _pair(id: str, one: Effect) -> list[dict[str, Any]]:
 
 def _curves(id: str, one: Effect, number: Values, levels: Values, curves: FloatArray) -> Plot:
     """One curve per level, with the names of the most common ones."""
-    counts = np.zeros(len(curves)) if levels.counts is None else levels.counts
-    named = np.sort(np.argsort(-counts, kind="stable")[:MOST_COLOURS])
+    named = levels.commonest(MOST_COLOURS)
     low, high = float(min(curves.min(), 0.0)), float(max(curves.max(), 0.0))
     margin = 0.05 * (high - low) or 1.0
     description = f"Line plot: effect of {number.name} for each level of {levels.name}."
@@ -220,7 +201,7 @@ def _curves(id: str, one: Effect, number: Values, levels: Values, curves: FloatA
         plot.line("line grey", (x, curves[j]))
     for i, j in enumerate(named):
         plot.line(_line(i), (x, curves[j]))
-    labels = _labels(levels)
+    labels = levels.labels
     plot.name_ends([(labels[j], float(curves[j, -1]), i) for i, j in enumerate(named)])
     _rug(plot, number)
     return plot
@@ -232,7 +213,7 @@ def _shades(values: FloatArray, most: float) -> IntArray:
     return np.rint(np.clip(values / most, -1, 1) * half).astype(np.intp) + half
 
 
-def _map(id: str, one: Effect, values: FloatArray) -> dict[str, Any]:
+def _map(id: str, one: Effect, values: FloatArray) -> dict[str, object]:
     """A heat map: the cells of one shade are one path."""
     first, second = one.axes
     y = _numbers(second, second.values)
@@ -251,14 +232,10 @@ def _map(id: str, one: Effect, values: FloatArray) -> dict[str, Any]:
             for i, j in zip(*np.nonzero(shades == shade), strict=True)
         ]
         plot.paths.append((f"shade s{shade}", "".join(cells), None))
-    for axis, vertical in ((first, False), (second, True)):
-        if axis.quantiles is not None:
-            at = _numbers(axis, axis.quantiles)
-            if vertical:
-                begin = plot.across.low
-                plot.segments("rug", (begin, at), (begin + 0.02 * (plot.across.high - begin), at))
-            else:
-                plot.segments("rug", (at, down.low), (at, down.low + 0.03 * (down.high - down.low)))
+    _rug(plot, first)
+    if second.quantiles is not None:
+        at, begin = _numbers(second, second.quantiles), plot.across.low
+        plot.segments("rug", (begin, at), (begin + 0.02 * (plot.across.high - begin), at))
     left = _ticks(second, down)
     levels = [(1 - place, label) for place, label in left] if left else plot.levels
     return {"plot": plot, "levels": levels, "legend": _legend(most)}
@@ -276,12 +253,12 @@ def _edges(places: FloatArray) -> IntArray:
     return np.rint(1000 * np.concatenate([places[:1], middle, places[-1:]])).astype(np.intp)
 
 
-def _table(first: Values, second: Values, values: FloatArray) -> dict[str, Any]:
+def _table(first: Values, second: Values, values: FloatArray) -> dict[str, object]:
     """Shaded cells with their numbers."""
-    rows, columns = _common(first), _common(second)
+    rows, columns = first.commonest(MOST_LEVELS), second.commonest(MOST_LEVELS)
     cells = values[np.ix_(rows, columns)]
     shades = _shades(cells, float(np.abs(cells).max()) or 1.0)
-    tall, wide = _labels(first), _labels(second)
+    tall, wide = first.labels, second.labels
     lines = [
         (tall[j], list(zip(cells[i].tolist(), shades[i].tolist(), strict=True))) for i, j in enumerate(rows.tolist())
     ]

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
 from covey.path import Path
-from covey.validation import FloatArray
+from covey.validation import FloatArray, IntArray
 
 __all__ = ["LEAD_IN", "Frames", "GroupTrace", "keep_frames"]
 
@@ -88,21 +88,9 @@ class Frames:
 
 
 def keep_frames(
-    path: Path, folds: FloatArray | None = None, *, always: Collection[int] = (), outputs: Sequence[str] = ()
+    path: Path, folds: IntArray | None = None, *, always: Collection[int] = (), outputs: Sequence[str] = ()
 ) -> Frames:
-    """Choose the times and groups to store.
-
-    Parameters
-    ----------
-    path : Path
-        Its last model is the fitted one.
-    folds : ndarray of int, shape (n_groups,), optional
-        The number of folds in which each group was selected.
-    always : collection of int
-        Groups that are in every model.
-    outputs : sequence of str
-        Names of the outputs, if there are several.
-    """
+    """Choose the times and groups of a path to store; `folds` says in how many folds each group was selected."""
     strengths = path.strengths.toarray() if path.strengths is not None else path.group_norms
     ranked = _ranked(path, strengths)
     kept = ranked[:MOST_GROUPS]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Hashable, Iterable, Mapping
+
+from covey.search.chosen import FittedModel
 
 __all__ = ["fold_counts", "selects_groups", "split_warning", "unsettled"]
 
@@ -11,12 +12,12 @@ __all__ = ["fold_counts", "selects_groups", "split_warning", "unsettled"]
 MOST_NAMES = 5
 
 
-def selects_groups(model: Any) -> bool:
+def selects_groups(model: FittedModel) -> bool:
     """Whether groups are selected, so that folds can be asked which they select: not in a model on all groups."""
     return " on all groups" not in model.recipe_ and not model.recipe_.startswith("a mean of ")
 
 
-def fold_counts(model: Any) -> dict[Any, int]:
+def fold_counts(model: FittedModel) -> dict[Hashable, int]:
     """In how many folds the chosen recipe has each group; empty with fewer than two folds or a dense model."""
     if model.fold_frequencies_ is None or model.n_splits_ < 2 or " on all groups" in model.recipe_:
         return {}
@@ -25,7 +26,9 @@ def fold_counts(model: Any) -> dict[Any, int]:
     return {name: int(count) for name, count in counts if name not in always}
 
 
-def unsettled(selected: Iterable[Any], counts: Mapping[Any, int], n: int) -> tuple[dict[Any, int], dict[Any, int]]:
+def unsettled(
+    selected: Iterable[Hashable], counts: Mapping[Hashable, int], n: int
+) -> tuple[dict[Hashable, int], dict[Hashable, int]]:
     """Groups that would as likely as not be decided differently on another split of the rows.
 
     These are selected groups that are missing from at least half of the repetitions, and groups left out although more
@@ -57,7 +60,7 @@ def unsettled(selected: Iterable[Any], counts: Mapping[Any, int], n: int) -> tup
     return doubtful, missing
 
 
-def split_warning(selected: Iterable[Any], counts: Mapping[Any, int], n: int, what: str = "folds") -> str:
+def split_warning(selected: Iterable[Hashable], counts: Mapping[Hashable, int], n: int, what: str = "folds") -> str:
     """One sentence on what depends on the split; empty if nothing does.
 
     >>> split_warning(["a", "b", "d"], {"a": 5, "b": 2, "c": 4}, 5)
@@ -72,7 +75,7 @@ def split_warning(selected: Iterable[Any], counts: Mapping[Any, int], n: int, wh
     return f"The selection depends on the split: {'; '.join(parts)}." if parts else ""
 
 
-def _listed(counts: Mapping[Any, int], of: str, verb: str) -> str:
+def _listed(counts: Mapping[Hashable, int], of: str, verb: str) -> str:
     words = [f"{name}{verb} {count}" if count else f"{name} is in none" for name, count in counts.items()]
     shown = [f"{text}{of if i == 0 else ''}" for i, text in enumerate(words)]
     more = f" and {len(shown) - MOST_NAMES} more likewise" if len(shown) > MOST_NAMES else ""

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from covey.groups import Groups
+from covey.losses import Loss
 from covey.search.criteria import Discrepancy, InformationCriterion
-from covey.search.select import read_selection
-from covey.validation import FloatArray
+from covey.search.select import SelectionLike, read_selection
+from covey.validation import FloatArray, IntArray
 
-__all__ = ["Judged", "binding", "how_chosen", "in_words", "interchangeable", "judged", "price_of_sparsity"]
+__all__ = [
+    "FittedModel",
+    "Judged",
+    "binding",
+    "how_chosen",
+    "in_words",
+    "interchangeable",
+    "judged",
+    "price_of_sparsity",
+]
 
 # The most constraints that a sentence names.
 MOST_NAMES = 5
@@ -68,7 +79,26 @@ class Judged:
         return None if not self.null else 1 - self.value / self.null
 
 
-def judged(model: Any, null: float | None = None) -> Judged | None:
+class FittedModel:
+    """The settings and fitted attributes of all estimators that say what was chosen, and how."""
+
+    rule: str
+    selection: SelectionLike
+    loss_: Loss
+    groups_: Groups
+    selected_groups_: list[Hashable]
+    always_groups_: list[Hashable]
+    recipe_: str
+    shrunk_: bool
+    candidates_: pd.DataFrame
+    rivals_: pd.DataFrame | None
+    price_: tuple[float, float] | None
+    fold_frequencies_: IntArray | None
+    n_splits_: int
+    n_deals_: int
+
+
+def judged(model: FittedModel, null: float | None = None) -> Judged | None:
     """The scores of a fitted estimator's candidates; None if there was nothing to choose from.
 
     If every candidate has groups, as with ``always=``, `null` supplies the error of the null model: the variance of the
@@ -102,7 +132,7 @@ def judged(model: Any, null: float | None = None) -> Judged | None:
     )
 
 
-def _label(name: str, model: Any) -> str:
+def _label(name: str, model: FittedModel) -> str:
     if name != "deviance" or not model.n_splits_:
         return LABELS[name]
     if model.loss_.quadratic and model.loss_.vector:
@@ -110,7 +140,7 @@ def _label(name: str, model: Any) -> str:
     return f"{'deviance per event' if model.loss_.survival else 'mean deviance'} on held-out rows"
 
 
-def how_chosen(model: Any) -> str:
+def how_chosen(model: FittedModel) -> str:
     """How a fitted estimator's model was chosen.
 
     >>> from covey import GroupSparseRegressor
@@ -131,7 +161,7 @@ def how_chosen(model: Any) -> str:
     return "hand"
 
 
-def price_of_sparsity(model: Any) -> str:
+def price_of_sparsity(model: FittedModel) -> str:
     """What a sparse model costs, in one sentence; empty if it is not known."""
     if model.price_ is None:
         return ""
@@ -146,7 +176,7 @@ def price_of_sparsity(model: Any) -> str:
     return f"The best model of {every} predicts {gain:.1%} ± {standard_error:.1%} better (rule='predict')."
 
 
-def binding(model: Any) -> str:
+def binding(model: FittedModel) -> str:
     """Which constraints bind, in one sentence; empty if none does."""
     table = getattr(model, "constraints_", None)
     if table is None or not table["binds"].any():
@@ -161,7 +191,7 @@ def binding(model: Any) -> str:
     return f"Constraints bind; {'; '.join(parts)} (constraints_)."
 
 
-def interchangeable(model: Any) -> list[tuple[Any, Any]]:
+def interchangeable(model: FittedModel) -> list[tuple[Hashable, Hashable]]:
     """Pairs of a selected group and one that may replace it, because some rows select the one and some the other."""
     if model.rivals_ is None:
         return []
@@ -169,7 +199,7 @@ def interchangeable(model: Any) -> list[tuple[Any, Any]]:
     return list(dict.fromkeys((gone[0], new[0]) for gone, new in pairs if len(gone) == len(new) == 1))
 
 
-def in_words(model: Any) -> str:
+def in_words(model: FittedModel) -> str:
     """A description of a fitted estimator's model, and whether its coefficients are shrunk."""
     text: str = model.recipe_
     if not len(model.selected_groups_):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -138,7 +138,7 @@ class HeldOut:
         eta = design.predict(self.columns, coefs, self.intercepts.ravel())
         return np.asarray(on_host(eta), dtype=float).reshape(design.shape[0], n_folds, m)
 
-    def needed(self, level: Any) -> float:
+    def needed(self, level: float) -> float:
         """How many of the held-out rows must lie in intervals that contain a share of new rows.
 
         A new row is one of ``n_rows + 1`` rows, each as likely as the others to have the largest score.
@@ -154,7 +154,7 @@ class HeldOut:
             )
         return level * (self.n_rows + 1) * (1 - ROUNDING)
 
-    def upto(self, values: FloatArray, response: int = 0, side: Any = "right") -> FloatArray:
+    def upto(self, values: FloatArray, response: int = 0, side: Literal["left", "right"] = "right") -> FloatArray:
         """The number of rows with a score of at most a value per fold, or below it if `side` is left.
 
         Parameters

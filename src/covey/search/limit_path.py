@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Hashable, Iterable
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from covey.designs import Design, as_design
 from covey.designs.protocol import count_rows
-from covey.groups import Groups
+from covey.groups import Groups, GroupsLike
 from covey.layout import offsets
 from covey.losses import Loss, get_loss
 from covey.path import Path
@@ -20,20 +19,20 @@ from covey.search.paths import Knots, Paths
 from covey.search.problem import Parts, Posed, Problem, pose
 from covey.search.table import Table
 from covey.threads import fitting_threads
-from covey.validation import FloatArray, as_response, as_sample_weight, on_host, whole
+from covey.validation import FloatArray, MatrixLike, PerRow, as_response, as_sample_weight, on_host, whole
 
 __all__ = ["limit_path", "path_of", "read_rows"]
 
 
 def limit_path(
-    X: Any,
+    X: MatrixLike,
     y: ArrayLike,
-    groups: Any = None,
+    groups: GroupsLike = None,
     *,
-    always: Iterable[Any] = (),
-    start: Iterable[Any] = (),
+    always: Iterable[Hashable] = (),
+    start: Iterable[Hashable] = (),
     max_groups: int | None = None,
-    group_weights: Any = "noise",
+    group_weights: ArrayLike | None = "noise",
     standardize: Standardize = "group",
     fit_intercept: bool = True,
     factors: int | str = 0,
@@ -131,7 +130,9 @@ def limit_path(
         return path_of(posed, paths.knots(0), partition)
 
 
-def read_rows(design: Design, y: Any, sample_weight: Any, loss: Loss, offset: Any) -> tuple[Loss, Any, Any, Any]:
+def read_rows(
+    design: Design, y: ArrayLike, sample_weight: PerRow, loss: Loss, offset: PerRow
+) -> tuple[Loss, FloatArray, FloatArray, FloatArray | None]:
     """Validate the response, the sample weights and the offset (or None); return them after the loss."""
     n = design.shape[0]
     response = loss.read(on_host(y))

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,7 +19,7 @@ from covey.groups import Groups
 from covey.path import Path
 from covey.search.problem import Problem
 from covey.search.select import Selected, combined_strengths
-from covey.validation import FloatArray, on_host
+from covey.validation import FloatArray, IntArray, on_host
 
 __all__ = ["select_within"]
 
@@ -43,7 +42,7 @@ def _divided(problem: Problem) -> Problem | None:
     if not several:
         return None
     n, pieces = groups.n_groups, {}
-    lists: list[Any] = list(np.split(groups.members, groups.starts[1:-1]))
+    lists: list[IntArray | list[int]] = list(np.split(groups.members, groups.starts[1:-1]))
     for l in several:
         pieces[l] = range(len(lists), len(lists) + int(groups.sizes[l]))
         lists += [[j] for j in groups.members[groups.starts[l] : groups.starts[l + 1]]]

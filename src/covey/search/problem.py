@@ -66,13 +66,13 @@ class Problem:
     """
 
     design: Design
-    y: Any
-    weight: Any
+    y: FloatArray
+    weight: FloatArray
     groups: Groups
     always: list[int]
     options: dict[str, Any]
     loss: Loss = field(default_factory=Squared)
-    offset: Any = None
+    offset: FloatArray | None = None
     recipes: Sequence[Any] = ()
     parents: Mapping[int, Sequence[int]] = field(default_factory=dict)
     families: NDArray[np.intp] | None = None
@@ -133,9 +133,9 @@ class Validation:
     """Rows of another design on which models are scored."""
 
     design: Design
-    y: Any
-    weight: Any
-    offset: Any = None
+    y: FloatArray
+    weight: FloatArray
+    offset: FloatArray | None = None
 
 
 @dataclass(frozen=True)
@@ -448,7 +448,7 @@ def _arrays(response: Observations) -> tuple[FloatArray, ...]:
     return response.y, response.weight, response.offset, response.one
 
 
-def _matrix(offset: Any, n_rows: int) -> FloatArray:
+def _matrix(offset: FloatArray | None, n_rows: int) -> FloatArray:
     return np.asarray(offset, dtype=float).reshape(n_rows, -1)
 
 
@@ -475,7 +475,7 @@ def _working_response(
 
 
 def _in_units(
-    loss: Loss, y: Any, weight: FloatArray, offset: Any, level: FloatArray, scale: FloatArray
+    loss: Loss, y: FloatArray, weight: FloatArray, offset: FloatArray | None, level: FloatArray, scale: FloatArray
 ) -> Observations:
     """A response in working units; under a quadratic loss the offset is subtracted from it."""
     y, n = np.asarray(y, dtype=float), len(weight)
@@ -491,7 +491,7 @@ def _in_units(
     return Observations(loss, y, weight, shift, np.ones(n))
 
 
-def _read_factors(factors: Any, working: WorkingProblem, groups: Groups, intercept: bool) -> Factors | None:
+def _read_factors(factors: int | str, working: WorkingProblem, groups: Groups, intercept: bool) -> Factors | None:
     """The common factors requested by ``factors=``; None if there are none."""
     design, q = working.design, working.q
     means = np.zeros(design.shape[1])

@@ -8,7 +8,7 @@ an example.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -172,10 +172,10 @@ class Training:
         )
 
 
-def read_recipes(recipes: Any) -> list[Recipe]:
+def read_recipes(recipes: Recipe | Iterable[Recipe]) -> list[Recipe]:
     """Further candidates that a user gives, checked."""
     try:
-        given = [recipes] if isinstance(recipes, Recipe) else list(recipes)
+        given: list[Recipe] = [recipes] if isinstance(recipes, Recipe) else list(recipes)
     except TypeError:
         raise ValueError(f"recipes must be a list of covey.selection.Recipe objects, not {recipes!r}.") from None
     for recipe in given:

@@ -6,7 +6,7 @@ import warnings
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from typing import Literal, TypeAlias, cast
 
 import numpy as np
 import pandas as pd
@@ -30,17 +30,19 @@ from covey.search.recipes import Model, Recipe
 from covey.search.rules import RULES, Rule
 from covey.search.search import Found, search
 from covey.search.settings import SETTINGS, Settings
-from covey.search.splits import Folds, HoldOut, counts
+from covey.search.splits import Folds, HoldOut, SplitsLike, counts
 from covey.search.table import MOST_ROWS, near_limits
 from covey.threads import fitting_threads
-from covey.validation import FloatArray, whole
+from covey.validation import FloatArray, PerRow, whole
 
-__all__ = ["Selected", "Selection", "combined_strengths", "read_selection", "select"]
+__all__ = ["Selected", "Selection", "SelectionLike", "combined_strengths", "read_selection", "select"]
 
 Selection = Folds | HoldOut | Criterion
+# What is accepted as ``selection=``.
+SelectionLike: TypeAlias = Selection | SplitsLike | str
 
 
-def read_selection(selection: Any, random_state: Any = None, labels: Any = None) -> Selection:
+def read_selection(selection: SelectionLike, random_state: int | None = None, labels: PerRow = None) -> Selection:
     """Convert the ``selection=`` argument to a rule.
 
     >>> read_selection(5)
@@ -62,7 +64,7 @@ def read_selection(selection: Any, random_state: Any = None, labels: Any = None)
             seed = check_random_state(0 if random_state is None else random_state).randint(2**31 - 1)
             return HoldOut(random_state=seed)
         if selection in ("bic", "ebic", "gcv"):
-            return InformationCriterion(cast(Any, selection))
+            return InformationCriterion(cast(Literal["bic", "ebic", "gcv"], selection))
         if selection == "discrepancy":
             return Discrepancy()
     elif hasattr(selection, "split") or (hasattr(selection, "__iter__") and not isinstance(selection, dict)):

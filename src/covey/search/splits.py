@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from covey.designs import Design, as_design
 from covey.designs.protocol import count_rows
@@ -15,14 +15,24 @@ from covey.designs.rows import MIXED, canonical_keys, hold_out, mix, split_masks
 from covey.losses import Loss, Squared
 from covey.losses.arrays import read_offset
 from covey.search.problem import Parts, Split, Validation, in_parts
-from covey.validation import FloatArray, on_host, whole
+from covey.validation import Array, FloatArray, MatrixLike, PerRow, on_host, whole
 
-__all__ = ["EmptyFoldError", "Folds", "HoldOut", "MissingClassError", "balanced_folds", "counts"]
+__all__ = ["EmptyFoldError", "Folds", "HoldOut", "MissingClassError", "SplitsLike", "balanced_folds", "counts"]
 
 SQUARED = Squared()
 
 # The two keys of `covey.designs.rows.canonical_keys`; empty if they are not needed, or not known yet.
 RowKeys = tuple[NDArray[np.uint64], ...]
+
+
+class Splitter(Protocol):
+    """One of scikit-learn's objects that split rows."""
+
+    def split(self, X: MatrixLike, y: PerRow = None, groups: PerRow = None) -> Iterator[tuple[Array, Array]]: ...
+
+
+# What is accepted as ``cv=``.
+SplitsLike: TypeAlias = int | Splitter | Iterable[tuple[ArrayLike, ArrayLike]]
 
 
 @dataclass(frozen=True)
@@ -44,9 +54,9 @@ class Folds:
         given folds are used once.
     """
 
-    cv: Any = 5
-    labels: Any = None
-    random_state: Any = None
+    cv: SplitsLike = 5
+    labels: PerRow = None
+    random_state: int | None = None
     deals: int = 8
 
     @property
@@ -59,7 +69,7 @@ class Folds:
         return isinstance(self.cv, int | np.integer) and not isinstance(self.cv, bool) and self.labels is None
 
     def parts(
-        self, design: Design, y: Any, weight: Any, loss: Loss = SQUARED, deal: int = 0, keys: RowKeys = ()
+        self, design: Design, y: FloatArray, weight: FloatArray, loss: Loss = SQUARED, deal: int = 0, keys: RowKeys = ()
     ) -> Parts:
         """The parts of the rows of a problem; those of a later deal lack the split with all rows, and take its keys."""
         y, weight = np.asarray(y), np.asarray(weight)
@@ -96,11 +106,12 @@ class Folds:
         keys: RowKeys,
     ) -> tuple[NDArray[np.intp], RowKeys]:
         """The fold of every row, and the keys of the rows, if they are needed."""
-        k = _most_folds(loss, y, weight, whole(int(self.cv), "the number of folds", least=2))
+        k = _most_folds(loss, y, weight, whole(self.cv, "the number of folds", least=2))
         classes = loss.classes(y) is not None
         if not keys and (classes or loss.coupled or _is_tied(balance, weight, k)):
             keys = canonical_keys(design, _used_ranks(balance, weight), weight)
-        seed, mixed = self.random_state, keys
+        seed: int | Sequence[int] | None = self.random_state
+        mixed = keys
         if deal:
             # keys decide the order of equal responses, seeds which neighbour goes to which fold
             mixed = tuple(mix(one + np.uint64(deal)) for one in keys)
@@ -127,11 +138,11 @@ class HoldOut:
 
     fraction: float = 0.2
     validation: Any = None
-    random_state: Any = None
+    random_state: int | None = None
     most_deals: ClassVar[int] = 1
 
     def parts(
-        self, design: Design, y: Any, weight: Any, loss: Loss = SQUARED, deal: int = 0, keys: RowKeys = ()
+        self, design: Design, y: FloatArray, weight: FloatArray, loss: Loss = SQUARED, deal: int = 0, keys: RowKeys = ()
     ) -> Parts:
         """The parts of the rows of a problem."""
         y, weight = np.asarray(y), np.asarray(weight)
@@ -148,7 +159,9 @@ class HoldOut:
         check_training(loss, y, weight, labels, splits)
         return Parts(labels, counts(weight, labels, loss, y), splits)
 
-    def mask(self, design: Design, y: Any, weight: Any, classes: Any = None) -> NDArray[np.bool_]:
+    def mask(
+        self, design: Design, y: FloatArray, weight: FloatArray, classes: Array | None = None
+    ) -> NDArray[np.bool_]:
         """The rows to hold out."""
         if isinstance(self.fraction, bool) or not 0 < self.fraction < 1:
             raise ValueError(f"The held-out fraction must lie between 0 and 1, not {self.fraction!r}.")
@@ -168,7 +181,7 @@ def read_validation(validation: Any, n_columns: int, loss: Loss = SQUARED) -> Va
     response = loss.check(on_host(y), name="y_val")
     if len(response) != n:
         raise ValueError(f"y_val has {len(response)} entries, but X_val has {n} rows.")
-    offset: Any = None
+    offset: FloatArray | None = None
     if rest and rest[0] is not None:
         offset = read_offset(rest[0], n, response.shape[1] if loss.vector else 1, loss)
     return Validation(design, response, np.ones(n), offset)
@@ -186,7 +199,7 @@ class MissingClassError(ValueError):
         self.position, self.rest = position, rest
 
 
-def _most_folds(loss: Loss, y: Any, weight: Any, k: int) -> int:
+def _most_folds(loss: Loss, y: FloatArray, weight: FloatArray, k: int) -> int:
     """The number of folds, reduced if needed so that each can have an informative row."""
     known = loss.informative(y)
     return k if known is None else max(2, min(k, int((known & (np.asarray(weight) > 0)).sum())))
@@ -239,7 +252,7 @@ def balanced_folds(
     same: NDArray[np.uint64] | None = None,
     *,
     k: int,
-    seed: Any = None,
+    seed: int | Sequence[int] | None = None,
     classes: bool = False,
     apart: bool = False,
 ) -> NDArray[np.intp]:
@@ -334,7 +347,7 @@ def _is_tied(y: FloatArray, weight: FloatArray, k: int) -> bool:
     return bool(shares.max(initial=0.0) * k > shares.sum())
 
 
-def _from_splitter(pairs: Sequence[tuple[Any, Any]]) -> tuple[NDArray[np.intp], list[Split]]:
+def _from_splitter(pairs: Sequence[tuple[Array, Array]]) -> tuple[NDArray[np.intp], list[Split]]:
     """Labels of disjoint parts such that all training and test sets are unions of them."""
     memberships = np.array([mask for pair in pairs for mask in pair])
     kinds, labels = np.unique(memberships, axis=1, return_inverse=True)

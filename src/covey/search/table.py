@@ -7,6 +7,7 @@ part, to a root of their Gram matrix: rows with the same second moments, which e
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
 from typing import Any
@@ -113,7 +114,7 @@ class Table:
         """Whether all main groups are near."""
         return int(np.count_nonzero(self.groups < self.posed.n_mains)) == self.posed.n_mains
 
-    def columns(self, groups: Any) -> NDArray[np.intp]:
+    def columns(self, groups: Sequence[int] | NDArray[np.intp]) -> NDArray[np.intp]:
         """The columns of some near groups, given as positions among them, one group after another."""
         return spans(self.starts, np.asarray(groups, dtype=np.intp))
 

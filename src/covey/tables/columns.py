@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from glob import has_magic
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -75,7 +74,7 @@ def refuse_missing(frame: pd.DataFrame, complete: str = "X.dropna()") -> None:
 
 
 @contextmanager
-def named_faults(X: Any) -> Iterator[None]:
+def named_faults(X: object) -> Iterator[None]:
     """While a table is read as a matrix of numbers, replace errors by those that name its columns and the remedy."""
     if isinstance(X, pd.DataFrame):
         check_names([str(name) for name in X.columns], "X")
@@ -92,7 +91,7 @@ def named_faults(X: Any) -> Iterator[None]:
         raise reason
 
 
-def _floats(X: Any) -> FloatArray | None:
+def _floats(X: object) -> FloatArray | None:
     """A matrix without names as floats; None if it is none."""
     try:
         values = np.asarray(X)

@@ -9,6 +9,8 @@ from typing import Any, TypeAlias
 
 import pandas as pd
 
+from covey.validation import some
+
 # The most characters of a value that a message shows.
 LONGEST = 100
 
@@ -45,10 +47,8 @@ def listed(names: Iterable[object], limit: int = 6) -> str:
     >>> listed("abcd", limit=2), listed({"age": "3 rows"})
     ("'a', 'b' and 2 more", "'age' (3 rows)")
     """
-    every = list(names)
     notes = {name: f" ({note})" for name, note in names.items()} if isinstance(names, Mapping) else {}
-    more = f" and {len(every) - limit} more" if len(every) > limit else ""
-    return ", ".join(shown(str(name)) + notes.get(name, "") for name in every[:limit]) + more
+    return some([shown(str(name)) + notes.get(name, "") for name in names], limit)
 
 
 def leave_out(names: Sequence[str]) -> str:

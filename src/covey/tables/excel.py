@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import IO
 from zipfile import BadZipFile
 
 import pandas as pd
@@ -15,7 +15,7 @@ from covey.tables.complaint import TableError, check_names, listed
 __all__ = ["read_excel"]
 
 
-def read_excel(path: Path, kind: str, source: Any) -> pd.DataFrame:
+def read_excel(path: Path, kind: str, source: Path | IO[bytes]) -> pd.DataFrame:
     """Read the only sheet with content; its first line has the names."""
     with optional(f"Reading {path}"):
         import_module("openpyxl")

@@ -24,15 +24,8 @@ def read_groups(specs: Specs, columns: Sequence[str]) -> Groups:
     A file of (column, group); a size (1: each column is a group with its name); a separator such as ``_`` or ``sep:__``
     that ends the group's name; ``regex:PATTERN``, whose first parentheses capture the group's name; or name patterns,
     one per group, such as ``gene01_*`` or ``size=h_*``, where each column that matches none is its own group.
+    With None each column is its own group.
 
-    Parameters
-    ----------
-    specs : None, str or sequence of str
-        Several are patterns; with None each column is its own group.
-    columns : sequence of str
-
-    Examples
-    --------
     >>> read_groups("sep:_", ["gene01_b1", "gene01_b2", "gene02_b1"]).names
     ('gene01', 'gene02')
     >>> read_groups("regex:(g[0-9])", ["g1x", "g2y", "g1z"]).labels.tolist()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TextIO
 
 __all__ = ["STANDARD", "pipe_content"]
 
@@ -23,7 +23,7 @@ def pipe_content(path: Path) -> bytes | None:
 
 
 @lru_cache(maxsize=4)
-def _read(source: Any, _number: int = 0) -> bytes:
+def _read(source: Path | TextIO, _number: int = 0) -> bytes:
     """Read a stream, or a pipe, whose number tells it from another of the same name."""
     content: bytes = source.read_bytes() if isinstance(source, Path) else source.buffer.read()
     return content

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import partial
 from glob import glob, has_magic
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import IO, Any, BinaryIO, cast
 
 import pandas as pd
 
@@ -157,7 +157,7 @@ def _kind(path: Path) -> str:
     return kind
 
 
-def _read_arrow(path: Path, kind: str, source: Any) -> pd.DataFrame:
+def _read_arrow(path: Path, kind: str, source: Path | IO[bytes]) -> pd.DataFrame:
     with optional(f"Reading {path}"):
         import pyarrow
         import pyarrow.feather

@@ -39,22 +39,12 @@ MOST_LISTED = 20
 
 @dataclass(frozen=True)
 class Unreadable:
-    """A column that is not numeric.
-
-    Attributes
-    ----------
-    name : str
-    holds : str
-        Description of its contents.
-    remedy : str
-        What to do.
-    marks : str
-        How to read its table, such as ``decimal=','``; empty if the column can only be left out or be changed.
-    """
+    """A column that is not numeric."""
 
     name: str
-    holds: str
-    remedy: str
+    holds: str  # description of its contents
+    remedy: str  # what to do
+    # How to read its table, such as ``decimal=','``; empty if the column can only be left out or be changed
     marks: str = ""
 
 

@@ -93,7 +93,7 @@ class Date:
         days = np.linspace(self.trend.low, self.trend.high, n)
         return (days * 86_400).round().astype("int64").astype("datetime64[s]")
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, object]:
         """A line of `Encoding.table`."""
         span = np.array([self.trend.low, self.trend.high]).astype("datetime64[D]")
         kind = " + ".join(
@@ -105,7 +105,7 @@ class Date:
             "values": f"{span[0]} to {span[1]}",
         }
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> dict[str, object]:
         """Plain values, for JSON."""
         return {
             "trend": self.trend.state(),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
 from covey.designs import Design
 from covey.tables.complaint import listed, near
@@ -59,7 +60,7 @@ class Effect:
     effect: FloatArray
     low: FloatArray | None = None
     high: FloatArray | None = None
-    missing: Any = None
+    missing: float | FloatArray | None = None
     outputs: tuple[str, ...] = ()
     n_refits: int = 0
     n_in: int = 0
@@ -70,6 +71,10 @@ class Effect:
         """The values of the variable; a pair of them for two variables."""
         return self.axes[0].values if len(self.axes) == 1 else tuple(axis.values for axis in self.axes)
 
+    def by_output(self, values: FloatArray) -> FloatArray:
+        """Effects with an axis of outputs at the end, also for a single output."""
+        return values if self.outputs else values[..., None]
+
     @property
     def span(self) -> float:
         """The difference of the largest and the smallest effect."""
@@ -79,7 +84,7 @@ class Effect:
         """One row per value or pair of values (and output): the values, the effect, and the band if there is one."""
         grids = np.meshgrid(*(np.arange(len(axis.values)) for axis in self.axes), indexing="ij")
         m = max(1, len(self.outputs))
-        table: dict[str, Any] = {
+        table: dict[str, object] = {
             axis.name: np.repeat(np.asarray(axis.values)[grid.ravel()], m)
             for axis, grid in zip(self.axes, grids, strict=True)
         }
@@ -96,7 +101,7 @@ class Effect:
         return f"Effect({self.name}: {sizes} values, {low:.4g} to {high:.4g}{f'; {self.note}' if self.note else ''})"
 
 
-def _free(name: str, taken: Any) -> str:
+def _free(name: str, taken: Container[str]) -> str:
     while name in taken:  # a variable may be called effect
         name += "'"
     return name
@@ -104,27 +109,14 @@ def _free(name: str, taken: Any) -> str:
 
 @dataclass(frozen=True)
 class FittedTerms:
-    """The terms of a fitted model: an expansion, coefficients, and the means of contributions over the rows of fit.
-
-    Attributes
-    ----------
-    expansion : Expansion
-    coef : ndarray, shape (n_outputs, n_columns)
-    intercept : ndarray, shape (n_outputs,)
-    selected : tuple of int
-        The terms in the model, strongest or earliest first.
-    means : ndarray, shape (n_outputs, n_selected)
-        The weighted mean of each selected term's contribution.
-    outputs : tuple of str
-        Names of several outputs.
-    """
+    """The terms of a fitted model: an expansion, coefficients, and the means of contributions over the rows of fit."""
 
     expansion: Expansion
-    coef: FloatArray
-    intercept: FloatArray
-    selected: tuple[int, ...]
-    means: FloatArray
-    outputs: tuple[str, ...] = ()
+    coef: FloatArray  # shape (n_outputs, n_columns)
+    intercept: FloatArray  # shape (n_outputs,)
+    selected: tuple[int, ...]  # the terms in the model, strongest or earliest first
+    means: FloatArray  # the weighted mean of each selected term's contribution; shape (n_outputs, n_selected)
+    outputs: tuple[str, ...] = ()  # names of several outputs
 
     @property
     def parts(self) -> list[Part]:
@@ -161,8 +153,9 @@ class FittedTerms:
         return found[0] if found else Part(name, variables, roots, ())
 
     def effect(
-        self, *names: str, at: Any = None, main: bool = False, n: int | None = None, refits: Sequence[FittedTerms] = ()
-    ) -> Effect:
+        self, *names: str, at: ArrayLike | None = None, main: bool = False, n: int | None = None,
+        refits: Sequence[FittedTerms] = (),
+    ) -> Effect:  # fmt: skip
         """The effect of a variable or a pair; the axes are in the order of the names."""
         part = self.find(names)
         if main and len(names) == 1:

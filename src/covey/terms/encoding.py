@@ -15,7 +15,7 @@ from covey.terms.levels import Category
 from covey.terms.numbers import Number, encode_numbers
 from covey.terms.pairs import Pairs
 from covey.terms.reading import as_frame
-from covey.validation import FloatArray
+from covey.validation import Array, FloatArray, MatrixLike
 
 __all__ = ["Encoding", "Variable"]
 
@@ -89,7 +89,7 @@ class Encoding:
         """The same variables with other pairs, and why."""
         return Encoding(self.variables, self._fitted, self.dropped, pairs, [*self.remarks, remark])
 
-    def transform(self, table: Any) -> FloatArray:
+    def transform(self, table: MatrixLike) -> FloatArray:
         """The encoded columns of a table: float64, in Fortran order.
 
         Columns are found by name, in any order; others are ignored. A missing value or a level that was not in the
@@ -163,7 +163,7 @@ class Encoding:
             raise ValueError(f"There is no variable {name!r}; {near(name, self.variables)}")
         return self._fitted[name]
 
-    def grid(self, variable: str, n: int = 200) -> Any:
+    def grid(self, variable: str, n: int = 200) -> Array | list[str | None]:
         """Values of a variable for drawing its effect: `n` over its range, or all of its levels (None is missing)."""
         return self.variable(variable).grid(n)
 
@@ -184,7 +184,7 @@ class Encoding:
             lines.append({"variable": name} | line)
         return pd.DataFrame(lines)
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> dict[str, object]:
         """Plain numbers, texts and lists, for JSON."""
         return {
             "variables": list(self.variables),

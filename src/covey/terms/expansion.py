@@ -23,10 +23,11 @@ from covey.search.pairs import AllPairs
 from covey.search.problem import ancestors
 from covey.terms.encoding import Encoding
 from covey.terms.kinds import Term
+from covey.terms.requirements import Constraints
 from covey.terms.shapes import requirements_of, without_pairs
 from covey.terms.splines import ROWS_PER_KNOT
-from covey.terms.terms import Terms
-from covey.validation import FloatArray
+from covey.terms.terms import Terms, TermsLike
+from covey.validation import FloatArray, IntArray, MatrixLike, PerRow
 
 __all__ = ["Expansion", "expand"]
 
@@ -114,7 +115,9 @@ class Expansion:
         names = {term.name for term in encoding.terms}
         left, right = [np.empty(0, dtype=np.intp)], [np.empty(0, dtype=np.intp)]
 
-        def add(name: str, kind: str, variables: tuple[str, ...], parents: tuple[int, ...], a: Any, b: Any) -> int:
+        def add(
+            name: str, kind: str, variables: tuple[str, ...], parents: tuple[int, ...], a: IntArray, b: IntArray
+        ) -> int:
             nonlocal n_columns
             while name in names:  # a variable may be called age:sex
                 name += "'"
@@ -155,7 +158,7 @@ class Expansion:
         """All terms; the `columns` of a pair are positions in the expanded design."""
         return self.encoding.terms + self._products[0]
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> dict[str, object]:
         """Plain numbers, texts and lists, for JSON."""
         return {
             "encoding": self.encoding.state(),
@@ -172,7 +175,7 @@ class Expansion:
         ranges = np.array(state["ranges"], dtype=np.float64)
         return cls(Encoding.from_state(state["encoding"]), ranges, pairs, state["depth"], tuple(state["unlisted"]))
 
-    def design(self, table: Any) -> Design:
+    def design(self, table: MatrixLike) -> Design:
         """The expanded columns of a table."""
         return self.on(self.encoding.transform(table))
 
@@ -235,7 +238,9 @@ class Expansion:
         return sorted({one for l in terms for one in (*ancestors(self.parents, l), l)})
 
 
-def expand(terms: Any, groups: Any, table: Any, weight: Any, constraints: Any = None) -> tuple[Expansion, Design]:
+def expand(
+    terms: TermsLike, groups: object, table: MatrixLike, weight: PerRow, constraints: Constraints = None
+) -> tuple[Expansion, Design]:
     """Fit the expansion that a user described with ``terms=``, and apply it to the same table.
 
     Variables with constraints are in no pairs.

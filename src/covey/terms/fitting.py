@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -20,10 +20,10 @@ from covey.terms.guessing import Guess, guess, looks_like_identifier, text_reaso
 from covey.terms.kinds import Auto, Curve, Drop, Kind, Levels, Linear
 from covey.terms.levels import Category, fit_levels
 from covey.terms.numbers import BOOLEAN, LEAST_FLAGGED, Number, Sample, fit_numbers
-from covey.terms.pairs import find_pairs
+from covey.terms.pairs import PairsLike, find_pairs
 from covey.terms.reading import as_days, as_frame, as_labels, as_numbers, label, level_order
 from covey.terms.splines import default_knots
-from covey.validation import FloatArray, as_sample_weight
+from covey.validation import FloatArray, MatrixLike, as_sample_weight
 
 __all__ = ["fit_encoding"]
 
@@ -46,8 +46,9 @@ class _LeftOutError(Exception):
 
 
 def fit_encoding(
-    kinds: Callable[[Sequence[str]], Mapping[str, Kind]], pairs: Any, table: Any, sample_weight: ArrayLike | None
-) -> Encoding:
+    kinds: Callable[[Sequence[str]], Mapping[str, Kind]], pairs: PairsLike, table: MatrixLike,
+    sample_weight: ArrayLike | None,
+) -> Encoding:  # fmt: skip
     """Fit the encoding of a table, with the kind and the pairs that a user gave for its variables."""
     frame = as_frame(table)
     names = list(frame.columns)
@@ -94,11 +95,11 @@ def _repeated(
     frame: pd.DataFrame, planned: Mapping[str, Sample | Category | Date], given: Mapping[str, Kind]
 ) -> dict[str, str]:
     """Variables that nothing was said about and that repeat an earlier one in every row, with that one."""
-    seen: dict[Any, str] = {}
+    seen: dict[Hashable, str] = {}
     repeated = {}
     for name, one in planned.items():
         if isinstance(one, Category):
-            key: Any = tuple(as_labels(frame[name]))
+            key: Hashable = tuple(as_labels(frame[name]))
         else:
             key = (one.x if isinstance(one, Sample) else as_days(frame[name], one.format)).tobytes()
         first = seen.setdefault((type(one), key), name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from covey.validation import boolean, whole
 
@@ -86,7 +86,7 @@ WORDS: dict[str, Kind] = {
 }  # fmt: skip
 
 
-def as_kind(value: Any, name: str) -> Kind:
+def as_kind(value: object, name: str) -> Kind:
     """The kind that a user gave for a variable, as a word or as an object."""
     if isinstance(value, Auto | Linear | Curve | Levels | Drop):
         return value
@@ -102,25 +102,11 @@ def as_kind(value: Any, name: str) -> Kind:
 
 @dataclass(frozen=True)
 class Term:
-    """Some encoded columns that enter a model together.
-
-    Parameters
-    ----------
-    name : str
-    kind : {"linear", "curve", "detail", "levels", "season", "pair", "surface"}
-    variables : tuple of str
-        The variables that the columns are functions of.
-    parents : tuple of int
-        Positions of the terms without which this one is in no model.
-    columns : slice
-        Its encoded columns.
-    always : bool
-        Whether it is in every model.
-    """
+    """Some encoded columns that enter a model together."""
 
     name: str
-    kind: str
-    variables: tuple[str, ...]
-    parents: tuple[int, ...]
-    columns: slice
-    always: bool = False
+    kind: str  # linear, curve, detail, levels, season, pair, surface
+    variables: tuple[str, ...]  # the variables that the columns are functions of
+    parents: tuple[int, ...]  # positions of the terms without which this one is in no model
+    columns: slice  # its encoded columns
+    always: bool = False  # whether it is in every model

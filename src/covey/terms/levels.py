@@ -10,7 +10,7 @@ import numpy as np
 
 from covey.tables.complaint import Column, shortened
 from covey.terms.reading import as_labels
-from covey.validation import Array, FloatArray, IntArray
+from covey.validation import Array, FloatArray, IntArray, some
 
 __all__ = ["MISSING", "Category", "fit_levels", "rare_below"]
 
@@ -58,7 +58,7 @@ class Category:
 
     def positions(self, texts: Array) -> IntArray:
         """The position of each text's level; None is a missing value."""
-        places: dict[Any, int] = {
+        places: dict[str | None, int] = {
             text: j for j, text in enumerate(self.labels) if text not in (self.other, self.missing)
         }
         places |= {text: self.labels.index(str(self.other)) for text in self.joined}
@@ -79,19 +79,18 @@ class Category:
         special = {self.other: self.joined[0] if self.joined else None, self.missing: None}
         return [special.get(text, text) for text in self.labels]
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, object]:
         """A line of `Encoding.table`."""
         shown = [shortened(text) for text in self.labels if text != self.missing]
-        more = f" and {len(shown) - 4} more" if len(shown) > 4 else ""
         missing = self.counts[self.labels.index(self.missing)] if self.missing is not None else 0
         return {
             "kind": "levels",
             "columns": len(self.labels),
-            "values": f"{len(shown)} level{'s' * (len(shown) > 1)}: {', '.join(shown[:4])}{more}",
+            "values": f"{len(shown)} level{'s' * (len(shown) > 1)}: {some(shown, 4)}",
             "missing": missing,
         }
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> dict[str, object]:
         """Plain values, for JSON."""
         return asdict(self)
 
@@ -112,8 +111,8 @@ def fit_levels(
     always: bool = False,
 ) -> Category:
     """Fit the levels of a category from texts, None for missing values; rare levels are joined if there are several."""
-    counts: dict[Any, int] = {}
-    totals: dict[Any, float] = {}
+    counts: dict[str | None, int] = {}
+    totals: dict[str | None, float] = {}
     for text, weight in zip(texts, weights, strict=True):
         counts[text] = counts.get(text, 0) + 1
         totals[text] = totals.get(text, 0.0) + float(weight)
@@ -123,12 +122,16 @@ def fit_levels(
         least = max(least, sizes[MOST_LEVELS] + 1) if len(sizes) > MOST_LEVELS else least
     else:
         least = rare
-    found = [text for text in (sorted(set(counts) - {None}) if order is None else order) if text in counts]
+    found = [
+        text
+        for text in (sorted(text for text in counts if text is not None) if order is None else order)
+        if text in counts
+    ]
     joined = [text for text in found if counts[text] < least]
     if len(joined) < 2:
         joined = []
     labels: list[str] = [text for text in found if text not in set(joined)]
-    members: list[list[Any]] = [[text] for text in labels]
+    members: list[list[str | None]] = [[text] for text in labels]
     other = missing = None
     if joined:
         other = _free(OTHER, found)

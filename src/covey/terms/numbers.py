@@ -12,7 +12,7 @@ import numpy as np
 from covey.tables.complaint import Column
 from covey.terms.reading import as_labels, as_numbers
 from covey.terms.splines import basis, orthonormal_curves, quantile_knots, quantiles, with_grid
-from covey.validation import FloatArray
+from covey.validation import Array, FloatArray
 
 __all__ = ["BOOLEAN", "LEAST_FLAGGED", "Number", "Sample", "encode_numbers", "fit_numbers"]
 
@@ -73,7 +73,7 @@ class Number:
         """Raw values as numbers; an unknown label is the mean."""
         if self.labels is None or self.labels == BOOLEAN:
             return as_numbers(column, lenient=True)
-        places: dict[Any, float] = {text: float(j) for j, text in enumerate(self.labels)} | {None: np.nan}
+        places: dict[str | None, float] = {text: float(j) for j, text in enumerate(self.labels)} | {None: np.nan}
         return np.array([places.get(text, self.mean) for text in as_labels(column)], dtype=np.float64)
 
     def encode(self, x: FloatArray) -> FloatArray:
@@ -82,7 +82,7 @@ class Number:
         encode_numbers([self], x[:, None], [0], out)
         return out
 
-    def grid(self, n: int) -> Any:
+    def grid(self, n: int) -> Array | list[str | None]:
         """Values over the range: all of them if they are few integers or labels, else evenly spaced."""
         if self.labels is not None:
             return [*self.labels, *([None] if self.share_missing else [])]
@@ -92,7 +92,7 @@ class Number:
             return np.array([self.low, self.high])
         return np.linspace(self.low, self.high, n)
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, object]:
         """A line of `Encoding.table`."""
         if self.labels is None:
             span = " to ".join(f"{end:.0f}" if self.integer else f"{end:.6g}" for end in (self.low, self.high))
@@ -105,7 +105,7 @@ class Number:
             "missing": self.n_missing,
         }
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> dict[str, object]:
         """Plain values, for JSON."""
         return asdict(self) | {"knots": self.knots.tolist(), "values": self.values.tolist()}
 

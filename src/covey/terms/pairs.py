@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 import numpy as np
 import pandas as pd
@@ -26,6 +26,9 @@ ROWS_PER_SLOPE = 10
 # In tables so wide that more pairs would have to be checked, pairs with many-valued categories are not tried anyway.
 MOST_CHECKED = 10_000_000
 THIN = "too few rows per cell or level, or one within the other"
+
+# What is accepted as ``pairs=``.
+PairsLike: TypeAlias = str | Sequence[Sequence[str]] | Mapping[str, str | Sequence[str]] | None
 
 
 @dataclass(frozen=True)
@@ -62,7 +65,7 @@ class Pairs(Sequence[tuple[int, int]]):
         members = tuple(j for j in self.members if j not in terms)
         return Pairs(tuple(free(self.listed)), members, frozenset(free(self.left_out)))
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> dict[str, object]:
         """Plain values, for JSON."""
         return {
             "listed": [list(pair) for pair in self.listed],
@@ -77,7 +80,7 @@ class Pairs(Sequence[tuple[int, int]]):
         return cls(tuple(listed), tuple(state["members"]), frozenset(left_out))
 
 
-def as_pairs(pairs: Any) -> Any:
+def as_pairs(pairs: PairsLike) -> PairsLike:
     """Check the form of `pairs`: None, "auto", a tuple of pairs of names, or {"with": (names, ...)}."""
     if pairs is None or (isinstance(pairs, str) and pairs == "auto"):
         return pairs
@@ -98,7 +101,7 @@ def as_pairs(pairs: Any) -> Any:
     )
 
 
-def find_pairs(pairs: Any, encoding: Encoding, frame: pd.DataFrame) -> tuple[Pairs, list[str]]:
+def find_pairs(pairs: PairsLike, encoding: Encoding, frame: pd.DataFrame) -> tuple[Pairs, list[str]]:
     """The pairs of terms that are wanted, and remarks on pairs that were left out."""
     if pairs is None:
         return Pairs(), []

@@ -6,9 +6,9 @@ surface. The parts of a model add up to its linear predictor.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 
@@ -20,58 +20,49 @@ from covey.validation import Array, FloatArray, IntArray
 
 __all__ = ["Axis", "Part", "find_parts", "part_columns"]
 
+# Values of a variable as they are in a table: numbers, dates, or texts with None for missing ones.
+Raw: TypeAlias = Array | Sequence[str | None]
+
 # A year without a leap day that begins on a Monday, for seasons and days of the week.
 YEAR_SHOWN = np.datetime64("2001-01-01")
 
 
 @dataclass(frozen=True)
 class Part:
-    """The selected terms of a variable (or of one season of a date), or of a pair of them.
+    """The selected terms of a variable (or of one season of a date), or of a pair of them."""
 
-    Attributes
-    ----------
-    name : str
-        Such as ``age``, ``date[week]`` or ``age:sex``.
-    variables : tuple of str
-    roots : tuple of int
-        The main terms that it consists of, or that are multiplied: one or two.
-    terms : tuple of int
-        All of its terms that are in the model.
-    """
-
-    name: str
+    name: str  # such as ``age``, ``date[week]`` or ``age:sex``
     variables: tuple[str, ...]
-    roots: tuple[int, ...]
-    terms: tuple[int, ...]
+    roots: tuple[int, ...]  # the main terms that it consists of, or that are multiplied: one or two
+    terms: tuple[int, ...]  # all of its terms that are in the model
 
 
 @dataclass(frozen=True)
 class Axis:
-    """The values at which a variable's effect is evaluated, and where the rows of fit are.
-
-    Attributes
-    ----------
-    name : str
-    kind : {"number", "levels", "date", "season"}
-    values : ndarray
-        As they are shown: numbers, labels, or dates (of one year, or one day, for a season).
-    raw : ndarray or list
-        As they would stand in a table.
-    quantiles : ndarray or None
-        Evenly spaced quantiles of a number or a date in the table of fit.
-    counts : ndarray or None
-        Rows per level.
-    flagged : bool
-        Whether missing values have an effect besides these values.
-    """
+    """The values at which a variable's effect is evaluated, and where the rows of fit are."""
 
     name: str
-    kind: str
-    values: Array
-    raw: Any
-    quantiles: Array | None = None
-    counts: IntArray | None = None
-    flagged: bool = False
+    kind: str  # number, levels, date, season
+    values: Array  # as they are shown: numbers, labels, or dates (of one year, or one day, for a season)
+    raw: Raw  # as they would stand in a table
+    quantiles: Array | None = None  # evenly spaced quantiles of a number or a date in the table of fit
+    counts: IntArray | None = None  # rows per level
+    flagged: bool = False  # whether missing values have an effect besides these values
+
+    @property
+    def has_levels(self) -> bool:
+        """Whether the values are levels: those of a category, or the two of a number."""
+        return self.kind == "levels" or (self.kind == "number" and len(self.values) <= 2)
+
+    @property
+    def labels(self) -> list[str]:
+        """The values as text."""
+        return [f"{value:g}" if self.kind == "number" else str(value) for value in self.values]
+
+    def commonest(self, most: int) -> IntArray:
+        """Positions of the most common levels, in their order."""
+        counts = np.zeros(len(self.values)) if self.counts is None else self.counts
+        return np.sort(np.argsort(-counts, kind="stable")[:most])
 
     @classmethod
     def of(cls, expansion: Expansion, root: int, n: int) -> Axis:
@@ -85,13 +76,18 @@ class Axis:
         values = fitted.grid(n)
         if fitted.labels is None:
             return cls(
-                term.name, "number", values, values, np.array(fitted.quantiles), flagged=fitted.share_missing > 0
+                term.name,
+                "number",
+                np.asarray(values),
+                values,
+                np.array(fitted.quantiles),
+                flagged=fitted.share_missing > 0,
             )
         shown = [MISSING if value is None else value for value in values]
         return cls(term.name, "levels", np.array(shown, object), values)
 
     @classmethod
-    def at(cls, expansion: Expansion, root: int, values: Any) -> Axis:
+    def at(cls, expansion: Expansion, root: int, values: Raw) -> Axis:
         """The given values of a variable."""
         grid = cls.of(expansion, root, 2)
         return cls(grid.name, grid.kind, np.asarray(values), values, grid.quantiles)
@@ -146,7 +142,7 @@ def part_columns(expansion: Expansion, part: Part) -> IntArray:
     return np.concatenate([np.empty(0, dtype=np.intp), *places])
 
 
-def main_columns(expansion: Expansion, root: int, raw: Any) -> tuple[int, FloatArray]:
+def main_columns(expansion: Expansion, root: int, raw: Raw) -> tuple[int, FloatArray]:
     """The encoded columns of a main term and its curve for raw values, and the position of the first."""
     encoding = expansion.encoding
     name = encoding.terms[root].variables[0]
@@ -155,13 +151,13 @@ def main_columns(expansion: Expansion, root: int, raw: Any) -> tuple[int, FloatA
     return start, encoding.encode(name, raw)[:, start - first : stop - first]
 
 
-def evaluate_main(expansion: Expansion, coef: FloatArray, root: int, raw: Any) -> FloatArray:
+def evaluate_main(expansion: Expansion, coef: FloatArray, root: int, raw: Raw) -> FloatArray:
     """The contribution of a main term and its curve at raw values; (values, outputs), not centred."""
     start, columns = main_columns(expansion, root, raw)
     return np.asarray(columns @ coef[:, start : start + columns.shape[1]].T)
 
 
-def evaluate_pair(expansion: Expansion, coef: FloatArray, part: Part, raw: tuple[Any, Any]) -> FloatArray:
+def evaluate_pair(expansion: Expansion, coef: FloatArray, part: Part, raw: tuple[Raw, Raw]) -> FloatArray:
     """The contribution of a pair at all pairs of raw values; (values, values, outputs), not centred."""
     sides = []
     for root, values in zip(part.roots, raw, strict=True):

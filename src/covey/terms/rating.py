@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import re
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
@@ -21,7 +22,7 @@ from covey.terms.effects import FittedTerms
 from covey.terms.levels import MISSING
 from covey.terms.numbers import Number
 from covey.terms.parts import Axis, Part, is_number
-from covey.validation import FloatArray, whole
+from covey.validation import Array, FloatArray, whole
 
 __all__ = ["rating_tables", "write_tables"]
 
@@ -29,6 +30,8 @@ CONSTANT = "constant"
 # What spreadsheets do not allow in the name of a sheet, and how long it may be.
 NOT_IN_SHEETS = re.compile(r"[\[\]:*?/\\\x00-\x1f]")
 LONGEST_SHEET = 31
+
+Cells = Sequence[object] | Array
 
 
 def rating_tables(fitted: FittedTerms, bins: int = 20) -> dict[str, pd.DataFrame]:
@@ -61,7 +64,7 @@ def _table(fitted: FittedTerms, part: Part, bins: int) -> pd.DataFrame:
         spread = width.reshape([-1 if k == side else 1 for k in range(len(names))] + [1])
         with np.errstate(invalid="ignore", divide="ignore"):
             slopes = np.where(spread > 0, (end - values) / spread, 0.0)
-    columns: dict[str, Any] = {"term": part.name}
+    columns: dict[str, object] = {"term": part.name}
     grid = np.meshgrid(*(np.arange(len(cells)) for cells in lines), indexing="ij")
     for k, (name, cells) in enumerate(zip(names, lines, strict=True)):
         after = f"_{k + 1}" if len(names) > 1 else ""
@@ -102,7 +105,7 @@ def _is_listed(fitted: FittedTerms, root: int) -> bool:
     return term.kind == "levels" or (isinstance(one, Number) and (one.labels is not None or _few(one, 1)))
 
 
-def _few(number: Any, bins: int) -> bool:
+def _few(number: object, bins: int) -> bool:
     """Whether a number has so few values that each gets a line."""
     if not isinstance(number, Number):
         return False
@@ -153,7 +156,7 @@ def _season_lines(axis: Axis) -> pd.DataFrame:
     return _frame(at=list(edges[:-1] + (edges[1:] - edges[:-1]) // 2), begin=words[:-1], end=words[1:])
 
 
-def _frame(at: Any, begin: Any = None, end: Any = None, level: Any = None) -> pd.DataFrame:
+def _frame(at: Cells, begin: Cells | None = None, end: Cells | None = None, level: Cells | None = None) -> pd.DataFrame:
     blank = [None] * len(at)
     columns = {"at": at, "from": begin, "to": end, "level": level}
     return pd.DataFrame(
@@ -205,7 +208,7 @@ def _long(tables: list[pd.DataFrame]) -> pd.DataFrame:
 def _texts(table: pd.DataFrame) -> pd.DataFrame:
     """The table with dates as text, and without control characters, which spreadsheets refuse."""
 
-    def text(value: Any) -> Any:
+    def text(value: object) -> object:
         if isinstance(value, np.datetime64 | pd.Timestamp):
             return pd.Timestamp(value).isoformat(sep=" ").removesuffix(" 00:00:00")
         return re.sub(r"[\x00-\x08\x0b\x0c\x0e-\x1f]", "\ufffd", value) if isinstance(value, str) else value
@@ -217,7 +220,7 @@ def _texts(table: pd.DataFrame) -> pd.DataFrame:
     return out
 
 
-def _sheets(names: Any) -> list[str]:
+def _sheets(names: Iterable[str]) -> list[str]:
     """Names of sheets: allowed, not too long, and different from each other even without their case."""
     found: list[str] = []
     for name in names:

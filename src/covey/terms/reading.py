@@ -6,14 +6,13 @@ import warnings
 from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from covey.tables.complaint import Column, TableError, listed
 from covey.tables.marks import describe_marks
-from covey.validation import Array, FloatArray, is_sparse, pandas_frame, refuse_odd
+from covey.validation import Array, FloatArray, MatrixLike, is_sparse, pandas_frame, refuse_odd
 
 __all__ = ["as_days", "as_frame", "as_labels", "as_numbers", "label", "level_order", "missing_values"]
 
@@ -22,7 +21,7 @@ DAY = 86_400.0  # seconds
 LARGEST = 1e150
 
 
-def as_frame(table: Any, names: Sequence[str] | None = None) -> pd.DataFrame:
+def as_frame(table: MatrixLike, names: Sequence[str] | None = None) -> pd.DataFrame:
     """A table of variables as a DataFrame with text for names; an array gets the given names, or x0, x1, ..."""
     library = type(table).__module__.partition(".")[0]
     if is_sparse(table) or library in ("torch", "dask", "zarr"):
@@ -46,7 +45,7 @@ def as_frame(table: Any, names: Sequence[str] | None = None) -> pd.DataFrame:
     return frame
 
 
-def _from_array(table: Any, names: Sequence[str] | None) -> pd.DataFrame:
+def _from_array(table: MatrixLike, names: Sequence[str] | None) -> pd.DataFrame:
     refuse_odd(table, "X")
     try:
         array = table if isinstance(table, np.ndarray) else np.asarray(table, dtype=object)
@@ -118,7 +117,7 @@ def _objects(column: Column) -> Array:
     return values
 
 
-def _is_nan(value: Any) -> bool:
+def _is_nan(value: object) -> bool:
     """Whether a value is missing, or text that means a number that is missing."""
     return value is None or (isinstance(value, str) and value.strip().lower() in ("nan", "+nan", "-nan"))
 
@@ -134,7 +133,7 @@ def check_finite(numbers: FloatArray, name: object) -> None:
         )
 
 
-def label(value: Any) -> str:
+def label(value: object) -> str:
     """The text for a level: a number is the same as integer and as float.
 
     >>> label(3), label(3.0), label(2.5), label("a"), label(True)

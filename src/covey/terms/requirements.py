@@ -10,13 +10,16 @@ import re
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from covey.tables.complaint import near
 
-__all__ = ["SHAPES", "Requirement", "check_bounds", "match", "read_requirement"]
+__all__ = ["SHAPES", "Constraints", "Requirement", "check_bounds", "match", "read_requirement"]
+
+# What is accepted as ``constraints=``. The keys, which are names of groups or patterns, have any one type.
+Constraints: TypeAlias = Mapping[Any, object] | None
 
 SHAPES = ("increasing", "decreasing", "convex", "concave")
 SIGN = re.compile(r"\s*(<=|>=)\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*")
@@ -27,18 +30,12 @@ HOW = (
 
 @dataclass(frozen=True)
 class Requirement:
-    """Bounds of a coefficient or slope, and the shape of an effect.
+    """Bounds of a coefficient or slope, and the shape of an effect."""
 
-    Attributes
-    ----------
-    low, high : float
-        Infinite if there is none.
-    increasing, convex : int
-        1 for increasing or convex, -1 for decreasing or concave, 0 for neither.
-    """
-
+    # infinite if there is none
     low: float = -np.inf
     high: float = np.inf
+    # 1 for increasing or convex, -1 for decreasing or concave, 0 for neither
     increasing: int = 0
     convex: int = 0
 
@@ -61,7 +58,7 @@ class Requirement:
         return low, min(self.high, 0.0) if self.increasing < 0 else self.high
 
 
-def read_requirement(value: Any, name: Any) -> Requirement:
+def read_requirement(value: object, name: object) -> Requirement:
     """What a user wants of a name."""
     whole = f"constraints: {name!r}"
     low, high, increasing, convex = -np.inf, np.inf, 0, 0
@@ -110,7 +107,7 @@ def _bounds(part: Any, whole: str) -> tuple[float, float]:
 
 
 def match(
-    constraints: Any, names: Sequence[Hashable], what: str, others: Sequence[str] = ()
+    constraints: Constraints, names: Sequence[Hashable], what: str, others: Sequence[str] = ()
 ) -> dict[Hashable, Requirement]:
     """What is required of each of some names, which are matched exactly or, with ``*``, ``?`` or ``[``, by a pattern.
 
@@ -142,7 +139,7 @@ def match(
     return {name: requirement for name, (_, requirement) in by_pattern.items()} | exact
 
 
-def check_bounds(requirement: Requirement, bounds: tuple[float, float], name: Any, always: bool) -> None:
+def check_bounds(requirement: Requirement, bounds: tuple[float, float], name: object, always: bool) -> None:
     """Refuse bounds that leave no choice, and those that exclude zero where a model may be without the name."""
     low, high = bounds
     if low >= high:

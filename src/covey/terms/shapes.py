@@ -7,7 +7,6 @@ What is not in a model is zero: a line alone only needs a slope with the right s
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -17,19 +16,20 @@ from covey.terms.dates import Date
 from covey.terms.encoding import Encoding
 from covey.terms.levels import Category
 from covey.terms.numbers import Number
-from covey.terms.requirements import Requirement, check_bounds, match
+from covey.terms.pairs import PairsLike
+from covey.terms.requirements import Constraints, Requirement, check_bounds, match
 from covey.terms.splines import bends, slopes
 from covey.validation import FloatArray
 
 __all__ = ["requirements_of", "term_constraints", "without_pairs"]
 
 
-def requirements_of(constraints: Any, encoding: Encoding) -> dict[str, Requirement]:
+def requirements_of(constraints: Constraints, encoding: Encoding) -> dict[str, Requirement]:
     """What is required of each variable of a table; patterns pass over variables that are left out."""
     found = match(constraints, encoding.variables, "variable")
     for name, requirement in found.items():
         if name in encoding.dropped:
-            if name in constraints:
+            if name in (constraints or ()):
                 raise ValueError(f"constraints: the variable {name!r} is left out: {encoding.dropped[str(name)]}.")
         elif isinstance(encoding.variable(str(name)), Category):
             raise ValueError(
@@ -40,7 +40,7 @@ def requirements_of(constraints: Any, encoding: Encoding) -> dict[str, Requireme
     return {str(name): one for name, one in found.items() if name not in encoding.dropped}
 
 
-def without_pairs(encoding: Encoding, names: Sequence[str], wanted: Any) -> Encoding:
+def without_pairs(encoding: Encoding, names: Sequence[str], wanted: PairsLike) -> Encoding:
     """An encoding without the pairs of variables that have constraints; those that a user wants by name are refused.
 
     In a pair, the effect of a variable is another one for every value of the other, and a constraint would have to

@@ -161,21 +161,9 @@ def orthonormal_curves(
 
     The splines are ordered from smooth to wiggly: they diagonalise the integral of the squared second derivative, so
     they do not depend on the units of x.
-
-    Parameters
-    ----------
-    x : array (variables, rows)
-        Standardised values; those with weight 0 are left out.
-    weights : array (variables, rows)
-        Row weights that add up to one for each variable.
-    knots : array (variables, knots)
-    smooth : array (variables, knots, columns), optional
-        Values at the knots of splines to which the others are orthogonal besides.
-
-    Returns
-    -------
-    array (variables, knots, columns)
-        As many columns as the rows of every variable tell apart: ``knots - 2`` at most, less those of `smooth`.
+    All arrays have a variable per entry of their first axis. `x` is standardised, `weights` add up to one, and `smooth`
+    (variables, knots, columns) has splines to which the others are orthogonal besides. The result has the same axes,
+    with as many columns as the rows of every variable tell apart: ``knots - 2`` at most, less those of `smooth`.
     """
     m, k = knots.shape
     root = np.sqrt(weights)[:, :, None]

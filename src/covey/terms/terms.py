@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import TypeAlias, Union
 
 from numpy.typing import ArrayLike
 
@@ -13,9 +13,13 @@ from covey.tables.complaint import near
 from covey.terms.encoding import Encoding
 from covey.terms.fitting import fit_encoding
 from covey.terms.kinds import Auto, Kind, as_kind
-from covey.terms.pairs import as_pairs
+from covey.terms.pairs import PairsLike, as_pairs
+from covey.validation import MatrixLike
 
-__all__ = ["Terms"]
+__all__ = ["Terms", "TermsLike"]
+
+# What is accepted as ``terms=``.
+TermsLike: TypeAlias = Union["Terms", str, Mapping[str, object], None]
 
 
 @dataclass(frozen=True)
@@ -47,10 +51,10 @@ class Terms:
     Terms({'age': Curve(knots=5, always=False), 's*': Levels(always=True, rare=None)}, pairs=(('age', 'site'),))
     """
 
-    variables: Mapping[str, Any] | None = None
-    pairs: Any = "auto"
+    variables: Mapping[str, Kind] | None = None
+    pairs: PairsLike = "auto"
 
-    def __init__(self, variables: Mapping[str, Any] | None = None, *, pairs: Any = "auto") -> None:
+    def __init__(self, variables: Mapping[str, object] | None = None, *, pairs: PairsLike = "auto") -> None:
         if variables is not None and not isinstance(variables, Mapping):
             raise ValueError(f"variables must be a dict such as {{'age': 'linear'}}, not {variables!r}.")
         kinds = {name: as_kind(value, _text(name)) for name, value in (variables or {}).items()}
@@ -62,7 +66,7 @@ class Terms:
         return f"Terms({', '.join(shown + ([f'pairs={self.pairs!r}'] if self.pairs != 'auto' else []))})"
 
     @classmethod
-    def coerce(cls, terms: Any) -> Terms:
+    def coerce(cls, terms: TermsLike) -> Terms:
         """The terms that a user gave: `Terms`, "auto", or a dict of variables."""
         if isinstance(terms, Terms):
             return terms
@@ -89,12 +93,12 @@ class Terms:
             found.update(dict.fromkeys(matches, kind))
         return found | {name: kind for name, kind in given.items() if name in found}
 
-    def fit(self, table: Any, sample_weight: ArrayLike | None = None) -> Encoding:
+    def fit(self, table: MatrixLike, sample_weight: ArrayLike | None = None) -> Encoding:
         """Fit the encoding of a table; row weights count as repetitions of rows."""
         return fit_encoding(self.kinds, self.pairs, table, sample_weight)
 
 
-def _text(name: Any) -> str:
+def _text(name: object) -> str:
     if not isinstance(name, str):
         raise ValueError(f"terms: names of variables must be text, not {name!r}.")
     return name

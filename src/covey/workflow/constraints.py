@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
 
 from covey.tables import TableError
 from covey.terms.requirements import SHAPES
@@ -15,13 +14,13 @@ NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 BOUNDS = re.compile(rf"({NUMBER})?:({NUMBER})?")
 
 
-def read_constraints(given: Sequence[str]) -> dict[str, Any] | None:
+def read_constraints(given: Sequence[str]) -> dict[str, object] | None:
     """The estimator's `constraints` for the texts of the option; several of one name are joined.
 
     >>> read_constraints(["price<=0", "dose=0:2", "age=increasing,concave", "age<=3"])
     {'price': '<=0', 'dose': (0.0, 2.0), 'age': ['increasing', 'concave', '<=3']}
     """
-    found: dict[str, list[Any]] = {}
+    found: dict[str, list[object]] = {}
     for text in given:
         parts = MARK.fullmatch(text)
         if parts is None or not parts[1].strip() or not parts[3].strip():
@@ -34,7 +33,7 @@ def read_constraints(given: Sequence[str]) -> dict[str, Any] | None:
     return {name: values[0] if len(values) == 1 else values for name, values in found.items()} or None
 
 
-def _value(word: str, text: str) -> Any:
+def _value(word: str, text: str) -> object:
     """A shape, or bounds such as 0:2, where an end may be left out."""
     if word in SHAPES:
         return word

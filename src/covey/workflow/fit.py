@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import cached_property
 from inspect import signature
-from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
 from covey.estimators import GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor
+from covey.estimators.base import GroupSparseEstimator
+from covey.estimators.classifier import ClassWeight
 from covey.estimators.coefficients import coefficients_table
 from covey.estimators.orientation import for_odds_of
 from covey.evidence import NestedScore, StabilitySelection
 from covey.evidence.class_scores import class_position
 from covey.evidence.stability import default_first
-from covey.losses import get_loss
+from covey.losses import Loss, get_loss
 from covey.search.agreement import selects_groups
+from covey.search.select import SelectionLike
 from covey.selection import Size
 from covey.settings import FitSettings
 from covey.tables import TableError
@@ -45,17 +49,17 @@ class Fit:
 
     settings: FitSettings
     problem: Problem
-    estimator: Any  # predicts from the table as it is
+    estimator: BaseEstimator  # predicts from the table as it is
     scores: Scores
     converged: bool
     warnings: tuple[str, ...]  # of the fit, in words
     seconds: float  # duration of the fit alone
     nested: NestedScore | None = None  # the score on rows that played no part in choosing the model
     stability: StabilitySelection | None = None  # how often each group is found in random halves of the rows
-    positive: Any = None  # the class that --positive names
+    positive: object = None  # the class that --positive names
 
     @cached_property
-    def shown(self) -> Any:
+    def shown(self) -> BaseEstimator:
         """The estimator with effects for the odds of the positive class, as tables and the report show it."""
         return for_odds_of(self.estimator, self.positive)
 
@@ -94,7 +98,7 @@ class Fit:
             table["half_samples"] = table.iloc[:, 0].map(self._half_samples())
         return table
 
-    def _half_samples(self) -> dict[Any, float]:
+    def _half_samples(self) -> dict[Hashable, float]:
         """In which share of the half-samples a group is found, or the variable of a term; pairs are not tried there."""
         assert self.stability is not None
         found = self.stability.to_frame()["frequency"].to_dict()
@@ -151,7 +155,7 @@ def fit_table(settings: FitSettings, show: Show = show_nothing) -> Fit:
     return Fit(settings, problem, estimator, scores, converged, tuple(notices), seconds, nested, stability, positive)
 
 
-def _stability(settings: FitSettings, problem: Problem, estimator: Any) -> StabilitySelection:
+def _stability(settings: FitSettings, problem: Problem, estimator: BaseEstimator) -> StabilitySelection:
     """Stability selection: each half-sample looks for as many groups as the model has, or more if that is safe."""
     always = problem.find_groups(settings.always)
     n_groups = problem.groups.n_groups - len(always)
@@ -177,14 +181,14 @@ def _refuse_idle(settings: FitSettings, beside: str, *names: str) -> None:
             raise TableError(f"{settings.table()[name].flag} has no effect with {beside}.")
 
 
-def make_estimator(settings: FitSettings, problem: Problem) -> Any:
+def make_estimator(settings: FitSettings, problem: Problem) -> BaseEstimator:
     """The estimator for these settings and this response."""
     response = problem.response
     if response.family != "gaussian" and settings.selection == "discrepancy":
         raise TableError(
             f"--selection discrepancy needs squared loss, but the family is {response.family}: use 5, bic or ebic."
         )
-    kind: Any = GroupSparseRegressor
+    kind: type[GroupSparseEstimator] = GroupSparseRegressor
     if response.has_classes or response.n_events is not None:
         kind = GroupSparseClassifier if response.has_classes else GroupSparseCox
     values = settings.parameters() | {
@@ -200,14 +204,14 @@ def make_estimator(settings: FitSettings, problem: Problem) -> Any:
     return kind(**{name: value for name, value in values.items() if name in accepted})
 
 
-def _loss(response: Response) -> Any:
+def _loss(response: Response) -> str | Loss:
     """The estimator's `loss`: a name, or an object if options gave it parameters."""
     if response.has_classes:
         return response.loss if response.family == "ordinal" else "multinomial"
     return response.loss.name if response.loss == get_loss(response.loss.name) else response.loss
 
 
-def _class_weight(settings: FitSettings, response: Response) -> Any:
+def _class_weight(settings: FitSettings, response: Response) -> ClassWeight:
     """The estimator's `class_weight` for the text of the option; also refuses options that are for classes only."""
     for name in ("class_weight", "positive"):
         if getattr(settings, name) and not response.has_classes:
@@ -231,7 +235,7 @@ def _class_weight(settings: FitSettings, response: Response) -> Any:
     return weights
 
 
-def find_class(response: Response, text: str, option: str) -> Any:
+def find_class(response: Response, text: str, option: str) -> object:
     """The label with this text."""
     labels = np.unique(response.y)
     try:
@@ -240,7 +244,7 @@ def find_class(response: Response, text: str, option: str) -> Any:
         raise TableError(str(reason)) from None
 
 
-def _selection(text: str) -> Any:
+def _selection(text: str) -> SelectionLike:
     """The estimator's `selection` for the text of the option."""
     kind, _, number = text.partition(":")
     if kind == "size" and number.isdigit():

@@ -6,7 +6,7 @@ import hashlib
 import io
 import json
 import platform
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Hashable, Mapping
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.base import BaseEstimator
 
 import covey
 from covey.estimators.term_views import as_terms
@@ -96,7 +97,7 @@ def write_selection(selection: TableSelection, folder: Path, *, overwrite: bool 
     _write(folder, SELECTION_FILES, contents, describe_selection(selection))
 
 
-def _rating(estimator: Any) -> bytes:
+def _rating(estimator: BaseEstimator) -> bytes:
     """The model's rating table as CSV."""
     with TemporaryDirectory() as folder:
         file = Path(folder) / "rating.csv"
@@ -108,14 +109,14 @@ def _csv(table: pd.DataFrame) -> bytes:
     return guarded(table).to_csv(index=False).encode()
 
 
-def _write(folder: Path, names: Collection[str], contents: Mapping[str, bytes], about: Mapping[str, Any]) -> None:
+def _write(folder: Path, names: Collection[str], contents: Mapping[str, bytes], about: Mapping[str, object]) -> None:
     run = json.dumps(about, indent=2, ensure_ascii=False).encode()
     with atomic_folder(folder, names) as draft:
         for name, content in {**contents, "run.json": run}.items():
             (draft / name).write_bytes(content)
 
 
-def describe(fit: Fit) -> dict[str, Any]:
+def describe(fit: Fit) -> dict[str, object]:
     """A fit as plain values: its results, and everything needed to repeat it."""
     e, response = fit.shown, fit.problem.response
     intercept = np.asarray(e.intercept_, dtype=float).ravel().tolist()
@@ -150,14 +151,14 @@ def describe(fit: Fit) -> dict[str, Any]:
     }
 
 
-def _nested(fit: Fit) -> dict[str, Any]:
+def _nested(fit: Fit) -> dict[str, object]:
     """The held-out score as plain values; its verdict is about terms if the table has variables."""
     assert fit.nested is not None
     values = fit.nested.as_dict()
-    return values if fit.encoding is None else values | {"verdict": as_terms(values["verdict"])}
+    return values if fit.encoding is None else values | {"verdict": as_terms(str(values["verdict"]))}
 
 
-def describe_selection(selection: TableSelection) -> dict[str, Any]:
+def describe_selection(selection: TableSelection) -> dict[str, object]:
     """A selection as plain values: its results, and everything needed to repeat it."""
     found, problem, settings = selection.found, selection.problem, selection.settings
     return {
@@ -178,13 +179,13 @@ def describe_selection(selection: TableSelection) -> dict[str, Any]:
     }
 
 
-def _variables(encoding: Encoding) -> list[dict[str, Any]]:
+def _variables(encoding: Encoding) -> list[dict[str, object]]:
     """What became of each variable, as plain values."""
-    lines: list[dict[str, Any]] = json.loads(encoding.table().to_json(orient="records"))
+    lines: list[dict[str, object]] = json.loads(encoding.table().to_json(orient="records"))
     return lines
 
 
-def _selected(table: pd.DataFrame) -> list[Any]:
+def _selected(table: pd.DataFrame) -> list[dict[Hashable, Any]]:
     """The selected groups of a table of all groups; JSON has no NaN."""
     selected = table[table["selected"]].drop(columns="selected").astype(object)
     return selected.where(selected.notna(), None).to_dict("records")
@@ -194,12 +195,12 @@ def _one_or_list(names: Collection[str]) -> str | list[str]:
     return next(iter(names)) if len(names) == 1 else list(names)
 
 
-def _table_settings(settings: TableSettings) -> dict[str, Any]:
+def _table_settings(settings: TableSettings) -> dict[str, object]:
     values = {name: getattr(settings, name) for name in TableSettings.table() if name != "data"}
     return values | {"target": _one_or_list(settings.target)}
 
 
-def _about_run(problem: Problem, seconds: float, packages: Collection[str] = ()) -> dict[str, Any]:
+def _about_run(problem: Problem, seconds: float, packages: Collection[str] = ()) -> dict[str, object]:
     versions = {"covey": covey.__version__, "python": platform.python_version()}
     return {
         "inputs": [asdict(file) for file in problem.inputs],
@@ -209,7 +210,7 @@ def _about_run(problem: Problem, seconds: float, packages: Collection[str] = ())
     }
 
 
-def _parameters(estimator: Any) -> dict[str, Any]:
+def _parameters(estimator: BaseEstimator) -> dict[str, object]:
     """The estimator's parameters, as text where they are not plain values. Terms and groups are written elsewhere."""
     values = estimator.get_params(deep=False)
     del values["groups"], values["terms"]

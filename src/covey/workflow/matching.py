@@ -9,44 +9,33 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.base import BaseEstimator
 
 from covey.persistence import ModelFileError, load
 from covey.tables import TableError, missing_values, numeric_frame
 from covey.tables.columns import complete_rows
-from covey.tables.complaint import listed, near
+from covey.tables.complaint import Column, listed, near
 from covey.terms import Encoding
 from covey.terms.levels import Category
 from covey.terms.numbers import Number
 from covey.terms.reading import as_labels
 from covey.terms.reading import missing_values as missing_in
-from covey.validation import FloatArray
+from covey.validation import FloatArray, MatrixLike
 from covey.workflow.response import read_offset
 
 
 class SavedModel:
     """A model from a folder written by ``covey fit``, or from a file.
 
-    Parameters
-    ----------
-    file : Path
-    intervals : bool
-        Whether prediction intervals are wanted, which need the columns of the folds' models too.
-
-    Attributes
-    ----------
-    fitted : estimator
-        The complete model, usually a pipeline.
-    estimator : GroupSparseEstimator
-        Its last step.
-    facts : mapping
-        What the fit saved about its table; empty for a model saved by `covey.save`.
+    Prediction `intervals`, if they are wanted, need the columns of the folds' models too.
     """
 
     def __init__(self, file: Path, intervals: bool = False) -> None:
         self.file, self.intervals = file, intervals
         self.fitted = load(file / "model.skops" if file.is_dir() else file)
         steps = getattr(self.fitted, "steps", [("model", self.fitted)])
-        self.estimator: Any = steps[-1][1]
+        self.estimator: BaseEstimator = steps[-1][1]
+        # what the fit saved about its table; nothing for a model saved by `covey.save`
         self.facts: Mapping[str, Any] = getattr(self.fitted, "table_", {})
         self._steps = self.fitted[:-1] if len(steps) > 1 else None
         expansion = getattr(self.estimator, "expansion_", None)
@@ -102,7 +91,7 @@ class SavedModel:
             )
         return {"offset": read_offset(frame, given)[1]}
 
-    def transform(self, frame: pd.DataFrame) -> tuple[Any, tuple[str, ...]]:
+    def transform(self, frame: pd.DataFrame) -> tuple[MatrixLike, tuple[str, ...]]:
         """The variables or columns that the estimator expects, and notices for the user."""
         absent = [name for name in self.needed if name not in frame.columns]
         if absent:
@@ -119,7 +108,7 @@ class SavedModel:
         """The error for a model whose file has been tampered with."""
         return ModelFileError(f"{self.file} cannot be used: its steps do not match each other ({reason}).")
 
-    def _through_steps(self, frame: pd.DataFrame) -> tuple[Any, tuple[str, ...]]:
+    def _through_steps(self, frame: pd.DataFrame) -> tuple[MatrixLike, tuple[str, ...]]:
         """The columns that a pipeline makes of a table."""
         assert self._steps is not None
         try:
@@ -182,7 +171,7 @@ class SavedModel:
         return {*self.facts.get("targets", ()), *(name for name in about if name)}
 
 
-def _far_outside(variable: Any, column: pd.Series[Any]) -> str:
+def _far_outside(variable: object, column: Column) -> str:
     """Numbers further outside of the fit's range than that is wide, in words; empty if there are none."""
     if not isinstance(variable, Number) or variable.labels is not None:
         return ""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 from sklearn.metrics import r2_score
 
 from covey.estimators.concordance import concordance_index
@@ -16,7 +16,7 @@ from covey.losses.cox import read_survival
 from covey.tables import TableError, numbers
 from covey.tables.columns import labels, number_column
 from covey.tables.complaint import listed, near
-from covey.validation import FloatArray
+from covey.validation import Array, FloatArray
 from covey.workflow.matching import SavedModel
 from covey.workflow.survival import read_events, read_strata
 
@@ -75,7 +75,7 @@ class Outcome:
         lower, upper = self.estimator.predict(self.X, **self.offset, interval=share)
         return self._columns(lower=lower, upper=upper)
 
-    def _columns(self, **named: Any) -> pd.DataFrame:
+    def _columns(self, **named: ArrayLike) -> pd.DataFrame:
         """Columns with these names; of several responses, one each."""
         values = {name: np.asarray(one, dtype=float) for name, one in named.items()}
         if all(one.ndim == 1 for one in values.values()):
@@ -203,7 +203,7 @@ class Survival(Outcome):
         risk = predictions["prediction"].to_numpy(dtype=float)
         return {"concordance": concordance_index(truth, risk, np.ones(len(risk)))}
 
-    def _strata(self) -> Any:
+    def _strata(self) -> Array:
         """The stratum of each row, as the model encodes it."""
         assert self.survival is not None
         names, known = self.survival["strata"], self.estimator.strata_
@@ -214,6 +214,7 @@ class Survival(Outcome):
                 f"{near(absent[0], list(self.frame.columns))}"
             )
         found = read_strata(self.frame, names)
+        assert found is not None
         places = {str(label): label for label in known.tolist()}
         texts = [str(label) for label in (found.astype(str) if known.dtype.kind == "U" else found).tolist()]
         unknown = sorted(set(texts) - set(places))

@@ -21,25 +21,17 @@ from covey.workflow.problem import Show, read_files, show_nothing
 
 @dataclass(frozen=True)
 class Prediction:
-    """Predictions, with scores if the truth is known.
+    """Predictions, with scores if the truth is known."""
 
-    Attributes
-    ----------
-    table : DataFrame
-        The copied columns, then the column ``prediction``: a mean, or a class followed by columns
-        ``probability_CLASS``. Several responses have one column ``prediction_RESPONSE`` each. For survival times, the
-        log risk followed by columns ``survival_TIME``. Intervals come last: ``lower`` and ``upper``, or ``set``.
-    scores : dict
-        ``r2`` and ``rmse`` (per response); for classes ``accuracy``, ``always_commonest`` (that of always saying the
-        commonest class), ``log_loss``, and with two classes the columns of `covey.evidence.ClassScores.table`;
-        ``deviance_explained`` and ``deviance``; or ``concordance``.
-    notices : tuple of str
-        Changes to the table that the user should know about.
-    """
-
+    # The copied columns, then the column ``prediction``: a mean, or a class followed by columns ``probability_CLASS``.
+    # Several responses have one column ``prediction_RESPONSE`` each. For survival times, the log risk followed by
+    # columns ``survival_TIME``. Intervals come last: ``lower`` and ``upper``, or ``set``
     table: pd.DataFrame
+    # ``r2`` and ``rmse`` (per response); for classes ``accuracy``, ``always_commonest`` (that of always saying the
+    # commonest class), ``log_loss``, and with two classes the columns of `covey.evidence.ClassScores.table`;
+    # ``deviance_explained`` and ``deviance``; or ``concordance``
     scores: dict[str, float] = field(default_factory=dict)
-    notices: tuple[str, ...] = ()
+    notices: tuple[str, ...] = ()  # changes to the table that the user should know about
 
 
 def predict_table(settings: PredictSettings, show: Show = show_nothing) -> Prediction:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
@@ -29,7 +28,7 @@ from covey.tables.columns import complete_rows, number_column
 from covey.tables.complaint import listed, near
 from covey.tables.pipes import pipe_content
 from covey.terms import Encoding, Terms
-from covey.validation import FloatArray, as_sample_weight
+from covey.validation import Array, FloatArray, as_sample_weight
 from covey.workflow.response import Response, read_offset, read_response
 from covey.workflow.survival import check_survival, survival_columns
 from covey.workflow.variables import read_terms
@@ -76,7 +75,7 @@ class Problem:
     notices: tuple[str, ...] = ()  # changes to the table that the user should know about
 
     @property
-    def y(self) -> Any:
+    def y(self) -> Array:
         """The response in the form that the estimator expects."""
         return self.response.y
 
@@ -102,7 +101,7 @@ class Problem:
         labels = [term.variables[0] for term in terms for _ in range(term.columns.start, term.columns.stop)]
         return Groups.from_labels(labels, columns=list(self.columns.columns))
 
-    def find_groups(self, wanted: tuple[str, ...]) -> list[Any]:
+    def find_groups(self, wanted: tuple[str, ...]) -> list[Hashable]:
         """The groups of `columns` with these names, or with a column of these names, for ``--always``."""
         groups = self.groups
         names = {str(name): name for name in groups.names}  # with --groups SIZE names are numbers
@@ -128,12 +127,12 @@ class Problem:
             found.append(groups.names[group])
         return list(dict.fromkeys(found))
 
-    def find_terms(self, wanted: tuple[str, ...]) -> list[Any]:
+    def find_terms(self, wanted: tuple[str, ...]) -> list[Hashable]:
         """The names of groups, or of the first terms of variables: a number's line, but not its curve."""
         found = self.find_groups(wanted)
         if self.given_groups is not None:
             return found
-        return [self.encoding.terms[self.encoding.terms_of(name)[0]].name for name in found]
+        return [self.encoding.terms[self.encoding.terms_of(str(name))[0]].name for name in found]
 
 
 def pose(settings: TableSettings, show: Show = show_nothing, *, squared: str = "") -> Problem:
@@ -228,7 +227,7 @@ def _without_missing(
     return complete, notices
 
 
-def _check_names(columns: Any) -> None:
+def _check_names(columns: Iterable[str]) -> None:
     nameless = [name for name in columns if not name.strip() or name.startswith("Unnamed: ")]
     if nameless:
         raise TableError(

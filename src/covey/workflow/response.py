@@ -14,6 +14,7 @@ from covey.settings import TableSettings
 from covey.tables import TableError, marks_of
 from covey.tables.columns import labels, number_column, to_numbers
 from covey.tables.complaint import Column, listed, near, shown
+from covey.validation import Array, FloatArray
 from covey.workflow.survival import read_survival_times, survival_facts, survival_title
 
 CLASSES = ("binomial", "multinomial", "ordinal")
@@ -42,13 +43,13 @@ class Response:
     """The response in the form that an estimator expects."""
 
     targets: tuple[str, ...]  # the columns of the table
-    y: Any  # numbers, of shape (n_rows,) or (n_rows, n_targets), labels, or survival times made by `covey.survival`
+    y: Array  # numbers, of shape (n_rows,) or (n_rows, n_targets), labels, or survival times made by `covey.survival`
     family: str  # as in the settings, other than "auto"
     reason: str  # why this family was chosen; empty if the user set it
     hint: str  # another family that may fit; empty if none suggests itself
     title: str  # its name, for sentences
     loss: Loss
-    survival: Mapping[str, Any] | None = None  # the facts about survival times that predictions need
+    survival: Mapping[str, object] | None = None  # the facts about survival times that predictions need
 
     @property
     def has_classes(self) -> bool:
@@ -72,7 +73,9 @@ def read_response(
     if settings.time is not None:
         y, loss = read_survival_times(frame, settings, where), Cox(settings.ties or "efron")
         facts = survival_facts(settings, y)
-        return Response((facts["time"], facts["event"]), y, "cox", "", "", survival_title(settings), loss, facts)
+        return Response(
+            (str(facts["time"]), str(facts["event"])), y, "cox", "", "", survival_title(settings), loss, facts
+        )
     targets = settings.target
     for target in targets:
         if target not in frame.columns:
@@ -101,7 +104,7 @@ def _family(settings: TableSettings) -> Any:
     return family
 
 
-def _loss(family: str, settings: TableSettings, column: Column, y: Any) -> Loss:
+def _loss(family: str, settings: TableSettings, column: Column, y: Array) -> Loss:
     """The loss of a family, with the parameters that options give."""
     try:
         if family == "tweedie":
@@ -119,7 +122,7 @@ def _listed_values(settings: TableSettings, flag: str) -> str:
     return str(settings.power) if flag == "--power" else ",".join(settings.quantile)
 
 
-def _order(settings: TableSettings, column: Column, y: Any) -> list[Any] | None:
+def _order(settings: TableSettings, column: Column, y: Array) -> list[object] | None:
     """The labels from the lowest to the highest, as --order or the table's own categories say; None for numbers."""
     present = {str(label): label for label in np.unique(y).tolist()}
     named = [word.strip() for text in settings.order for word in text.split(",")]
@@ -141,14 +144,14 @@ def _order(settings: TableSettings, column: Column, y: Any) -> list[Any] | None:
     return [present[label] for label in named if label in present]
 
 
-def _read_several(frame: pd.DataFrame, family: str, squared: str) -> tuple[Any, str, str, str]:
+def _read_several(frame: pd.DataFrame, family: str, squared: str) -> tuple[Array, str, str, str]:
     if family not in ("auto", "gaussian"):
         raise TableError(f"--family {family} is for one response: give one --target, or --family gaussian.")
     y = np.column_stack([_varying(number_column(column, "--target"), str(name)) for name, column in frame.items()])
     return y, "gaussian", f"{y.shape[1]} responses are fitted with squared loss" if family == "auto" else "", ""
 
 
-def _read_one(frame: pd.DataFrame, family: str, squared: str) -> tuple[Any, str, str, str]:
+def _read_one(frame: pd.DataFrame, family: str, squared: str) -> tuple[Array, str, str, str]:
     column: Column = frame.iloc[:, 0]
     reason = hint = ""
     if family == "auto":
@@ -204,7 +207,7 @@ def _is_number(column: Column) -> bool:
     return len(known) > 0 and float(to_numbers(known).notna().mean()) > 0.5
 
 
-def _values(column: Column, family: str) -> Any:
+def _values(column: Column, family: str) -> Array:
     """The column's values in the form that the family needs."""
     name = str(column.name)
     if family in ("multinomial", "ordinal") or (
@@ -223,7 +226,7 @@ def _values(column: Column, family: str) -> Any:
     return y
 
 
-def _read_classes(column: Column, name: str) -> Any:
+def _read_classes(column: Column, name: str) -> Array:
     y = labels(column, "--target")
     classes, counts = np.unique(y, return_counts=True)
     if len(classes) < 2:
@@ -237,13 +240,13 @@ def _read_classes(column: Column, name: str) -> Any:
     return y
 
 
-def _varying(y: Any, name: str) -> Any:
+def _varying(y: Array, name: str) -> Array:
     if np.ptp(y) == 0:
         raise TableError(f"The target {name!r} is {y[0]:g} in every row: there is nothing to predict.")
     return y
 
 
-def read_offset(frame: pd.DataFrame, given: str) -> tuple[str, Any]:
+def read_offset(frame: pd.DataFrame, given: str) -> tuple[str, FloatArray]:
     """The offset column's name and its values, in logarithms if given as ``log:COLUMN``."""
     name = given if given in frame.columns else given.removeprefix("log:")
     if name not in frame.columns:

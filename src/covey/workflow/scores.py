@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+
+from sklearn.base import BaseEstimator
 
 from covey.evidence import NestedScore, nested_score
 from covey.report.quality import explained, measure, null_error
@@ -26,7 +27,7 @@ class Scores:
     chosen_by: str  # description of those rows
 
 
-def score(problem: Problem, estimator: Any, nested: NestedScore | None = None) -> Scores:
+def score(problem: Problem, estimator: BaseEstimator, nested: NestedScore | None = None) -> Scores:
     """Score a fit."""
     response = problem.y, problem.weight, problem.offset
     candidates = judged(estimator, null_error(estimator, *response))
@@ -43,7 +44,9 @@ def score(problem: Problem, estimator: Any, nested: NestedScore | None = None) -
     )
 
 
-def repeat_fit(problem: Problem, estimator: Any, seed: int, show: Show, positive: Any = None) -> NestedScore:
+def repeat_fit(
+    problem: Problem, estimator: BaseEstimator, seed: int, show: Show, positive: object = None
+) -> NestedScore:
     """The nested score of a fit, with everything that is learned from a table learned from the training rows only."""
 
     def progress(done: int) -> None:

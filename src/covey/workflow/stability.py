@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,7 +35,7 @@ class TableSelection:
         """All groups, selected ones first."""
         return self.found.to_frame().reset_index()
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, object]:
         """The results of the method as plain values."""
         found = self.found
         if isinstance(found, StabilitySelection):
@@ -75,12 +76,12 @@ def select_table(
     return TableSelection(settings, problem, found, time.perf_counter() - begin)
 
 
-def select_by_halves(problem: Problem, always: list[Any], **options: Any) -> StabilitySelection:
+def select_by_halves(problem: Problem, always: list[Hashable], **options: Any) -> StabilitySelection:
     """Stability selection on a table's problem."""
     return stability_selection(problem.columns, problem.y, problem.groups, **_shared(problem, always), **options)
 
 
-def _shared(problem: Problem, always: list[Any]) -> dict[str, Any]:
+def _shared(problem: Problem, always: list[Hashable]) -> dict[str, Any]:
     return {
         "loss": problem.response.loss,
         "always": always,

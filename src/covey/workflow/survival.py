@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from covey.designs.rows import Mask
 from covey.losses import survival
 from covey.settings import TableSettings
 from covey.tables import TableError
 from covey.tables.columns import labels, number_column
 from covey.tables.complaint import Column, listed, near
-from covey.validation import FloatArray
+from covey.validation import Array, FloatArray, some
 
 # Common words for an event, in columns of text.
 EVENT_WORDS = ("dead", "died", "death", "deceased", "event", "yes", "true", "relapse", "relapsed", "failed", "failure")
@@ -63,7 +63,7 @@ def survival_title(settings: TableSettings) -> str:
     return f"{settings.time} to {settings.event}{value}"
 
 
-def survival_facts(settings: TableSettings, y: Any) -> dict[str, Any]:
+def survival_facts(settings: TableSettings, y: Array) -> dict[str, object]:
     """The facts about a fit's table that predictions need: its columns, and how long its rows were followed."""
     strata = y["stratum"] if settings.strata else np.zeros(len(y))
     return {
@@ -79,7 +79,7 @@ def survival_facts(settings: TableSettings, y: Any) -> dict[str, Any]:
     }
 
 
-def read_survival_times(frame: pd.DataFrame, settings: TableSettings, where: str) -> Any:
+def read_survival_times(frame: pd.DataFrame, settings: TableSettings, where: str) -> Array:
     """Read and check the times, events, entries and strata of a table; errors name the column, row and remedy."""
     columns = survival_columns(settings)
     names = [name for found in columns.values() for name in found]
@@ -104,7 +104,7 @@ def read_survival_times(frame: pd.DataFrame, settings: TableSettings, where: str
     return survival(time, event, start=start, strata=strata)
 
 
-def read_events(column: Column, event_value: Sequence[str]) -> Any:
+def read_events(column: Column, event_value: Sequence[str]) -> Mask:
     """The event indicator, from booleans, 0 and 1, or the values named by ``--event-value``."""
     option = f"--event {str(column.name)!r}"
     if not event_value and pd.api.types.is_bool_dtype(column):
@@ -117,7 +117,7 @@ def read_events(column: Column, event_value: Sequence[str]) -> Any:
         absent = [value for value in wanted if value not in known]
         if absent:
             raise TableError(
-                f"--event-value {absent[0]}: {option} does not contain it; its values are {_listed(known)}."
+                f"--event-value {absent[0]}: {option} does not contain it; its values are {some(known, FEW_VALUES)}."
             )
         if set(wanted) == set(known):
             raise TableError(f"--event-value names every value of {option}: leave out those that mean censoring.")
@@ -127,7 +127,9 @@ def read_events(column: Column, event_value: Sequence[str]) -> Any:
         remedy = "is it the right column?"
         if len(known) <= FEW_VALUES:
             remedy = f"say which value is the event, such as --event-value {_likely_event(known)}"
-        raise TableError(f"{option} must be 1 for the event and 0 for censoring, but holds {_listed(known)}: {remedy}")
+        raise TableError(
+            f"{option} must be 1 for the event and 0 for censoring, but holds {some(known, FEW_VALUES)}: {remedy}"
+        )
     if not values.any():
         raise TableError(
             f"{option} is 0 in every row: there is no event, so nothing to fit. Does 1 in {str(column.name)!r} mean "
@@ -136,7 +138,7 @@ def read_events(column: Column, event_value: Sequence[str]) -> Any:
     return values == 1.0
 
 
-def read_strata(frame: pd.DataFrame, strata: Sequence[str]) -> Any:
+def read_strata(frame: pd.DataFrame, strata: Sequence[str]) -> Array | None:
     """The stratum of each row, combined from all strata columns; None without any."""
     if not strata:
         return None
@@ -155,7 +157,7 @@ def _times(column: Column, option: str) -> FloatArray:
     return values
 
 
-def _check_events(time: FloatArray, event: Any, strata: Any, settings: TableSettings) -> None:
+def _check_events(time: FloatArray, event: Mask, strata: Array | None, settings: TableSettings) -> None:
     name = settings.event
     if not event.any():
         raise TableError(f"--event {name!r} has no event: every row is censored, so there is nothing to fit.")
@@ -188,10 +190,6 @@ def _likely_event(known: Sequence[str]) -> str:
     return next((value for value in known if value.lower() in EVENT_WORDS), known[-1])
 
 
-def _listed(values: Sequence[str]) -> str:
-    return ", ".join(values[:FEW_VALUES]) + (f" and {len(values) - FEW_VALUES} more" * (len(values) > FEW_VALUES))
-
-
-def _counted(bad: Any) -> str:
+def _counted(bad: Mask) -> str:
     n = int(np.sum(bad))
     return f"{n} such row{'' if n == 1 else 's'}"

@@ -2,69 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Hashable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
+from sklearn.base import BaseEstimator
 
 from covey.estimators.coefficients import column_names
 from covey.path import Path
 from covey.terms import Expansion
 
 
-def groups_table(estimator: Any) -> pd.DataFrame:
+def groups_table(estimator: BaseEstimator) -> pd.DataFrame:
     """All groups: selected ones first, in order of strength."""
-    e = estimator
-    woke, always = dict(e.path_.entered), set(e.always_groups_)
-    table = pd.DataFrame(
-        {
-            "group": list(e.groups_.names),
-            "size": e.groups_.sizes,
-            "selected": e.group_norms_ > 0,
-            "always": [name in always for name in e.groups_.names],
-            "strength": e.group_strengths_,
-            "norm": e.group_norms_,
-            "woke_up": [float(woke.get(l, np.nan)) for l in range(e.groups_.n_groups)],
-        }
-    )
-    if e.loss_.several:
-        table = table.drop(columns="norm")  # it would mix the units of the responses
-    table = _with_responses(e, table, slice(None))
-    if e.fold_frequencies_ is not None and e.n_splits_ > 1:
-        table["folds"] = np.asarray(e.fold_frequencies_)
-    return table.sort_values(["selected", "strength"], ascending=False, kind="stable", ignore_index=True)
+    names = list(estimator.groups_.names)
+    return _ordered(estimator, range(len(names)), {"group": names})
 
 
-def terms_table(estimator: Any) -> pd.DataFrame:
+def terms_table(estimator: BaseEstimator) -> pd.DataFrame:
     """The terms of all variables, and the pairs that woke up: selected ones first, in order of strength."""
-    e = estimator
-    terms, woke, always = e.expansion_.terms, dict(e.path_.entered), set(e.always_groups_)
-    shown = [l for l, term in enumerate(terms) if len(term.variables) == 1 or l in woke or e.group_norms_[l] > 0]
-    table = pd.DataFrame(
-        {
-            "term": [terms[l].name for l in shown],
-            "kind": [terms[l].kind for l in shown],
-            "variables": [", ".join(terms[l].variables) for l in shown],
-            "parents": [", ".join(terms[j].name for j in terms[l].parents) for l in shown],
-            "size": e.groups_.sizes[shown],
-            "selected": e.group_norms_[shown] > 0,
-            "always": [terms[l].name in always for l in shown],
-            "strength": e.group_strengths_[shown],
-            "woke_up": [float(woke.get(l, np.nan)) for l in shown],
-        }
-    )
-    table = _with_responses(e, table, shown)
-    if e.fold_frequencies_ is not None and e.n_splits_ > 1:
-        table["folds"] = np.asarray(e.fold_frequencies_)[shown]
-    return table.sort_values(["selected", "strength"], ascending=False, kind="stable", ignore_index=True)
+    terms, norms, woke = estimator.expansion_.terms, estimator.group_norms_, dict(estimator.path_.entered)
+    shown = [l for l, term in enumerate(terms) if len(term.variables) == 1 or l in woke or norms[l] > 0]
+    about = {
+        "term": [terms[l].name for l in shown],
+        "kind": [terms[l].kind for l in shown],
+        "variables": [", ".join(terms[l].variables) for l in shown],
+        "parents": [", ".join(terms[j].name for j in terms[l].parents) for l in shown],
+    }
+    return _ordered(estimator, shown, about).drop(columns="norm", errors="ignore")
 
 
-def _with_responses(estimator: Any, table: pd.DataFrame, shown: Any) -> pd.DataFrame:
-    """With several responses, how far each group or term moves each of them, in its units, after the strength."""
-    for name, strengths in estimator._response_strengths():
-        table.insert(list(table.columns).index("woke_up"), name, strengths[shown])
-    return table
+def _ordered(estimator: BaseEstimator, shown: Sequence[int], about: Mapping[str, Sequence[Hashable]]) -> pd.DataFrame:
+    """The facts about some groups or terms: selected ones first, in order of strength."""
+    names, always, facts = estimator.groups_.names, set(estimator.always_groups_), estimator._facts(shown)
+    size, selected = facts.pop("size"), estimator.group_norms_[list(shown)] > 0
+    table = {**about, "size": size, "selected": selected, "always": [names[l] in always for l in shown], **facts}
+    return pd.DataFrame(table).sort_values(["selected", "strength"], ascending=False, kind="stable", ignore_index=True)
 
 
 def order_table(path: Path) -> pd.DataFrame:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 import pandas as pd
 
 from covey.settings import FitSettings, TableSettings
 from covey.tables import TableError, apart, find_columns
 from covey.tables.complaint import listed, near
-from covey.terms import Curve, Levels, Linear, Terms
+from covey.terms import Curve, Levels, Linear, PairsLike, Terms
 
 # The prefix of a variable all pairs with which are wanted.
 WITH = "with:"
@@ -19,7 +18,7 @@ WITH = "with:"
 def read_terms(settings: TableSettings, frame: pd.DataFrame, elsewhere: Mapping[str, str]) -> Terms:
     """The terms that the options describe, for these variables; other columns are used `elsewhere`, by an option."""
     columns = list(frame.columns)
-    kinds: dict[str, Any] = {}
+    kinds: dict[str, object] = {}
     option_of: dict[tuple[str, bool], str] = {}
     for option, given in (("--linear", settings.linear), ("--curve", settings.curve), ("--levels", settings.levels)):
         for name, kind, by_name in _kinds(option, given, columns, elsewhere):
@@ -36,7 +35,7 @@ def read_terms(settings: TableSettings, frame: pd.DataFrame, elsewhere: Mapping[
 
 def _kinds(
     option: str, given: Sequence[str], columns: list[str], elsewhere: Mapping[str, str]
-) -> Iterator[tuple[str, Any, bool]]:
+) -> Iterator[tuple[str, object, bool]]:
     """What an option says of each variable, and whether it names the variable or has a pattern that matches it."""
     commas = {item for item in given if item.rpartition(":")[0] in columns}  # a column may be called a,b
     for item in apart(given, {*columns, *commas}):
@@ -56,7 +55,7 @@ def _curve(item: str, columns: Sequence[str]) -> tuple[str, Curve]:
     return name, Curve(knots=int(number))
 
 
-def read_pairs(given: Sequence[str], columns: Sequence[str], elsewhere: Mapping[str, str]) -> Any:
+def read_pairs(given: Sequence[str], columns: Sequence[str], elsewhere: Mapping[str, str]) -> PairsLike:
     """The pairs of variables for ``--pairs``, in the form that `Terms` takes.
 
     >>> read_pairs(["age:sex,age:bmi"], ["age", "sex", "bmi"], {})

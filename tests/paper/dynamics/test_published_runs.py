@@ -7,7 +7,7 @@ magnitude gradient at the old direction).
 import numpy as np
 import pytest
 
-from covey.datasets import legacy_paper_data
+from covey.paper.datasets import legacy_paper_data
 from covey.paper.dynamics import Status, diagonal_descent, normalized_descent, plain_descent
 
 CODE = {"gradient_scale": 2.0, "magnitude_at": "old"}

@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 from experiments.toy import failing, through_disk, verdicts
 
-from covey.datasets import DataNotFoundError, make_digits
+from covey.datasets import DataNotFoundError
+from covey.paper.datasets import make_digits
 from covey.paper.experiments import Verdict, channels
 
 SLOPE = {"plain": 40, "group lasso": 20, "D-gating 2": 20, "D-gating 3": 10, "power 2": 21, "power 3": 20}

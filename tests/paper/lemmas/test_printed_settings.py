@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from lemmas.instances import coherence
 
-from covey.datasets import legacy_paper_data
+from covey.paper.datasets import legacy_paper_data
 from covey.paper.dynamics import normalized_descent
 
 FIGURE_2 = legacy_paper_data()

@@ -14,8 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lemmas.instances import lemma, make_model, random_directions, random_truth, seeds
 
-from covey.datasets import legacy_paper_data, make_group_sparse
+from covey.datasets import make_group_sparse
 from covey.groups import Groups
+from covey.paper.datasets import legacy_paper_data
 from covey.paper.dynamics import SwitchAt, SwitchSettled, normalized_descent, plain_descent
 from covey.paper.theory import bounds, coherence
 

@@ -14,7 +14,7 @@ if TORCH:
 
 @pytest.fixture(scope="session")
 def digits():
-    from covey.datasets import make_digits
+    from covey.paper.datasets import make_digits
 
     return make_digits(120, 60, seed=1)
 

@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 from experiments.toy import failing, through_disk, verdicts
 
-from covey.datasets import DataNotFoundError, make_digits
+from covey.datasets import DataNotFoundError
+from covey.paper.datasets import make_digits
 from covey.paper.experiments import Verdict, fig10, table2
 from covey.paper.experiments.autoencoders import MODELS, grids, mean_and_error, read_saved, table
 

@@ -26,7 +26,7 @@ def python(code, blocked=()):
 
 
 def test_without_torch_the_room_says_what_to_install():
-    out = python("import covey\nfrom covey.datasets import make_digits\nimport covey.paper.nn", ["torch"])
+    out = python("import covey\nfrom covey.paper.datasets import make_digits\nimport covey.paper.nn", ["torch"])
     assert out.returncode == 1
     assert (
         "MissingExtraError: covey.paper.nn needs torch, which is not installed: pip install 'covey[torch]'"

@@ -5,7 +5,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="torch is not installed: pip install 'covey[torch]'")
 
-from covey.datasets import make_digits  # noqa: E402
+from covey.paper.datasets import make_digits  # noqa: E402
 from covey.paper.nn.channel_study import (  # noqa: E402
     COLUMNS,
     METHODS,

@@ -46,7 +46,7 @@ def test_an_interrupted_run_ends_with_the_same_weights(digits, tiny, tmp_path, n
 KILLED = """
 import sys, torch
 torch.set_num_threads(1)
-from covey.datasets import make_digits
+from covey.paper.datasets import make_digits
 from covey.paper.nn import build, train
 train(build("GAE4", seed=3, latent=16, width=4), make_digits(120, 60, seed=1).train_images, epochs=4000, batch_size=32,
       device="cpu", folder=sys.argv[1])

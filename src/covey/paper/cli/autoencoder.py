@@ -11,7 +11,7 @@ import typer
 from covey.cli.console import check_out, complaints
 
 if TYPE_CHECKING:
-    from covey.datasets import DigitImages
+    from covey.paper.datasets import DigitImages
     from covey.paper.nn.results import StudyResults
 
 __all__ = ["autoencoder"]
@@ -155,6 +155,6 @@ def _print(results: StudyResults) -> None:
 
 
 def _load(images: int | None, synthetic: bool) -> DigitImages:
-    from covey.datasets import load_mnist, make_digits
+    from covey.paper.datasets import load_mnist, make_digits
 
     return make_digits(images or 2000, 500) if synthetic else load_mnist().head(images)

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from covey.datasets import load_mnist
+from covey.paper.datasets import load_mnist
 from covey.paper.experiments.autoencoders import has_gpu, needs_torch, saved_file
 from covey.paper.experiments.base import Claim, Claims, Scale, judge, mean_and_error, scaled, where
 from covey.paper.experiments.style import COLOURS, GREY, Figure, grid, panel, styled

@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from covey.datasets import load_mnist
+from covey.paper.datasets import load_mnist
 from covey.paper.experiments.autoencoders import (
     MODELS,
     grids,

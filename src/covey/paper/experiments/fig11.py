@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from covey.datasets import legacy_paper_data
+from covey.paper.datasets import legacy_paper_data
 from covey.paper.experiments import fig3
 from covey.paper.experiments.base import Claim, Claims, judge
 from covey.paper.experiments.curves import best, last

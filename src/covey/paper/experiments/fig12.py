@@ -21,8 +21,9 @@ import numpy as np
 import pandas as pd
 from scipy.stats import t as student
 
-from covey.datasets import GroupSparseData, legacy_paper_data
+from covey.datasets import GroupSparseData
 from covey.paper.baselines import GroupLasso, PrimalDual
+from covey.paper.datasets import legacy_paper_data
 from covey.paper.dynamics import SwitchAt, SwitchSettled
 from covey.paper.experiments import traces
 from covey.paper.experiments.base import Claim, Claims, Scale, judge, scaled, where

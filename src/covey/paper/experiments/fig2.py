@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from covey.datasets import legacy_paper_data
+from covey.paper.datasets import legacy_paper_data
 from covey.paper.experiments.base import Claim, Claims, Scale, judge, scaled
 from covey.paper.experiments.curves import best, last, series, support_groups, true_value
 from covey.paper.experiments.style import Figure, draw_curves, draw_errors, grid, panel, styled

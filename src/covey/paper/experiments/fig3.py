@@ -13,7 +13,8 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 
-from covey.datasets import GroupSparseData, legacy_paper_data
+from covey.datasets import GroupSparseData
+from covey.paper.datasets import legacy_paper_data
 from covey.paper.dynamics import SwitchAt, SwitchSettled, Trajectory
 from covey.paper.experiments.base import Claim, Claims, Scale, judge
 from covey.paper.experiments.curves import best, last, series, support_groups, true_value

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from covey.datasets import GroupSparseData, legacy_paper_data
+from covey.datasets import GroupSparseData
+from covey.paper.datasets import legacy_paper_data
 from covey.paper.dynamics import Trajectory, diagonal_descent
 from covey.paper.experiments.base import Claim, Claims, Scale, judge, scaled, where
 from covey.paper.experiments.curves import best, series, true_value

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from covey.datasets import legacy_paper_data
+from covey.paper.datasets import legacy_paper_data
 from covey.paper.experiments.base import Claim, Claims, Scale, judge, scaled, where
 from covey.paper.experiments.curves import best, last
 from covey.paper.experiments.style import COLOURS, MODE_COLOURS, MODE_NAMES, Figure, draw_curves, grid, panel, styled

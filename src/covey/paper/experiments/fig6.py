@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from covey.datasets import legacy_paper_data, make_group_sparse
+from covey.datasets import make_group_sparse
+from covey.paper.datasets import legacy_paper_data
 from covey.paper.dynamics import Trajectory
 from covey.paper.experiments.base import Claim, Claims, Scale, judge, scaled, where
 from covey.paper.experiments.curves import last, series, true_value

@@ -28,7 +28,7 @@ from covey.paper.nn.training import choose_device, shuffled_batches
 from covey.validation import positive, whole
 
 if TYPE_CHECKING:  # the images need only numpy, but their package has loaders that need more
-    from covey.datasets import DigitImages
+    from covey.paper.datasets import DigitImages
 
 __all__ = ["COLUMNS", "METHODS", "ChannelRun", "Digits", "all_runs", "ladder", "measure_channels", "train_channels"]
 

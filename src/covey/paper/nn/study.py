@@ -21,7 +21,7 @@ from covey.paper.nn.results import StudyResults
 from covey.paper.nn.training import CHECKPOINT, choose_device, train
 
 if TYPE_CHECKING:  # the images need only numpy, but their package has loaders that need more
-    from covey.datasets import DigitImages
+    from covey.paper.datasets import DigitImages
 
 __all__ = ["Judge", "grid", "measure", "measure_folder", "run_study"]
 

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from covey.paper.theory import BalanceDrift
-from covey.plots.style import MARK, PALETTE, make_axes, quiet
+from covey.plots.style import MARK, PALETTE, AxesLike, make_axes, quiet
 
 __all__ = ["BalanceDisplay"]
 
@@ -41,12 +41,12 @@ class BalanceDisplay:
 
     @classmethod
     def from_drifts(
-        cls, drifts: Mapping[str, BalanceDrift], table: pd.DataFrame | None = None, *, ax: object = None
+        cls, drifts: Mapping[str, BalanceDrift], table: pd.DataFrame | None = None, *, ax: AxesLike = None
     ) -> BalanceDisplay:
         """Draw at once."""
         return cls(drifts, table).plot(ax=ax)
 
-    def plot(self, *, ax: object = None) -> BalanceDisplay:
+    def plot(self, *, ax: AxesLike = None) -> BalanceDisplay:
         """Draw the drift against time and, with a table, against the step."""
         self.figure_, self.axes_ = make_axes(ax, 1 if self.table is None else 2, width=4.4, height=3.4)
         first = self.axes_[0]

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from covey.paper.theory import Bounds, Coherence, coherence, coherence_matrix
-from covey.plots.style import GREY, PALETTE, make_axes, quiet
+from covey.plots.style import GREY, PALETTE, AxesLike, make_axes, quiet
 
 __all__ = ["CoherenceDisplay"]
 
@@ -55,7 +55,7 @@ class CoherenceDisplay:
 
     @classmethod
     def from_design(
-        cls, X: object, groups: object = None, *, kind: str = "auto", bounds: Bounds | None = None, ax: object = None
+        cls, X: object, groups: object = None, *, kind: str = "auto", bounds: Bounds | None = None, ax: AxesLike = None
     ) -> CoherenceDisplay:
         """Compute and draw at once; `kind` is "heat map", "profile" or "auto" (a heat map up to 150 groups)."""
         if kind not in ("auto", "heat map", "profile"):
@@ -69,7 +69,7 @@ class CoherenceDisplay:
         """What `plot` draws next to the list of worst pairs."""
         return "profile" if self.matrix is None else "heat map"
 
-    def plot(self, *, ax: object = None) -> CoherenceDisplay:
+    def plot(self, *, ax: AxesLike = None) -> CoherenceDisplay:
         """Draw two panels: the heat map or the profile, and the worst pairs by name."""
         self.figure_, self.axes_ = make_axes(ax, 2, width=5.0, height=3.9)
         if self.matrix is None:

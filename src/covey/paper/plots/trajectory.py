@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from covey.paper.dynamics import Trajectory
-from covey.plots.style import GREY, MARK, PALETTE, colour, make_axes, quiet
+from covey.plots.style import GREY, MARK, PALETTE, AxesLike, colour, make_axes, quiet
 from covey.validation import FloatArray
 
 __all__ = ["TrajectoryDisplay"]
@@ -59,12 +59,12 @@ class TrajectoryDisplay:
 
     @classmethod
     def from_path(
-        cls, trajectory: Trajectory, *, w_star: object = None, panels: Sequence[str] | None = None, ax: object = None
+        cls, trajectory: Trajectory, *, w_star: object = None, panels: Sequence[str] | None = None, ax: AxesLike = None
     ) -> TrajectoryDisplay:
         """Draw a trajectory at once."""
         return cls(trajectory, w_star).plot(panels=panels, ax=ax)
 
-    def plot(self, *, panels: Sequence[str] | None = None, ax: object = None) -> TrajectoryDisplay:
+    def plot(self, *, panels: Sequence[str] | None = None, ax: AxesLike = None) -> TrajectoryDisplay:
         """Draw.
 
         Parameters

@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from covey.paper.theory import TimeWindow
-from covey.plots.style import MARK, PALETTE, make_axes, quiet
+from covey.plots.style import MARK, PALETTE, AxesLike, make_axes, quiet
 
 __all__ = ["TimeWindowDisplay"]
 
@@ -33,11 +33,11 @@ class TimeWindowDisplay:
         self.window = window
 
     @classmethod
-    def from_window(cls, window: TimeWindow, *, ax: object = None) -> TimeWindowDisplay:
+    def from_window(cls, window: TimeWindow, *, ax: AxesLike = None) -> TimeWindowDisplay:
         """Draw at once."""
         return cls(window).plot(ax=ax)
 
-    def plot(self, *, ax: object = None) -> TimeWindowDisplay:
+    def plot(self, *, ax: AxesLike = None) -> TimeWindowDisplay:
         """Draw."""
         self.figure_, self.axes_ = make_axes(ax, 1, width=6.4, height=4.0)
         axes, w = self.axes_[0], self.window

@@ -18,7 +18,8 @@ from covey.files import write_atomically
 from covey.paper.experiments import Verdict
 from covey.paper.experiments.registry import Mode
 from covey.paper.experiments.runner import Outcome, as_csv
-from covey.report.page import page, paragraphs
+from covey.paper.report.paragraphs import paragraphs
+from covey.report.page import page
 
 __all__ = ["render_report", "write_report"]
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from covey.datasets import legacy_paper_data
+from covey.paper.datasets import legacy_paper_data
 
 
 def test_legacy_draws_are_those_of_the_notebooks():

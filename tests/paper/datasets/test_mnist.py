@@ -7,7 +7,8 @@ import struct
 import numpy as np
 import pytest
 
-from covey.datasets import DataNotFoundError, load_mnist, make_digits, mnist
+from covey.datasets import DataNotFoundError
+from covey.paper.datasets import load_mnist, make_digits, mnist
 
 
 def idx(array):

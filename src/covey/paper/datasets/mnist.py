@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from covey.datasets.digits import DigitImages
 from covey.datasets.storage import ENVIRONMENT, DataNotFoundError, find_file
+from covey.paper.datasets.digits import DigitImages
 
 __all__ = ["load_mnist", "read_idx"]
 
