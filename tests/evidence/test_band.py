@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from covey import Curve, GroupSparseClassifier, GroupSparseRegressor, Terms
+from covey import Curve, GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor, Terms, survival
 from covey.evidence import band, effect
 from covey.plots import TermsDisplay
 
@@ -72,6 +72,16 @@ def test_the_detail_of_a_curve_is_left_out():
     kind = Curve(knots=curve.stop - curve.start + 2)  # a curve with given knots has no detail
     same = GroupSparseRegressor(terms=Terms({"a": kind, "b": "linear"}, pairs=None))
     np.testing.assert_allclose(band(MODEL, TABLE, Y, "a").high, band(same, TABLE, Y, "a").high, rtol=1e-6)
+
+
+def test_survival_times_and_what_is_doubtful():
+    y = survival(np.random.default_rng(1).exponential(np.exp(-np.sin(2 * TABLE["a"]))), np.ones(N))
+    curve = band(GroupSparseCox(terms=TERMS), TABLE, y, "a", at=[-0.8, 0.8])
+    assert (curve.low < [-1.0, 1.0]).all()
+    assert (curve.high > [-1.0, 1.0]).all()
+    assert "approximations" not in curve.note
+    few = band(MODEL, TABLE[:16], Y[:16], "a")
+    assert "columns for 16 rows: intervals are approximations" in few.note
 
 
 def test_refusals():
