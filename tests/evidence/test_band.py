@@ -79,9 +79,8 @@ def test_survival_times_and_what_is_doubtful():
     curve = band(GroupSparseCox(terms=TERMS), TABLE, y, "a", at=[-0.8, 0.8])
     assert (curve.low < [-1.0, 1.0]).all()
     assert (curve.high > [-1.0, 1.0]).all()
-    assert "approximations" not in curve.note
-    few = band(MODEL, TABLE[:16], Y[:16], "a")
-    assert "columns for 16 rows: intervals are approximations" in few.note
+    assert "clusters" not in curve.note
+    assert "There are 10 clusters: with fewer" in band(MODEL, TABLE, Y, "a", clusters=np.arange(N) % 10).note
 
 
 def test_refusals():

@@ -165,7 +165,8 @@ def test_groups(
             enter("half-sample", 1, 2 * n_pairs)
             for i, found in enumerate(in_parallel(tasks, n_jobs)):
                 chosen.append(_that_fit(problem, found, halves[i].size))
-                most_left = max(most_left, len(set(found).difference(chosen[-1])))
+                left = len(set(found).difference(chosen[-1]))
+                most_left = max(most_left, left if 2 * left > len(found) else 0)
                 enter("half-sample", i + 2, 2 * n_pairs)
                 if progress is not None:
                     progress(i + 1, 2 * n_pairs)
