@@ -7,8 +7,9 @@ this lasso selects, and nothing to select. Everything but the selection is then 
 error: hdm's is HC1, covey's HC3. `effect` selects by itself.
 
 Wages: sixteen effects of being a woman, alone and with other columns, in 29217 rows of 2012's CPS. hdm partials out the
-lasso's controls from the response and from each column; covey has no such method, and the sixteen columns are asked for
-together. With 116 columns on so many rows nothing has to be selected: `all columns` is the ordinary regression.
+lasso's controls from the response and from each column; covey has no such method: `lasso, partialled out` repeats it
+here, and `effect` is asked for the sixteen columns together. With 116 columns on so many rows nothing has to be
+selected: `all columns` is the ordinary regression.
 
     PYTHONPATH=src python benchmarks/hdm_examples.py FOLDER
 
@@ -57,12 +58,25 @@ def lasso_controls(X: np.ndarray, y: np.ndarray, slack: float = 1.1, rounds: int
     left, chosen = y - X[:, first] @ np.linalg.lstsq(X[:, first], y)[0], np.empty(0, dtype=int)
     for k in range(rounds):
         noise = np.sqrt((X**2).T @ left**2 / n)
-        lasso = Lasso(penalty / (2 * n) / (2 if k == 0 else 1), fit_intercept=False, tol=1e-10, max_iter=100_000)
+        lasso = Lasso(
+            penalty / (2 * n) / (2 if k == 0 else 1), fit_intercept=False, precompute=True, tol=1e-10, max_iter=100_000
+        )
         chosen = np.flatnonzero(lasso.fit(X / noise, y).coef_)
         before, left = left, y - X[:, chosen] @ np.linalg.lstsq(X[:, chosen], y)[0]
         if abs(left.std(ddof=1) - before.std(ddof=1)) < 1e-5:
             break
     return chosen
+
+
+def partialled_out(X: np.ndarray, y: np.ndarray, j: int) -> tuple[float, float]:
+    """The slope of what the lasso's controls leave of y on what they leave of a column, with its ordinary error."""
+    others = np.delete(X, j, axis=1)
+    left = []
+    for one in (y, X[:, j]):
+        A = np.column_stack([np.ones(len(X)), others[:, lasso_controls(others, one)]])
+        left.append(one - A @ np.linalg.lstsq(A, one)[0])
+    found = stats.linregress(left[1], left[0])
+    return found.slope, found.stderr
 
 
 def line(example: str, method: str, name: str, value: float, error: float, published: tuple[float, float]) -> str:
@@ -106,6 +120,8 @@ def wages(folder: Path) -> None:
     found = effect(X, y, of=list(WAGES))
     ours = dict(zip(WAGES, zip(found.estimates, found.standard_errors, strict=True), strict=True))
     for name, published in WAGES.items():
+        again = partialled_out(X.to_numpy(), y, X.columns.get_loc(name))
+        print(line("wages", "lasso, partialled out", name, *again, published))
         print(line("wages", "effect", name, *ours[name], published))
         print(line("wages", "all columns", name, every[name], errors[name], published))
     away = max(abs(ours[name][0] - every[name]) / errors[name] for name in WAGES)

@@ -63,6 +63,7 @@ def test_classes_and_a_plot():
     display = TermsDisplay([curve]).plot()
     assert len(display.axes_) == 1
     assert len(display.axes_[0].collections) >= 1
+    assert display.figure_.get_supxlabel() == "simultaneous 90% band"
 
 
 def test_the_detail_of_a_curve_is_left_out():
