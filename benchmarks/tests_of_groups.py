@@ -138,6 +138,12 @@ def measure(
     }
 
 
+def share_with_error(wrong: np.ndarray) -> str:
+    """The share, with its standard error if there were one more of each kind: none among a few is no certainty."""
+    share = (wrong.sum() + 1) / (len(wrong) + 2)
+    return f"{wrong.mean():.3f} +- {np.sqrt(share * (1 - share) / len(wrong)):.3f}"
+
+
 def line(design: str, loss: str, strength: float, method: str, rows: list[dict[str, Any]]) -> str:
     least = np.array([row["least"] for row in rows])
     wrong = least <= LEVEL
@@ -149,10 +155,9 @@ def line(design: str, loss: str, strength: float, method: str, rows: list[dict[s
     exact = np.sort(least)[int(LEVEL * len(rows))]
     at_exact = f"{np.mean(true < exact):.2f}" if len(rows) >= FEWEST else ""
     power = f"{np.mean(true <= LEVEL):.2f} | {at_exact}" if strength else " | "
-    error = f"{wrong.mean():.3f} +- {wrong.std() / np.sqrt(len(rows)):.3f}"
     seconds = np.mean([row["seconds"] for row in rows])
     cell = f"{design} | {loss} | {strength:g} | {method} | {len(rows)}"
-    return f"| {cell} | {error} | {share:.3f} | {power} | {seconds:.1f} |"
+    return f"| {cell} | {share_with_error(wrong)} | {share:.3f} | {power} | {seconds:.1f} |"
 
 
 METHODS: dict[str, Callable[..., dict[str, np.ndarray]]] = {
@@ -200,7 +205,7 @@ def main() -> None:
         of_loss = [rows for (cell, name), rows in kept.items() if name == method and f"|{loss}|" in cell]
         wrong = [row["least"] <= LEVEL for rows in of_loss for row in rows]
         if wrong:
-            error = f"{np.mean(wrong):.3f} +- {np.std(wrong) / np.sqrt(len(wrong)):.3f}"
+            error = share_with_error(np.array(wrong))
             print(f"All designs, {loss}, {method}: familywise error {error} over {len(wrong)} data sets.")
 
 
