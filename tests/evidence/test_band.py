@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from covey import Curve, GroupSparseClassifier, GroupSparseRegressor, Terms
+from covey import Curve, GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor, Terms, survival
 from covey.evidence import band, effect
 from covey.plots import TermsDisplay
 
@@ -63,6 +63,7 @@ def test_classes_and_a_plot():
     display = TermsDisplay([curve]).plot()
     assert len(display.axes_) == 1
     assert len(display.axes_[0].collections) >= 1
+    assert display.figure_.get_supxlabel() == "simultaneous 90% band"
 
 
 def test_the_detail_of_a_curve_is_left_out():
@@ -72,6 +73,15 @@ def test_the_detail_of_a_curve_is_left_out():
     kind = Curve(knots=curve.stop - curve.start + 2)  # a curve with given knots has no detail
     same = GroupSparseRegressor(terms=Terms({"a": kind, "b": "linear"}, pairs=None))
     np.testing.assert_allclose(band(MODEL, TABLE, Y, "a").high, band(same, TABLE, Y, "a").high, rtol=1e-6)
+
+
+def test_survival_times_and_what_is_doubtful():
+    y = survival(np.random.default_rng(1).exponential(np.exp(-np.sin(2 * TABLE["a"]))), np.ones(N))
+    curve = band(GroupSparseCox(terms=TERMS), TABLE, y, "a", at=[-0.8, 0.8])
+    assert (curve.low < [-1.0, 1.0]).all()
+    assert (curve.high > [-1.0, 1.0]).all()
+    assert "clusters" not in curve.note
+    assert "There are 10 clusters: with fewer" in band(MODEL, TABLE, Y, "a", clusters=np.arange(N) % 10).note
 
 
 def test_refusals():

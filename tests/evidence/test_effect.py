@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from covey import Groups, Terms
+from covey import Groups, Terms, survival
 from covey.evidence import effect
 
 RNG = np.random.default_rng(0)
@@ -177,6 +177,8 @@ def test_refusals():
         effect(table.assign(c=1.0), Y, of="c")
     with pytest.raises(ValueError, match="is a combination of the selected controls"):
         effect(np.column_stack([X, X[:, 0]]), Y, of=0)
+    with pytest.raises(ValueError, match=r"are \d columns, too many for 3 rows"):
+        effect(X[:3], Y[:3], of=[0, 5])
     with pytest.raises(ValueError, match="'bmi' is missing in 1 rows"):
         effect(table.mask(table["bmi"] == table["bmi"].max()), Y, of="bmi", terms="auto")
     with pytest.raises(ValueError, match="separate the responses perfectly"):
@@ -189,3 +191,46 @@ def test_refusals():
         effect(X, np.column_stack([Y, Y]), of=0)
     with pytest.raises(ValueError, match="confidence must lie between 0 and 1"):
         effect(X, Y, of=0, confidence=95)
+
+
+def partial_likelihood(beta, A, time, event, strata):
+    """The gradient by row and the information, by a loop over events, without ties."""
+    risk, rows, information = np.exp(A @ beta), np.zeros_like(A), 0.0
+    for i in np.flatnonzero(event):
+        at_risk = (time >= time[i]) & (strata == strata[i])
+        share = np.where(at_risk, risk, 0.0) / risk[at_risk].sum()
+        apart = A - share @ A
+        rows[i] += apart[i]
+        rows -= share[:, None] * apart
+        information = information + (share[:, None] * apart).T @ apart
+    return rows, information
+
+
+def test_survival_times_by_hand():
+    rng = np.random.default_rng(5)
+    strata = np.arange(N) % 2
+    death, lost = rng.exponential(np.exp(-0.5 * X[:, 0] - X[:, 1])) + strata, rng.exponential(3.0, N)
+    time, event = np.minimum(death, lost), death <= lost
+    table = survival(time, event, strata=strata)
+    found = effect(X, table, of=0, loss="cox", clusters=np.arange(N) // 4)
+    assert 1 in found.controls
+    A = X[:, [0, *found.controls]]
+    beta = np.zeros(A.shape[1])
+    for _ in range(30):
+        rows, information = partial_likelihood(beta, A, time, event, strata)
+        beta += np.linalg.solve(information, rows.sum(axis=0))
+    assert found.estimates[0] == pytest.approx(beta[0], rel=1e-6)
+    # Lin and Wei's covariance with clusters, as of R's coxph but for the factor
+    half = rows.reshape(-1, 4, A.shape[1]).sum(axis=1) @ np.linalg.inv(information)
+    factor = 50 / 49 * (event.sum() - 1) / (event.sum() - A.shape[1])
+    assert found.covariance[0, 0] == pytest.approx(factor * (half[:, 0] @ half[:, 0]), rel=1e-6)
+    assert "log hazard ratio" in found.what
+    np.testing.assert_allclose(found.to_frame()["hazard_ratio"], np.exp(found.estimates))
+    # neither units nor the origin of a column matter, with and without clusters
+    plain, moved = effect(X, table, of=0, loss="cox"), effect(10 * X + 50, table, of=0, loss="cox")
+    assert plain.df == event.sum() - len(plain.controls) - 1
+    np.testing.assert_allclose(10 * moved.intervals, plain.intervals, rtol=1e-6)
+    with pytest.raises(ValueError, match="is a combination of the selected controls"):
+        effect(np.column_stack([strata, X]), table, of=0, loss="cox")
+    with pytest.raises(ValueError, match="y has no event"):
+        effect(X, survival(time, np.zeros(N)), of=0, loss="cox")

@@ -236,6 +236,13 @@ def test_separated_classes_are_a_remark():
     assert any("separate the responses perfectly" in remark for remark in found.remarks)
 
 
+def test_few_rows_are_a_remark(tests):
+    found = test_groups(MODEL, X[:40], Y[:40], n_pairs=2, random_state=0)
+    assert found.tested.sum(axis=1).max() == 2
+    assert any("of the groups that a half selected were left out" in remark for remark in found.remarks)
+    assert not any("were left out" in remark for remark in tests.remarks)
+
+
 def test_what_has_no_effect_is_not_advised():
     found = test_groups(GroupSparseClassifier(groups=3), X[:, :9], np.digitize(X[:, 0], [-0.5, 0.5]))
     assert len(found.raw) == 1  # on all rows, where n_first does nothing

@@ -82,6 +82,21 @@ def test_rows_of_weight_one(ties):
     np.testing.assert_allclose(loss.residual(rows, eta).sum(), 0, atol=1e-12)
 
 
+@pytest.mark.parametrize(("ties", "tied"), [("breslow", True), ("efron", False), ("efron", True)])
+@pytest.mark.parametrize("truncated", [False, True])
+def test_score_residuals_are_derivatives_in_the_weights(ties, tied, truncated):
+    rows, weight, eta = times(truncated, 2, tied, True)
+    A = np.random.default_rng(1).standard_normal((len(rows), 2))
+    found = Cox(ties).on(rows, weight).score_by_row(eta, A)
+    np.testing.assert_allclose(found.sum(axis=0), A.T @ Cox(ties).on(rows, weight).score(eta), atol=1e-9)
+    if ties == "efron" and tied:
+        return  # tied events share the mean of their weights
+    for i in np.flatnonzero(weight > 0)[::7]:
+        more, less = (weight + step * (np.arange(len(rows)) == i) for step in (1e-5, -1e-5))
+        change = (Cox(ties).on(rows, more).score(eta) - Cox(ties).on(rows, less).score(eta)) @ A / 2e-5
+        np.testing.assert_allclose(found[i], weight[i] * change, rtol=1e-5, atol=1e-7)
+
+
 def test_a_weight_of_two_is_the_row_twice():
     rows, _, eta = times(True, 2, False, False)
     weight = np.random.default_rng(3).integers(1, 4, len(eta)).astype(float)

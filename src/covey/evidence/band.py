@@ -63,11 +63,11 @@ def band(
 
     Parameters
     ----------
-    model : GroupSparseRegressor or GroupSparseClassifier
+    model : GroupSparseRegressor, GroupSparseClassifier or GroupSparseCox
         With ``terms=``. It says what the terms and the loss are, does not have to be fitted, and is not changed.
     X : table of variables
     y : array-like of shape (n_rows,)
-        For a classifier, two classes.
+        For a classifier, two classes; for survival times, the curve is one of log hazards.
     of : str
         The name of the variable.
     confidence : float
@@ -134,9 +134,10 @@ def band(
     basis = (basis - share @ design.take(shown))[:, np.isin(shown, columns)]
     margin = _margin(found, basis, np.isin(columns, shown), simultaneous)
     kind = "simultaneous" if simultaneous else "pointwise"
+    note = f"{kind} {confidence:.0%} band, given {len(found.controls)} selected controls"
     return Effect(
         curve.name, curve.terms, curve.axes, curve.effect, curve.effect - margin, curve.effect + margin, curve.missing,
-        note=f"{kind} {confidence:.0%} band, given {len(found.controls)} selected controls",
+        note=". ".join([note, *(one.rstrip(".") for one in found.remarks)]),
     )  # fmt: skip
 
 

@@ -15,6 +15,8 @@ from covey.evidence.score_test import independent_columns, observations_on
 from covey.evidence.stability import Progress
 from covey.layout import spans
 from covey.losses import Squared
+from covey.losses.base import Response
+from covey.losses.risk_sets import STRATUM
 from covey.progress import enter
 from covey.search.criteria import InformationCriterion
 from covey.search.newton import minimise
@@ -25,9 +27,10 @@ from covey.validation import FloatArray, PerRow, on_host, positive
 
 __all__ = ["double_selection", "robust_covariance"]
 
-# How controls are selected: inclusively, because what both searches leave out biases the effect; but not so that among
-# many columns some are selected that follow the noise of the response, which biases it too.
-CRITERION = InformationCriterion("ebic", gamma=0.5)
+# How controls are selected: inclusively, because what both searches leave out biases the effect; but for the response
+# not so that among many columns some are selected that follow its noise, which biases it too. Controls of the columns
+# cannot do that: too many of them only make the interval wider.
+CRITERION, COLUMN_CRITERION = InformationCriterion("ebic", gamma=0.5), InformationCriterion("ebic", gamma=0.25)
 
 # Refits with more columns per row than this get a remark, and cluster-robust intervals from fewer clusters.
 MANY_COLUMNS, FEW_CLUSTERS = 1 / 3, 20
@@ -47,19 +50,22 @@ def double_selection(
     confidence = positive(confidence, "confidence")
     if confidence >= 1:
         raise ValueError(f"confidence must lie between 0 and 1, not {confidence:g}.")
-    if problem.loss.vector or problem.loss.coupled:
+    loss = problem.loss
+    if loss.vector or (loss.coupled and not loss.survival):
         raise ValueError(
-            f"Effects are for one response per row, and the loss is {problem.loss.name}: give responses one by one, or "
+            f"Effects are for one response per row, and the loss is {loss.name}: give responses one by one, or "
             "one class against the others."
         )
     rows = np.flatnonzero(problem.weight > 0)
-    if np.ptp(np.asarray(problem.y)[rows]) == 0:
+    if loss.survival:
+        loss.check_estimable(Response(loss, problem.y), problem.weight)
+    elif np.ptp(np.asarray(problem.y)[rows]) == 0:
         raise ValueError("y has the same value in every row, so nothing can have an effect on it.")
     _check_varying(names, D[rows])
     labels = _read_clusters(clusters, len(problem.weight))
     # criteria would count rows by their weights
     searched = replace(problem, weight=(problem.weight > 0).astype(float))
-    tasks = [delayed(select)(replace(searched, y=d, loss=Squared(), offset=None), CRITERION) for d in D.T]
+    tasks = [delayed(select)(replace(searched, y=d, loss=Squared(), offset=None), COLUMN_CRITERION) for d in D.T]
     found: list[list[int]] = []
     enter("search", 1, len(tasks) + 1)
     for i, one in enumerate(in_parallel(tasks, n_jobs)):
@@ -77,15 +83,16 @@ def double_selection(
     refit = _refit(problem, names, D, controls, rows)
     covariance, df = robust_covariance(refit.response, refit.A, refit.eta, None if labels is None else labels[rows])
     remarks, n_columns, m = [], refit.A.shape[1], len(names)
-    if n_columns > MANY_COLUMNS * rows.size:
-        remarks.append(f"The refit has {n_columns} columns for {rows.size} rows: intervals are approximations.")
+    known_by, what = refit.response.n_informative, "events" if loss.survival else "rows"
+    if n_columns > MANY_COLUMNS * known_by:
+        remarks.append(f"The refit has {n_columns} columns for {known_by} {what}: intervals are approximations.")
     if labels is not None and df + 1 < FEW_CLUSTERS:
         remarks.append(f"There are {df + 1} clusters: with fewer than {FEW_CLUSTERS}, intervals are often too short.")
     known = problem.groups.names
     by = dict(zip(["response", *names], [[known[l] for l in one] for one in found], strict=True))
     return Effects(
         list(names), refit.effects, covariance[:m, :m] / np.outer(refit.spread, refit.spread), df, confidence,
-        problem.loss, [known[l] for l in controls], by, rows.size, None if labels is None else df + 1, tuple(remarks),
+        loss, [known[l] for l in controls], by, rows.size, None if labels is None else df + 1, tuple(remarks),
         refit.influence,
     )  # fmt: skip
 
@@ -138,7 +145,16 @@ def _refit(
     groups, D = problem.groups, D[rows]
     members = groups.members[spans(groups.starts, np.array(controls, dtype=np.intp))]
     C = np.asarray(on_host(problem.design.take(members)), dtype=float)[rows]
-    B = independent_columns(np.hstack([np.ones((rows.size, 1)), C]))
+    constants = _constants(problem, rows)
+    B = independent_columns(np.hstack([constants, C]))
+    spread, response = D.std(axis=0), observations_on(problem, rows)
+    n_columns, n_informative = B.shape[1] + D.shape[1], response.n_informative
+    if n_informative <= n_columns:
+        what = "events" if problem.loss.survival else "rows"
+        raise ValueError(
+            f"The columns of of and the selected controls are {n_columns} columns, too many for {n_informative} "
+            f"{what}: give more rows or fewer columns."
+        )
     for k, name in enumerate(names):
         others = independent_columns(np.hstack([B, np.delete(D, k, axis=1)]))
         if not independent_columns(D[:, [k]], others).shape[1]:
@@ -146,13 +162,10 @@ def _refit(
                 f"of: column {name!r} is a combination of the selected controls and the other columns of of, so its "
                 "effect given them cannot be estimated: leave out what repeats it."
             )
-    spread = D.std(axis=0)
+    if not problem.loss.has_intercept:
+        Q = independent_columns(constants)
+        D, B = D - Q @ (Q.T @ D), independent_columns(C, Q)
     A = np.hstack([D / spread, B])
-    if rows.size <= A.shape[1]:
-        raise ValueError(
-            f"{A.shape[1]} columns were selected, too many for {rows.size} rows: give more rows or fewer columns."
-        )
-    response = observations_on(problem, rows)
     fit = minimise(response, A, np.zeros((A.shape[1], 1)))
     if fit.status != "converged":
         raise ValueError(
@@ -162,17 +175,26 @@ def _refit(
     return _Refit(response, A, fit.eta, fit.coef[: D.shape[1], 0] / spread, spread)
 
 
+def _constants(problem: Problem, rows: NDArray[np.intp]) -> FloatArray:
+    """The columns that are the same for all rows, or for all rows of a stratum: the response says nothing of them."""
+    if not problem.loss.survival:
+        return np.ones((rows.size, 1))
+    strata = np.asarray(problem.y)[rows, STRATUM]
+    return np.asarray(strata[:, None] == np.unique(strata), dtype=float)
+
+
 def robust_covariance(
     response: Observations, A: FloatArray, eta: FloatArray, clusters: NDArray[np.intp] | None = None
 ) -> tuple[FloatArray, int]:
     """The covariance of the coefficients of a fit, and its degrees of freedom.
 
     Without clusters HC3: rows count with their residual divided by one minus their leverage. With clusters, scores are
-    added up within them first, and the number of clusters replaces that of rows (CR1).
+    added up within them first, and the number of clusters replaces that of rows (CR1). For survival times these are
+    Lin and Wei's score residuals, and events are counted in the place of rows.
     """
-    n, k = A.shape
+    n, k = response.n_informative, A.shape[1]
     inverse = np.linalg.inv(response.gram(eta, A))
-    scores = A * response.score(eta)
+    scores = response.score_by_row(eta, A)
     if clusters is None:
         left = 1 - response.curvature(eta) * ((A @ inverse) * A).sum(axis=1)
         scores = np.divide(scores, left[:, None], out=np.zeros_like(scores), where=left[:, None] > 1e-10)

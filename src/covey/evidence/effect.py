@@ -48,12 +48,14 @@ def effect(
     response, and for each of the columns `of` the controls that predict it. The response is then fitted on the columns
     `of` and all of these controls together, without a penalty. A control that matters would have to be missed by two
     searches to bias the effect, so the interval holds although controls were selected. Standard errors are robust to
-    noise of unequal variance (HC3), or with `clusters` to any dependence within clusters.
+    noise of unequal variance (HC3), or with `clusters` to any dependence within clusters. Those of survival times are
+    Lin and Wei's (1989), which do not assume proportional hazards.
 
     What is estimated depends on the loss: `what` of the result says it. For squared loss it is the difference in the
     mean of y per unit of the column. For ``loss="binomial"`` it is a log odds ratio given the selected controls, and
-    for "poisson" and "gamma" a log ratio of means (Belloni, Chernozhukov and Wei, 2016). For a difference in
-    probabilities, give a response of zeros and ones with squared loss.
+    for "poisson" and "gamma" a log ratio of means (Belloni, Chernozhukov and Wei, 2016). For ``loss="cox"`` it is a log
+    hazard ratio given the selected controls. For a difference in probabilities, give a response of zeros and ones with
+    squared loss.
 
     An effect is causal only if the other columns contain everything that influences both the column and the response,
     and nothing that either of them causes.
@@ -62,6 +64,7 @@ def effect(
     ----------
     X : array-like or design of shape (n_rows, n_features), or with `terms` a table of variables
     y : array-like of shape (n_rows,)
+        Survival times as `covey.survival` makes them.
     of : str, int or list of these
         The columns whose effects are wanted, by name or position. With `terms`, a category has one effect per level,
         compared with the first level.
@@ -71,7 +74,7 @@ def effect(
         For a table of variables, as in the estimators: the controls are terms of the other variables.
     always : iterable
         Names of groups or terms that are controls in any case.
-    loss : {"squared", "huber", "binomial", "poisson", "gamma"} or Loss
+    loss : {"squared", "huber", "binomial", "poisson", "gamma", "cox"} or Loss
         For one response per row.
     clusters : array-like of shape (n_rows,), optional
         Labels of rows that depend on each other.
@@ -97,7 +100,7 @@ def effect(
     ----------
     Belloni, Chernozhukov and Hansen, "Inference on treatment effects after selection among high-dimensional controls",
     2014. Belloni, Chernozhukov and Wei, "Post-selection inference for generalized linear models with many controls",
-    2016.
+    2016. Lin and Wei, "The robust inference for the Cox proportional hazards model", 1989.
 
     Examples
     --------

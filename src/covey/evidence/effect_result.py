@@ -30,6 +30,10 @@ WHAT = {
     "poisson": "a log ratio of means per unit of the column, given the controls",
     "negative-binomial": "a log ratio of means per unit of the column, given the controls",
     "gamma": "a log ratio of means per unit of the column, given the controls",
+    "cox": (
+        "a log hazard ratio per unit of the column, given the controls: with other controls it would be another "
+        "number, and it is not a difference in survival times"
+    ),
     "tweedie": "a log ratio of means per unit of the column, given the controls",
 }
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 from scipy.linalg import qr
+from scipy.special import chdtrc, fdtrc  # scipy.stats would take longer than the test itself
 
 from covey.search.newton import minimise
 from covey.search.observations import Observations, weighted_gram
@@ -50,8 +50,7 @@ def score_test(response: Observations, base: FloatArray, X: FloatArray) -> float
     loss, B = response.loss, independent_columns(base)
     D = independent_columns(X, B)
     A, r, m = np.hstack([B, D]), D.shape[1], response.n_outputs
-    informative = loss.informative(response.y)
-    n = len(A) if informative is None else int(informative.sum())
+    n = response.n_informative
     left = n - A.shape[1]
     if r == 0 or left < 1:
         return 1.0
@@ -64,7 +63,7 @@ def score_test(response: Observations, base: FloatArray, X: FloatArray) -> float
         K = response.gram(fit.eta, A) if response.isotropic else _information(response, fit.eta, A)
         flat = u.T.ravel()
         statistic = flat @ np.linalg.solve(_given_first(K, r, m), flat)
-        return float(stats.chi2.sf(statistic * left / n, flat.size))
+        return float(chdtrc(flat.size, statistic * left / n))
     # if the noise is the same in all rows, so is the expected curvature, which is better than the observed one
     curvature = response.weight if loss.identity_link else response.curvature(fit.eta)
     S = (u * np.linalg.solve(_given_first(weighted_gram(A, curvature), r), u)).sum(axis=0)
@@ -72,7 +71,7 @@ def score_test(response: Observations, base: FloatArray, X: FloatArray) -> float
     dispersion = np.maximum((T - S) / left, 1.0 if loss.known_dispersion else DEPENDENT**2 * T)
     if not T.all():  # nothing is left to explain
         return 1.0
-    return float(min(stats.f.sf(S / r / dispersion, r, left).min() * m, 1.0))
+    return float(min(fdtrc(r, left, S / r / dispersion).min() * m, 1.0))
 
 
 def observations_on(problem: Problem, rows: NDArray[np.intp]) -> Observations:

@@ -18,7 +18,7 @@ from covey.evidence.halves import class_strata, complementary_halves, first_grou
 from covey.evidence.overlap import have_close
 from covey.evidence.reading import problem_of
 from covey.evidence.score_test import observations_on, score_test
-from covey.evidence.stability import PAIRS, Progress, default_first
+from covey.evidence.stability import Progress, default_first
 from covey.losses.base import Response
 from covey.progress import enter, showing
 from covey.search.problem import Problem, ancestors
@@ -32,6 +32,9 @@ MOST_COLUMNS = 1 / 3
 
 # All groups are tested in one model if that takes at most this many multiplications, about a minute's worth.
 MOST_WORK = 1e11
+
+# Twenty-five pairs are fifty splits, as in Meinshausen, Meier and Bühlmann's simulations; more found no more groups.
+PAIRS = 25
 
 # The least number of groups that a half selects by default: a group that is missed may be found in the place of one
 # that resembles it, so it is better to select too many.
@@ -150,7 +153,7 @@ def test_groups(
     if whole(n_first, "n_first") > candidates.size:
         raise ValueError(f"n_first is {n_first}, but there are {candidates.size} groups to select from.")
     rows = np.flatnonzero(problem.weight > 0)
-    quantiles, close = np.ones(groups.n_groups), dict[int, int]()
+    quantiles, close, most_left = np.ones(groups.n_groups), dict[int, int](), 0
     if _fit_together(problem, candidates, rows.size):
         chosen, testing = [candidates.tolist()], [rows]
     else:
@@ -162,7 +165,9 @@ def test_groups(
         with showing("test_groups", verbose):
             enter("half-sample", 1, 2 * n_pairs)
             for i, found in enumerate(in_parallel(tasks, n_jobs)):
-                chosen.append(found)
+                chosen.append(_that_fit(problem, found, halves[i].size))
+                left = len(set(found).difference(chosen[-1]))
+                most_left = max(most_left, left if 2 * left > len(found) else 0)
                 enter("half-sample", i + 2, 2 * n_pairs)
                 if progress is not None:
                     progress(i + 1, 2 * n_pairs)
@@ -177,22 +182,21 @@ def test_groups(
             n_separated += p is None
     always = tuple(groups.names[l] for l in problem.always)
     tests = GroupTests(groups, raw, tested, quantiles, control, level, problem.parents, always_groups=always)
-    return replace(tests, remarks=_remarks(tests, n_separated, close))
+    return replace(tests, remarks=_remarks(tests, n_separated, close, most_left))
 
 
 test_groups.__test__ = False  # type: ignore[attr-defined]  # pytest would take it for a test
 
 
 def _select(problem: Problem, half: NDArray[np.intp], n_first: int) -> list[int]:
-    """The groups that half of the rows select, and the other half can test."""
+    """The groups that half of the rows select."""
     weight = np.zeros_like(problem.weight)
     weight[half] = problem.weight[half]
     try:
         problem.loss.check_estimable(Response(problem.loss, problem.y), weight, problem.offset)
     except ValueError as error:
         raise ValueError(f"Half of the rows cannot be fitted. {error}") from None
-    found = first_groups(problem, half, n_first)
-    return _that_fit(problem, found, half.size)
+    return first_groups(problem, half, n_first)
 
 
 def _test(problem: Problem, chosen: list[int], rows: NDArray[np.intp]) -> dict[int, float | None]:
@@ -239,8 +243,13 @@ def _check_rows(problem: Problem, candidates: NDArray[np.intp], n_rows: int) -> 
         )
 
 
-def _remarks(tests: GroupTests, n_separated: int, close: Mapping[int, int]) -> tuple[str, ...]:
+def _remarks(tests: GroupTests, n_separated: int, close: Mapping[int, int], most_left: int) -> tuple[str, ...]:
     remarks, names = [], tests.groups.names
+    if most_left:
+        remarks.append(
+            f"Up to {most_left} of the groups that a half selected were left out, because tested models have at most a "
+            "third as many columns as rows, or events: what has an effect can be missed."
+        )
     alike = [f"{names[l]} with {names[close[l]]}" for l in np.flatnonzero(tests.is_selected).tolist() if l in close]
     if alike:
         more = f"; and {len(alike) - MOST_NAMED} more" if len(alike) > MOST_NAMED else ""

@@ -171,6 +171,18 @@ class RiskSets(LossOnRows):
         M = self._means(at, columns) * np.sqrt(self._step_weight)[:, None]
         return np.asarray(B.T @ B - M.T @ M)
 
+    def score_by_row(self, eta: FloatArray, A: FloatArray) -> FloatArray:
+        """Score residuals (Lin and Wei, 1989): what each row adds to minus the gradient in the coefficients of A.
+
+        They are compared with the means over risk sets, so that rows are nearly independent: products of columns and
+        martingale residuals have the same sum, but depend on each other.
+        """
+        events = np.zeros((len(self._rows), 1))
+        events[self._deaths, 0] = self._weight[self._deaths]
+        means = self._by_event(self._means(self._at(eta), A[self._rows]))
+        moved = np.stack([self.curvature_product(eta, column) for column in A.T], axis=1)
+        return np.asarray(A * self._scattered(events) - means - moved)
+
     def hazards(self, eta: FloatArray) -> tuple[NDArray[np.intp], FloatArray]:
         """Breslow's estimate: the weight of events divided by the sum of risks, at each event time.
 

@@ -158,6 +158,8 @@ class TermsDisplay:
             )
         n_refits = max((one.n_refits for one in self.effects), default=0)
         said = [f"bands: the range of {n_refits} refits, each without some rows"] if n_refits else []
+        # those of covey.evidence.band say what they are
+        said += {one.note.partition(",")[0]: None for one in self.effects if one.low is not None and not one.n_refits}
         pairs = any(len(one.axes) == 2 for one in self.effects)
         said += ["pairs are drawn with the effects of both variables"] if pairs else []
         said += [f"{self.n_left} smaller effect{'s' * (self.n_left > 1)} not drawn"] if self.n_left else []

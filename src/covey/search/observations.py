@@ -67,6 +67,12 @@ class Observations:
         """The sum of the weights of the rows."""
         return float(self.weight @ (self.one * self.one))
 
+    @cached_property
+    def n_informative(self) -> int:
+        """The number of rows, or of events."""
+        informative = self.loss.informative(self.y)
+        return len(self.y) if informative is None else int(informative.sum())
+
     def weighted(self, weight: FloatArray) -> Observations:
         """The same observations with other weights."""
         return replace(self, weight=weight)
@@ -112,6 +118,12 @@ class Observations:
             return self.on_rows.score(self._to_loss(eta))[:, None]
         residual = self.loss.residual(self.y, self._to_loss(eta))
         return self.weight[:, None] * (residual @ self.contrasts.T if self.loss.vector else residual[:, None])
+
+    def score_by_row(self, eta: FloatArray, A: FloatArray) -> FloatArray:
+        """What each row adds to minus the derivative in the coefficients of columns A, for a loss of one output."""
+        if self.loss.survival:
+            return np.asarray(self.on_rows.score_by_row(self._to_loss(eta), A))  # type: ignore[attr-defined]
+        return A * self.score(eta)
 
     @property
     def bounded(self) -> bool:
