@@ -52,6 +52,18 @@ def test_the_penalty_is_that_of_scaled_columns():
         assert w @ M @ w == pytest.approx(np.sum(coef**2 * B.std(axis=0) * np.ptp(B, axis=0) / 6))
 
 
+def test_rough_columns_have_larger_penalties():
+    X, y, lists = mixed_problem()
+    problem, _ = prepare(X, y, Groups.from_lists(lists))
+    rough = 1.0 + np.arange(max(lists[0]) + 1)  # columns beyond these have one
+    plain, more = (Penalties(problem, SETTINGS.column_range, roughness=one).of([0, 1]) for one in (None, rough))
+    w = np.random.default_rng(0).standard_normal(int(problem.ranks[0]))
+    coef, B = problem.combination([0])[1] @ w, X[:, lists[0]]
+    scale = B.std(axis=0) * np.ptp(B, axis=0) / 6 * rough[lists[0]]
+    assert w @ more[0] @ w == pytest.approx(np.sum(coef**2 * scale))
+    np.testing.assert_allclose(more[1], plain[1])
+
+
 def test_a_penalty_does_not_change_with_the_units_of_a_group():
     X, _, lists = mixed_problem()
     for l in (0, 4, 6):

@@ -156,6 +156,16 @@ def test_terms_are_products_of_their_parents_variables():
     assert [one.stop - one.start for one in widths] == [1, 8, 27]
     together = np.hstack([np.asarray(X.take(np.arange(one.start, one.stop))) for one in widths])
     assert np.linalg.matrix_rank(together) == 36
+    # a ridge shrinks the smoothest column of a curve like the line, and wiggly ones and their products more
+    rough = found.roughness
+    curve = found.terms[names.index("age~")].columns
+    assert rough[curve.start] == 1 < rough[curve.start + 1] < rough[curve.stop - 1]
+    assert (
+        rough[found.terms[names.index("age")].columns.start]
+        == rough[found.terms[names.index("age:bmi")].columns.start]
+        == 1
+    )
+    assert rough[widths[1]].max() == rough[curve.start + 1] ** 2
     late = found.structure["late"]
     assert {names[l] for l in late} == {name for name in names if name.endswith("~~")}
 

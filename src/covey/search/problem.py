@@ -63,6 +63,8 @@ class Problem:
         curve.
     constraints : sequence of Constraint
         What the coefficients of every model keep.
+    roughness : ndarray, shape (n_columns,), or None
+        How much more a ridge shrinks some columns than others of the same variance, such as the wiggly ones of a curve.
     """
 
     design: Design
@@ -82,6 +84,7 @@ class Problem:
     groups_with: Callable[[Sequence[tuple[int, int]]], Groups] | None = None
     late: Sequence[int] = ()
     constraints: Sequence[Constraint] = ()
+    roughness: FloatArray | None = None
 
     def with_pairs(self, met: Sequence[tuple[int, int]]) -> Problem:
         """The same problem with pairs that have become groups."""
@@ -207,6 +210,8 @@ class Posed:
         Groups that wake only on paths that start with their parents.
     cone : Cone or None
         The constraints, if there are any.
+    roughness : ndarray or None
+        As in `Problem`; columns of pairs that have become groups since have one.
     """
 
     working: WorkingProblem
@@ -229,6 +234,7 @@ class Posed:
     met: list[tuple[int, int]] = field(default_factory=list)
     late: list[int] = field(default_factory=list)
     cone: Cone | None = None
+    roughness: FloatArray | None = None
 
     @cached_property
     def _group_of(self) -> dict[int, int]:
@@ -428,6 +434,7 @@ def pose(problem: Problem, parts: Parts, settings: Settings = SETTINGS) -> Posed
         _read_factors(problem.options["factors"], working, groups, fit_intercept), level, scale, settings, parents,
         n_mains, problem.pieces, problem.pairs, pair_weight=pair_weight, late=list(problem.late),
         cone=Cone(problem.constraints, working, float(scale[0])) if problem.constraints else None,
+        roughness=problem.roughness,
     )  # fmt: skip
     if problem.pairs is not None:
         posed.rates = PairRates(design, problem.pairs.columns, working.q, posed.centred, pair_weight)

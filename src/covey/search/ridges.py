@@ -42,10 +42,19 @@ class Penalties:
         Use the variance as the squared scale instead, and for a two-valued column the variance it would have if both
         values were equally frequent, so that the effect of a category is shrunk the same however rare it is. Classes
         and counts of real data were predicted better that way.
+    roughness : ndarray, optional
+        Factors of the squared scales of the first columns of X.
     """
 
-    def __init__(self, working: WorkingProblem, column_range: float, equal_shares: bool = False) -> None:
+    def __init__(
+        self,
+        working: WorkingProblem,
+        column_range: float,
+        equal_shares: bool = False,
+        roughness: FloatArray | None = None,
+    ) -> None:
         self.working, self.column_range, self.equal_shares = working, column_range, equal_shares
+        self.roughness = np.ones(0) if roughness is None else roughness
         self._forms: dict[int, FloatArray] = {}
         self._gains: dict[int, FloatArray] = {}
         self._of_all: FloatArray | None = None
@@ -79,6 +88,10 @@ class Penalties:
                 mean = self.working.mean[spans(self.working.layout.starts, alike)].reshape(columns.shape)
                 spread = np.maximum(high[columns], mean) - np.minimum(low[columns], mean)
                 scale = np.sqrt(variance) * spread * unit / self.column_range
+            if self.roughness.size:
+                members = self.working.layout.members[spans(self.working.layout.starts, alike)].reshape(columns.shape)
+                known = members < self.roughness.size
+                scale = scale * np.where(known, self.roughness[np.where(known, members, 0)], 1.0)
             M = T.transpose(0, 2, 1) @ (scale[:, :, None] * T)
             if size > rank > 0:
                 M = np.linalg.pinv(

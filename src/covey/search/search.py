@@ -277,7 +277,8 @@ def trainings_of(table: Table, always: list[int], penalties: Penalties | None = 
     """The training rows of every split of a problem; penalties depend on all rows, whatever the splits."""
     posed = table.posed
     if penalties is None:
-        penalties = Penalties(posed.working, posed.settings.column_range, posed.response.loss.known_dispersion)
+        equal_shares = posed.response.loss.known_dispersion
+        penalties = Penalties(posed.working, posed.settings.column_range, equal_shares, posed.roughness)
     return [Training(table, s, always, penalties) for s in range(len(posed.splits))]
 
 

@@ -36,6 +36,10 @@ __all__ = ["Expansion", "expand"]
 CHILDREN = (("pair", ""), ("surface", "~"), ("detail", "~~"))
 CURVE_COLUMNS = (0, 2, 5)
 
+# A ridge shrinks the columns of a curve in proportion to their half waves: so many in the first one, which is shrunk
+# like a line, and one more in each further one.
+FIRST_WAVE = 1.5
+
 # Terms of one family compete with each other for the same chance under noise.
 FAMILIES = {"linear": 0, "levels": 0, "season": 0, "curve": 1, "detail": 2, "pair": 3, "surface": 4}
 
@@ -210,7 +214,24 @@ class Expansion:
             "late": [l for l, term in enumerate(self.terms) if term.kind == "detail"],
             "pairs": pairs,
             "groups_with": None if pairs is None else lambda met: self.with_pairs(met).groups,
+            "roughness": self.roughness,
         }
+
+    @property
+    def roughness(self) -> FloatArray:
+        """How much more a ridge shrinks each column than that of a line; for a product, the product of both factors'.
+
+        The columns of a curve are orthonormal and bend more and more often, and most effects are smooth: what a curve
+        owes to noise is in its wiggly columns as much as in the others. The detail of a curve, which is there only if
+        rows ask for it clearly, is shrunk like a line.
+        """
+        rough = np.ones(len(self.encoding.column_names))
+        for term in self.encoding.terms:
+            if term.kind == "curve":
+                at = _columns(term.columns)
+                rough[at] = 1 + np.arange(at.size) / FIRST_WAVE
+        left, right = self.factors
+        return np.concatenate([rough, rough[left] * rough[right]])
 
     @property
     def factors(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
