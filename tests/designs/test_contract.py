@@ -69,7 +69,7 @@ def survival(eta, rng):
 
 
 # how rows are dealt is the same for every loss
-FEW = Folds(3, deals=1)
+FEW = Folds(2, deals=1)
 FITS = {
     "squared": (GroupSparseRegressor(GROUPS), lambda eta, rng: eta + 0.3 * rng.standard_normal(eta.size)),
     "squared, strong noise, held-out rows": (
@@ -81,12 +81,12 @@ FITS = {
         lambda eta, rng: eta + 0.3 * rng.standard_normal(eta.size),
     ),
     "binomial": (
-        GroupSparseClassifier(GROUPS, selection=HoldOut()),
+        GroupSparseClassifier(GROUPS, selection=FEW),
         lambda eta, rng: np.where(rng.logistic(size=eta.size) < eta, "a", "b"),
     ),
     "poisson": (GroupSparseRegressor(GROUPS, loss="poisson", selection=FEW), lambda eta, rng: rng.poisson(np.exp(eta))),
     "several responses": (GroupSparseRegressor(GROUPS), several),
-    "cox": (GroupSparseCox(GROUPS, selection=Folds(2, deals=1)), survival),
+    "cox": (GroupSparseCox(GROUPS, selection=FEW), survival),
     "multinomial": (
         GroupSparseClassifier(GROUPS, selection=HoldOut()),
         lambda eta, rng: np.argmax(np.stack([eta, -eta, 0 * eta]) + rng.gumbel(size=(3, eta.size)), axis=0),
