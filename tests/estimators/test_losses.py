@@ -19,7 +19,7 @@ import covey
 from covey import Groups, GroupSparseClassifier, GroupSparseRegressor
 from covey.losses import Quantile, get_loss
 from covey.selection import Folds, HoldOut, Size
-from estimator_problems import noisy_problem
+from estimator_problems import assert_one_model, coded, linear_predictor, noisy_problem
 from loss_problems import KINDS, Quadratic, grouped_problem
 
 # Every way to choose with these, and fewer with the others: a way is the same for every loss.
@@ -50,71 +50,6 @@ def test_scikit_learn_checks(estimator, check):
 
 
 # ------------------------------------------------------------------ one model
-
-
-def coefficients_by_group(model):
-    """Shape (n_outputs, sum of the groups' sizes), group after group."""
-    groups, m = model.groups_, model.path_.n_outputs
-    if groups.overlapping:
-        return model.path_.parts[[-1]].toarray().reshape(m, -1)
-    return np.atleast_2d(model.coef_)[:, groups.members]
-
-
-def mean_of(model, X):
-    """What the model says of rows, from its coefficients alone."""
-    eta = X @ np.atleast_2d(model.coef_).T + np.atleast_1d(model.intercept_)
-    return eta if model.loss_.vector else eta[:, 0]
-
-
-def coded(model, y):
-    if isinstance(model, GroupSparseClassifier):
-        codes = np.searchsorted(model.classes_, y)
-        if model.classes_.size == 2 or model.loss_.coupled:
-            return codes.astype(float)
-        return np.eye(model.classes_.size)[codes]
-    return model.loss_.check(y)
-
-
-def assert_one_model(model, X, y, weight=None):
-    groups, path = model.groups_, model.path_
-    by_group = coefficients_by_group(model)
-    norms = np.linalg.norm([groups.apart().norms(one) for one in by_group], axis=0)
-    np.testing.assert_allclose(model.group_norms_, norms, rtol=1e-9, atol=1e-12)
-    in_model = np.flatnonzero(norms)
-    assert sorted(groups.position(name) for name in model.selected_groups_) == in_model.tolist()
-    np.testing.assert_array_equal(np.flatnonzero(model.group_strengths_), in_model)
-    coef, intercept = path.model(len(path) - 1)
-    np.testing.assert_allclose(np.atleast_2d(coef), np.atleast_2d(model.coef_), rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(intercept, np.squeeze(model.intercept_), rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(path.group_norms[-1], model.group_norms_, rtol=1e-9, atol=1e-12)
-    assert np.isfinite(path.coefs.data).all()
-    eta = mean_of(model, X)
-    np.testing.assert_allclose(path.predict(X)[:, -1], eta, atol=1e-9 * max(1, np.abs(eta).max()))
-    if isinstance(model, GroupSparseClassifier):
-        np.testing.assert_allclose(model.decision_function(X), eta, atol=1e-9 * max(1, np.abs(eta).max()))
-        chances = model.predict_proba(X)
-        np.testing.assert_allclose(chances.sum(axis=1), 1)
-        np.testing.assert_allclose(np.exp(model.predict_log_proba(X)), chances, atol=1e-12)
-        np.testing.assert_array_equal(model.predict(X), model.classes_[chances.argmax(axis=1)])
-        assert model.score(X, y) == np.mean(model.predict(X) == y)
-    else:
-        np.testing.assert_allclose(model.predict(X), model.loss_.inverse_link(eta), rtol=1e-9, atol=1e-9)
-    candidates = model.candidates_
-    assert candidates["chosen"].any()
-    if model.rule != "predict":
-        (chosen,) = candidates[candidates["chosen"]].itertuples()
-        assert chosen.groups == len(in_model)
-    assert model.group_table().index.tolist() == model.selected_groups_
-    if model.fold_frequencies_ is not None:
-        assert model.fold_frequencies_.max(initial=0) <= model.n_splits_
-    if not model.shrunk_:
-        q = np.ones(len(X)) if weight is None else np.asarray(weight, dtype=float)
-        score = model.loss_.on(coded(model, y), q / q.sum()).score(eta).reshape(len(X), -1)
-        used = sorted({int(j) for l in in_model for j in groups.lists()[l]})
-        unit = X[:, used].std(axis=0)[:, None] * score.std() * len(X) if used else 1.0
-        assert np.abs(X[:, used].T @ score / unit).max(initial=0) < 1e-6
-        if model.fit_intercept:
-            assert np.abs(score.sum(axis=0)).max() < 1e-6 * max(1, np.abs(y).max() if y.dtype == float else 1)
 
 
 def overlapping(p):
@@ -282,7 +217,7 @@ def test_an_offset_of_classes_is_a_column_that_is_always_in_with_coefficient_one
     rng = np.random.default_rng(0)
     offset = rng.standard_normal((150, 3) if kind == "three classes" else 150)
     model = estimator(kind, groups, selection=Size(3)).fit(X, y, offset=offset)
-    eta = mean_of(model, X) + offset
+    eta = linear_predictor(model, X) + offset
     score = coded(model, y) - model.loss_.inverse_link(eta)
     used = np.flatnonzero(np.atleast_2d(model.coef_).any(axis=0))
     assert np.abs(X[:, used].T @ score).max() < 1e-5
@@ -410,7 +345,9 @@ def test_groups_that_are_always_in_are_not_shrunk(kind, way):
     assert model.always_groups_ == [5, 9]
     assert set(model.selected_groups_) & {5, 9}
     assert_one_model(model, X, y)
-    score = model.loss_.on(coded(model, y), np.ones(len(y)) / len(y)).score(mean_of(model, X)).reshape(len(y), -1)
+    score = (
+        model.loss_.on(coded(model, y), np.ones(len(y)) / len(y)).score(linear_predictor(model, X)).reshape(len(y), -1)
+    )
     columns = np.concatenate([groups.lists()[5], groups.lists()[9]])
     if way != "mean":  # a mean of minimisers is the minimiser of nothing
         slack = 1e-6 if not model.shrunk_ else 3e-4
