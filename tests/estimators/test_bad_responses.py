@@ -24,19 +24,15 @@ def refused(model, y, match, X=X, **given):
         model.fit(X, y, **given)
 
 
-@pytest.mark.parametrize("given", ["array", "frame", "torch"])
+@pytest.mark.parametrize("given", ["array", "torch"])
 @pytest.mark.parametrize(
     ("loss", "y", "match"),
     [
         ("poisson", changed(POSITIVE, 7, -1.0), r"negative.*Poisson.*row 7 has -1.*Use loss="),
         ("poisson", np.zeros(N), r"[Ee]very count is zero.*give rows with positive counts"),
         ("poisson", changed(POSITIVE, 3, 1e300), r"must not exceed.*row 3.*larger units"),
-        ("negative-binomial", changed(POSITIVE, 7, -1.0), r"negative.*negative binomial.*row 7 has -1.*Use loss="),
         ("negative-binomial", np.zeros(N), r"[Ee]very count is zero"),
-        ("tweedie", changed(POSITIVE, 7, -1.0), r"must not be negative for the Tweedie loss.*row 7 has -1.*Use loss="),
         ("tweedie", np.zeros(N), r"Every response is zero.*give rows with positive responses"),
-        ("tweedie", changed(POSITIVE, 5, 1e300), r"must not exceed.*row 5"),
-        ("quantile", changed(POSITIVE, 5, 1e300), r"must not exceed.*row 5"),
         ("quantile", np.stack([POSITIVE, POSITIVE], axis=1), r"2 columns.*quantile.*one by one"),
         (
             "multi-quantile",
@@ -45,9 +41,6 @@ def refused(model, y, match, X=X, **given):
         ),
         ("ordinal", POSITIVE, r"GroupSparseClassifier"),
         ("gamma", changed(POSITIVE, 5, 0.0), r"above zero.*gamma.*row 5 has 0.*loss='poisson'"),
-        ("gamma", changed(POSITIVE, 5, -2.0), r"above zero.*row 5 has -2"),
-        ("gamma", changed(POSITIVE, 5, 1e300), r"must not exceed.*row 5"),
-        ("huber", changed(POSITIVE, 5, 1e300), r"must not exceed.*row 5"),
         ("squared", changed(POSITIVE, 5, 1e300), r"1e\+300.*change the units"),
         ("squared", np.stack([POSITIVE, changed(POSITIVE, 5, 1e300)], axis=1), r"must not exceed.*row 5"),
         ("binomial", changed(np.zeros(N), 5, 1.5), r"between 0 and 1.*row 5 has 1.5.*GroupSparseClassifier"),
@@ -60,8 +53,6 @@ def refused(model, y, match, X=X, **given):
 )
 def test_responses_of_a_regressor(loss, y, match, given):
     design = X
-    if given == "frame":
-        design = pytest.importorskip("pandas").DataFrame(X)
     if given == "torch":
         design = pytest.importorskip("torch").from_numpy(X)
     refused(GroupSparseRegressor(loss=loss, selection=3), y, match, X=design)

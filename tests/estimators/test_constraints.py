@@ -8,7 +8,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
 from covey import GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor, load, save
-from covey.selection import Size
+from covey.selection import Folds, Size
 
 
 def draw(seed=0, n=120, n_groups=12, size=3, noise=1.0):
@@ -123,7 +123,7 @@ LIMITS = {0: ">=0", 1: "<=0", 2: "increasing", 3: (-0.2, 0.1)} | dict.fromkeys(r
 def test_every_model_of_every_fold_keeps_the_constraints(kind, rule):
     X, _, eta, rng = draw(3, n=150, noise=2.0)
     model, y = responses(eta, rng)[kind]
-    model.set_params(groups=3, constraints=LIMITS, rule=rule)
+    model.set_params(groups=3, constraints=LIMITS, rule=rule, selection=Folds(3, deals=1))
     model.fit(X, y, sample_weight=rng.uniform(0.5, 2.0, len(X)))
     assert kept(np.ravel(model.coef_))
     for one in np.asarray(model.path_.coefs.todense()):

@@ -9,7 +9,7 @@ import pytest
 import sklearn
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.linear_model import GammaRegressor, HuberRegressor, LinearRegression, LogisticRegression, PoissonRegressor
+from sklearn.linear_model import GammaRegressor, LinearRegression, LogisticRegression, PoissonRegressor
 from sklearn.model_selection import GridSearchCV, KFold, PredefinedSplit
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -17,19 +17,19 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import covey
 from covey import Groups, GroupSparseClassifier, GroupSparseRegressor
-from covey.losses import Huber, MultiQuantile, Ordinal, Quantile, get_loss
+from covey.losses import Quantile, get_loss
 from covey.selection import Folds, HoldOut, Size
-from estimator_problems import noisy_problem
+from estimator_problems import assert_one_model, coded, linear_predictor, noisy_problem
 from loss_problems import KINDS, Quadratic, grouped_problem
-from storage_kinds import KINDS as STORAGE
 
-# Rows are dealt to folds twice at most, and once for losses whose fits take long: dealing again is the same for all.
-SLOW = ("quantile", "quantiles", "ordered classes")
+# Every way to choose with these, and fewer with the others: a way is the same for every loss.
+MAIN, SLOW = ("poisson", "two classes", "several"), ("quantile", "quantiles", "ordered classes")
+QUICK = [kind for kind in KINDS if kind != "quantiles"]
 
 
 def estimator(kind, groups=None, **options):
     loss = KINDS[kind]
-    options = {"selection": Folds(5, deals=1 if kind in SLOW else 2), **options}
+    options = {"selection": Folds(3, deals=2 if kind in MAIN else 1), **options}
     if loss is None:
         return GroupSparseClassifier(groups, **options)
     if loss == "ordinal":
@@ -39,10 +39,9 @@ def estimator(kind, groups=None, **options):
 
 @parametrize_with_checks(
     [
-        GroupSparseClassifier(selection=Folds(3, deals=1)),
+        GroupSparseClassifier(selection=Folds(2, deals=1)),
         GroupSparseRegressor(loss="poisson", selection="bic"),
-        GroupSparseRegressor(loss="huber", selection=Folds(3, deals=1)),
-        GroupSparseRegressor(loss="tweedie", selection="ebic"),
+        GroupSparseRegressor(loss="huber", selection="ebic"),
     ]
 )
 @pytest.mark.filterwarnings("ignore:.*rows are so far outside the rows of fit")
@@ -51,71 +50,6 @@ def test_scikit_learn_checks(estimator, check):
 
 
 # ------------------------------------------------------------------ one model
-
-
-def coefficients_by_group(model):
-    """Shape (n_outputs, sum of the groups' sizes), group after group."""
-    groups, m = model.groups_, model.path_.n_outputs
-    if groups.overlapping:
-        return model.path_.parts[[-1]].toarray().reshape(m, -1)
-    return np.atleast_2d(model.coef_)[:, groups.members]
-
-
-def mean_of(model, X):
-    """What the model says of rows, from its coefficients alone."""
-    eta = X @ np.atleast_2d(model.coef_).T + np.atleast_1d(model.intercept_)
-    return eta if model.loss_.vector else eta[:, 0]
-
-
-def coded(model, y):
-    if isinstance(model, GroupSparseClassifier):
-        codes = np.searchsorted(model.classes_, y)
-        if model.classes_.size == 2 or model.loss_.coupled:
-            return codes.astype(float)
-        return np.eye(model.classes_.size)[codes]
-    return model.loss_.check(y)
-
-
-def assert_one_model(model, X, y, weight=None):
-    groups, path = model.groups_, model.path_
-    by_group = coefficients_by_group(model)
-    norms = np.linalg.norm([groups.apart().norms(one) for one in by_group], axis=0)
-    np.testing.assert_allclose(model.group_norms_, norms, rtol=1e-9, atol=1e-12)
-    in_model = np.flatnonzero(norms)
-    assert sorted(groups.position(name) for name in model.selected_groups_) == in_model.tolist()
-    np.testing.assert_array_equal(np.flatnonzero(model.group_strengths_), in_model)
-    coef, intercept = path.model(len(path) - 1)
-    np.testing.assert_allclose(np.atleast_2d(coef), np.atleast_2d(model.coef_), rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(intercept, np.squeeze(model.intercept_), rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(path.group_norms[-1], model.group_norms_, rtol=1e-9, atol=1e-12)
-    assert np.isfinite(path.coefs.data).all()
-    eta = mean_of(model, X)
-    np.testing.assert_allclose(path.predict(X)[:, -1], eta, atol=1e-9 * max(1, np.abs(eta).max()))
-    if isinstance(model, GroupSparseClassifier):
-        np.testing.assert_allclose(model.decision_function(X), eta, atol=1e-9 * max(1, np.abs(eta).max()))
-        chances = model.predict_proba(X)
-        np.testing.assert_allclose(chances.sum(axis=1), 1)
-        np.testing.assert_allclose(np.exp(model.predict_log_proba(X)), chances, atol=1e-12)
-        np.testing.assert_array_equal(model.predict(X), model.classes_[chances.argmax(axis=1)])
-        assert model.score(X, y) == np.mean(model.predict(X) == y)
-    else:
-        np.testing.assert_allclose(model.predict(X), model.loss_.inverse_link(eta), rtol=1e-9, atol=1e-9)
-    candidates = model.candidates_
-    assert candidates["chosen"].any()
-    if model.rule != "predict":
-        (chosen,) = candidates[candidates["chosen"]].itertuples()
-        assert chosen.groups == len(in_model)
-    assert model.group_table().index.tolist() == model.selected_groups_
-    if model.fold_frequencies_ is not None:
-        assert model.fold_frequencies_.max(initial=0) <= model.n_splits_
-    if not model.shrunk_:
-        q = np.ones(len(X)) if weight is None else np.asarray(weight, dtype=float)
-        score = model.loss_.on(coded(model, y), q / q.sum()).score(eta).reshape(len(X), -1)
-        used = sorted({int(j) for l in in_model for j in groups.lists()[l]})
-        unit = X[:, used].std(axis=0)[:, None] * score.std() * len(X) if used else 1.0
-        assert np.abs(X[:, used].T @ score / unit).max(initial=0) < 1e-6
-        if model.fit_intercept:
-            assert np.abs(score.sum(axis=0)).max() < 1e-6 * max(1, np.abs(y).max() if y.dtype == float else 1)
 
 
 def overlapping(p):
@@ -130,26 +64,19 @@ WAYS = {
     "ebic": lambda X, y: {"selection": "ebic"},
     "gcv": lambda X, y: {"selection": "gcv"},
     "size": lambda X, y: {"selection": Size(3)},
-    "always": lambda X, y: {"always": [5]},
-    "always, mean": lambda X, y: {"always": [5], "rule": "predict"},
     "no intercept": lambda X, y: {"fit_intercept": False, "selection": "bic"},
     "factors": lambda X, y: {"factors": 1},
     "overlapping": lambda X, y: {"groups": overlapping(X.shape[1])},
 }
 
 
-# every way with these, and fewer with the others: a way is the same for every loss
-MAIN, FEWER = ("poisson", "two classes", "several"), ("folds", "mean", "validation rows", "ebic", "size", "overlapping")
-QUICK = [kind for kind in KINDS if kind != "quantiles"]
-
-
 @pytest.mark.parametrize(
     ("kind", "way"),
     [
-        (kind, way)
-        for kind in KINDS
-        for way in WAYS
-        if kind in MAIN or (way in FEWER and (kind not in SLOW or way != "mean"))
+        *((kind, way) for kind in MAIN for way in WAYS),
+        *((kind, way) for kind in KINDS if kind not in MAIN for way in ("folds", "ebic", "size")),
+        *((kind, way) for kind in KINDS if kind not in MAIN + SLOW for way in ("mean", "validation rows")),
+        ("ordered classes", "overlapping"),
     ],
 )
 def test_one_model(kind, way, tmp_path):
@@ -157,9 +84,6 @@ def test_one_model(kind, way, tmp_path):
     X, y, groups = grouped_problem(kind, noise)
     model = estimator(kind, groups).set_params(**WAYS[way](X, y)).fit(X, y)
     assert_one_model(model, X, y)
-    if "always" in way:
-        assert 5 in model.selected_groups_
-        assert model.always_groups_ == [5]
     if way == "no intercept":
         assert not np.any(model.intercept_)
     if way == "size":
@@ -237,42 +161,6 @@ def test_estimated_overdispersion_and_coefficients_are_the_joint_maximum_of_the_
     assert model.loss_.overdispersion == pytest.approx(found[-1], rel=2e-3)
 
 
-@pytest.mark.parametrize("level", [0.1, 0.5, 0.8])
-def test_quantiles_are_those_of_statsmodels(level):
-    """The less smoothing, the closer; the pinball loss is within its bound with the usual smoothing, too."""
-    api = pytest.importorskip("statsmodels.api")
-    X, y, groups = grouped_problem("quantile", n=300)
-    usual = GroupSparseRegressor(groups, loss=Quantile(level), selection=Size(3)).fit(X, y)
-    used = np.flatnonzero(usual.coef_)
-    design = api.add_constant(X[:, used])
-    peer = api.QuantReg(y, design).fit(q=level, p_tol=1e-12, max_iter=20_000)
-    sharp = GroupSparseRegressor(groups, loss=Quantile(level, scale=0.003), selection=Size(3)).fit(X, y)
-    assert set(sharp.selected_groups_) == set(usual.selected_groups_)
-    np.testing.assert_allclose([sharp.intercept_, *sharp.coef_[used]], peer.params, atol=2e-3)
-    least = Quantile(level).deviance(y, design @ peer.params).mean() / 2
-    for model, bound in ((usual, 0.1 * usual.loss_.scale * np.log(2)), (sharp, 0.0003 * np.log(2))):
-        found = Quantile(level).deviance(y, model.predict(X)).mean() / 2
-        assert least * (1 - 1e-6) <= found <= least + bound
-    together = GroupSparseRegressor(groups, loss=MultiQuantile([level, 0.9], usual.loss_.scale), selection=Size(3))
-    np.testing.assert_allclose(together.fit(X, y).coef_[0], usual.coef_, atol=1e-6)
-
-
-def test_predicted_quantiles_do_not_cross_and_have_their_share_of_rows_below():
-    rng = np.random.default_rng(0)
-    X = rng.uniform(0, 1, (600, 8))
-    y = 2 * X[:, 0] + (0.2 + X[:, 1]) * rng.standard_normal(600)
-    model = GroupSparseRegressor(loss=MultiQuantile([0.1, 0.5, 0.52, 0.9])).fit(X[:400], y[:400])
-    assert {0, 1} <= set(model.selected_groups_)
-    far = model.predict(10 * rng.standard_normal((500, 8)))
-    assert (np.diff(far, axis=1) >= 0).all()
-    np.testing.assert_allclose((y[400:, None] < model.predict(X[400:])).mean(axis=0), [0.1, 0.5, 0.52, 0.9], atol=0.07)
-    # the spread grows with the second column
-    assert model.coef_[3, 1] > model.coef_[0, 1] + 1
-    with pytest.raises(ValueError, match=r"predicts quantile 0\.1, .*which are bounds themselves: leave interval= out"):
-        model.predict(X, interval=0.9)
-    assert "coefficient_quantile 0.9" in model.coefficients()
-
-
 @pytest.mark.parametrize("power", [1.2, 1.5, 1.8])
 def test_the_power_of_amounts_is_found(power):
     rng = np.random.default_rng(0)
@@ -285,114 +173,13 @@ def test_the_power_of_amounts_is_found(power):
     assert set(model.selected_groups_) == {0, 3}
     assert model.loss_.power == pytest.approx(power, abs=0.04)
     np.testing.assert_allclose(model.coef_[[0, 3]], [0.6, -0.4], atol=0.08)
-    far = GroupSparseRegressor(loss="tweedie", selection=Size(2)).fit(X, 1e6 * y)
-    assert far.loss_.power == pytest.approx(model.loss_.power, abs=1e-3)
-    np.testing.assert_allclose(far.coef_, model.coef_, atol=1e-3)
-
-
-def test_huber_coefficients_are_those_of_scikit_learn_at_its_scale():
-    X, y, groups = grouped_problem("huber", n=200)
-    first = GroupSparseRegressor(groups, loss="huber", selection=Size(3)).fit(X, y)
-    used = np.flatnonzero(first.coef_)
-    twin = HuberRegressor(epsilon=1.345, alpha=0, tol=1e-10, max_iter=10_000).fit(X[:, used], y)
-    model = GroupSparseRegressor(groups, loss=Huber(1.345 * twin.scale_), selection=Size(3)).fit(X, y)
-    np.testing.assert_allclose(model.coef_[used], twin.coef_, atol=1e-4)
-    np.testing.assert_allclose(first.coef_[used], twin.coef_, atol=0.1)
-
-
-def test_wild_values_do_not_move_a_huber_fit():
-    X, y, groups = grouped_problem("huber", n=150)
-    wild = y.copy()
-    wild[:8] += 1e4
-    found = GroupSparseRegressor(groups, loss="huber", selection=Size(3)).fit(X, wild)
-    assert set(found.selected_groups_) == {2, 7, 11}
-    clean = GroupSparseRegressor(groups, loss="huber", selection=Size(3)).fit(X[8:], y[8:])
-    np.testing.assert_allclose(found.coef_, clean.coef_, atol=0.1)
+    if power == 1.5:
+        far = GroupSparseRegressor(loss="tweedie", selection=Size(2)).fit(X, 1e6 * y)
+        assert far.loss_.power == pytest.approx(model.loss_.power, abs=1e-3)
+        np.testing.assert_allclose(far.coef_, model.coef_, atol=1e-3)
 
 
 # ------------------------------------------------------------------ offsets
-
-
-@pytest.mark.parametrize("wild", [1e3, 1e6, 1e12, 1e100])
-def test_one_wild_value_of_any_size_does_not_hide_a_signal(wild):
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((60, 12))
-    y = X[:, 0] + 0.1 * rng.standard_normal(60)
-    clean = GroupSparseRegressor(loss="huber").fit(X[1:], y[1:])
-    y[0] = wild
-    model = GroupSparseRegressor(loss="huber").fit(X, y)
-    assert model.selected_groups_ == clean.selected_groups_ == [0]
-    np.testing.assert_allclose(model.coef_, clean.coef_, atol=0.02)
-    assert model.loss_.threshold == pytest.approx(clean.loss_.threshold, rel=0.15)
-    assert model.score(X, y) > 0.5
-    assert model.candidates_["deviance"].min() < 0.02
-
-
-@pytest.mark.parametrize("selection", [5, "ebic"])
-@pytest.mark.parametrize(
-    ("share", "wild", "sides"),
-    [
-        (0.01, 1e3, [1]),
-        (0.05, 1e12, [1]),
-        (0.1, 100.0, [-1, 1]),
-        (0.2, 100.0, [1]),
-        (0.2, 1e3, [1]),
-        (0.2, 1e9, [-1, 1]),
-    ],
-)
-def test_outliers_do_not_change_what_huber_finds(share, wild, sides, selection):
-    rng = np.random.default_rng(3)
-    n, k = 120, max(1, round(share * 120))
-    X = np.sqrt(0.5) * (rng.standard_normal((n, 60)) + rng.standard_normal((n, 1)))
-    w = np.zeros(60)
-    w[[3, 4, 5, 30, 31, 32, 57, 58, 59]] = [1, -1, 0.5, 1, 1, 1, -1, 0.5, 1]
-    y = 3 + X @ w + 0.3 * rng.standard_normal(n)
-    y[rng.choice(n, k, replace=False)] += wild * rng.choice(sides, k)
-    model = GroupSparseRegressor(3, loss="huber", selection=selection).fit(X, y)
-    assert set(model.selected_groups_) >= {1, 10, 19}
-    assert len(model.selected_groups_) <= 4
-    np.testing.assert_allclose(model.coef_, w, atol=0.25)
-    assert model.intercept_ == pytest.approx(3, abs=0.15)
-    assert 0.6 * 0.3 < model.loss_.threshold / 1.345 < 1.4 * 0.3
-
-
-def test_a_huber_fit_with_outliers_does_not_depend_on_units():
-    X, y, groups = grouped_problem("huber", n=100)
-    y[:10] = 1e5
-    plain, scaled = (GroupSparseRegressor(groups, loss="huber").fit(X, units * y) for units in (1.0, 1e-40))
-    assert plain.selected_groups_ == scaled.selected_groups_
-    np.testing.assert_allclose(scaled.coef_, 1e-40 * plain.coef_, rtol=1e-6)
-
-
-def test_outliers_that_are_all_rows_of_a_fold():
-    X, y, groups = grouped_problem("huber", n=60)
-    y[:2] = 1e6
-    found = GroupSparseRegressor(groups, loss="huber").fit(X[2:], y[2:])
-    folds = PredefinedSplit(np.r_[0, 0, np.arange(58) % 4 + 1])
-    model = GroupSparseRegressor(groups, loss="huber", selection=folds).fit(X, y)
-    assert set(found.selected_groups_) <= set(model.selected_groups_)
-    np.testing.assert_allclose(model.coef_, found.coef_, atol=0.3)
-
-
-def test_large_responses_that_columns_explain_are_no_outliers():
-    rng = np.random.default_rng(0)
-    X = np.exp(1.5 * rng.standard_normal((150, 20)))
-    y = 2 * X[:, 0] - X[:, 1] + rng.standard_normal(150)
-    y[:15] = 1e6
-    model = GroupSparseRegressor(loss="huber").fit(X, y)
-    assert set(model.selected_groups_) == {0, 1}
-    np.testing.assert_allclose(model.coef_[:2], [2, -1], atol=0.05)
-
-
-def test_outliers_with_a_given_threshold_an_offset_and_weights():
-    X, y, groups = grouped_problem("huber", n=150)
-    offset, weight = np.linspace(-5, 5, 150), np.repeat([1.0, 2.0], 75)
-    clean = GroupSparseRegressor(groups, loss=Huber(0.5)).fit(X[12:], y[12:], weight[12:], offset[12:])
-    y[:12] = -1e7
-    model = GroupSparseRegressor(groups, loss=Huber(0.5)).fit(X, y, weight, offset)
-    assert model.loss_.threshold == 0.5
-    assert set(model.selected_groups_) == set(clean.selected_groups_)
-    np.testing.assert_allclose(model.coef_, clean.coef_, atol=0.15)
 
 
 @pytest.mark.parametrize("kind", ["poisson", "gamma", "huber", "several"])
@@ -430,7 +217,7 @@ def test_an_offset_of_classes_is_a_column_that_is_always_in_with_coefficient_one
     rng = np.random.default_rng(0)
     offset = rng.standard_normal((150, 3) if kind == "three classes" else 150)
     model = estimator(kind, groups, selection=Size(3)).fit(X, y, offset=offset)
-    eta = mean_of(model, X) + offset
+    eta = linear_predictor(model, X) + offset
     score = coded(model, y) - model.loss_.inverse_link(eta)
     used = np.flatnonzero(np.atleast_2d(model.coef_).any(axis=0))
     assert np.abs(X[:, used].T @ score).max() < 1e-5
@@ -465,36 +252,39 @@ def test_offsets_and_weights_travel_through_pipelines_and_searches():
 # ------------------------------------------------------------------ the data decide
 
 
-def fold_split(n):
-    return PredefinedSplit(np.arange(n) % 5)
+WEIGHTED = [{}, {"rule": "predict"}, {"selection": "ebic"}]
 
 
-@pytest.mark.parametrize("kind", [kind for kind in QUICK if kind != "quantile"])
-def test_order_of_rows_columns_and_groups_and_units_do_not_matter(kind):
-    X, y, groups = grouped_problem(kind, "strong")
+@pytest.mark.parametrize(
+    ("kind", "way"), [(kind, way) for kind in QUICK for way in (WEIGHTED if kind in MAIN else WEIGHTED[:1])]
+)
+def test_rows_and_groups_in_another_order_in_other_units_and_repeated(kind, way):
+    X, y, groups = grouped_problem(kind, "strong", n=50)
     rng = np.random.default_rng(0)
-    expected = estimator(kind, groups, factors=0).fit(X, y)
-    unit = np.exp(rng.uniform(-4, 4, X.shape[1]))
-    rows, order = rng.permutation(len(y)), rng.permutation(groups.n_groups)
-    coef = np.atleast_2d(expected.coef_)
-    largest = np.abs(coef).max()
-    lists = Groups.from_lists([groups.lists()[l] for l in order])
-    shift = X + 7
-    for found, wanted, names in (
-        (estimator(kind, groups, factors=0).fit(X[rows], y[rows]), coef, None),
-        (estimator(kind, groups, factors=0).fit(X * unit, y), coef / unit, None),
-        (estimator(kind, groups, factors=0).fit(shift, y), coef, None),
-        (estimator(kind, lists, factors=0).fit(X, y), coef, order),
-    ):
-        assert found.recipe_ == expected.recipe_
-        picked = [int(l) if names is None else int(names[l]) for l in found.selected_groups_]
-        assert picked == expected.selected_groups_
-        np.testing.assert_allclose(
-            np.atleast_2d(found.coef_) * (coef / np.where(wanted == 0, 1, wanted)), coef, atol=1e-6 * largest
-        )
+    times, order = rng.integers(0, 4, len(y)), rng.permutation(groups.n_groups)
+    rows, unit = rng.permutation(np.repeat(np.arange(len(y)), times)), np.exp(rng.uniform(-4, 4, X.shape[1]))
+    other = Groups.from_lists([groups.lists()[l] for l in order])
+    expected = estimator(kind, groups, factors=0, **way).fit(X, y, sample_weight=times)
+    found = estimator(kind, other, factors=0, **way).fit(unit * (X[rows] + 7), y[rows])
+    assert found.recipe_ == expected.recipe_
+    assert [int(order[l]) for l in found.selected_groups_] == expected.selected_groups_
+    np.testing.assert_allclose(unit * found.coef_, expected.coef_, atol=1e-6 * np.abs(expected.coef_).max())
 
 
-@pytest.mark.parametrize("factor", [5.0, 1e-9, 1e9])
+@pytest.mark.parametrize("kind", MAIN)
+def test_weights_are_repeated_rows_where_some_are_held_out(kind):
+    """Which rows are held out follows from where they stand."""
+    X, y, groups = grouped_problem(kind, "strong", n=50)
+    times = np.random.default_rng(0).integers(0, 4, len(y))
+    found = estimator(kind, groups, selection="holdout").fit(X, y, sample_weight=times)
+    expected = estimator(kind, groups, selection="holdout").fit(
+        np.repeat(X, times, axis=0), np.repeat(y, times, axis=0)
+    )
+    assert found.recipe_ == expected.recipe_
+    np.testing.assert_allclose(found.coef_, expected.coef_, atol=1e-6 * np.abs(expected.coef_).max())
+
+
+@pytest.mark.parametrize("factor", [1e-9, 1e9])
 @pytest.mark.parametrize("kind", ["huber", "gamma", "several"])
 def test_units_of_the_response(kind, factor):
     X, y, groups = grouped_problem(kind, "strong")
@@ -510,37 +300,20 @@ def test_units_of_the_response(kind, factor):
 def test_names_of_classes_do_not_matter(kind):
     X, y, groups = grouped_problem(kind, "strong")
     names, codes = np.unique(y, return_inverse=True)
-    expected = estimator(kind, groups, selection=fold_split(len(y))).fit(X, y)
-    turned = (np.arange(names.size) + 1) % names.size
-    for labels in (codes, codes * 2.0 - 1, turned[codes], np.array(["z", "y", "x"])[codes], codes == 0):
-        if names.size > 2 and labels.dtype == bool:
-            continue
-        found = estimator(kind, groups, selection=fold_split(len(y))).fit(X, labels)
+    model = estimator(kind, groups, selection=PredefinedSplit(np.arange(len(y)) % 3))
+    expected = clone(model).fit(X, y)
+    for labels in (
+        codes * 2.0 - 1,
+        np.array(["z", "y", "x"])[codes],
+        codes == 0 if names.size == 2 else (codes + 1) % 3,
+    ):
+        found = clone(model).fit(X, labels)
         assert found.recipe_ == expected.recipe_
         assert found.selected_groups_ == expected.selected_groups_
         np.testing.assert_array_equal(found.predict(X) == labels, expected.predict(X) == y)
         first = [int(np.searchsorted(found.classes_, labels[codes == c][0])) for c in range(names.size)]
         np.testing.assert_allclose(found.predict_proba(X)[:, first], expected.predict_proba(X), atol=1e-6)
         assert found.predict(X).dtype == found.classes_.dtype
-
-
-REPEATED = [{}, {"rule": "predict"}, {"selection": "ebic"}, {"selection": "holdout"}]
-
-
-@pytest.mark.parametrize(
-    ("kind", "way"), [(kind, way) for kind in QUICK for way in (REPEATED if kind in MAIN else REPEATED[:1])]
-)
-def test_weights_are_repeated_rows(kind, way):
-    X, y, groups = grouped_problem(kind, "strong", n=50)
-    counts = np.random.default_rng(0).integers(0, 4, len(y))
-    rows = np.repeat(np.arange(len(y)), counts)
-    if way != {"selection": "holdout"}:  # which follows from where rows stand
-        rows = np.random.default_rng(1).permutation(rows)
-    found = estimator(kind, groups, **way).fit(X, y, sample_weight=counts)
-    expected = estimator(kind, groups, **way).fit(X[rows], y[rows])
-    assert found.recipe_ == expected.recipe_
-    assert found.selected_groups_ == expected.selected_groups_
-    np.testing.assert_allclose(found.coef_, expected.coef_, atol=1e-6 * np.abs(expected.coef_).max())
 
 
 def test_class_weights_are_weights():
@@ -561,8 +334,9 @@ def test_class_weights_are_weights():
 # ------------------------------------------------------------------ always
 
 
-@pytest.mark.parametrize("way", ["folds", "mean", "size"])
-@pytest.mark.parametrize("kind", QUICK)
+@pytest.mark.parametrize(
+    ("kind", "way"), [*((kind, way) for kind in QUICK for way in ("folds", "size")), *((kind, "mean") for kind in MAIN)]
+)
 def test_groups_that_are_always_in_are_not_shrunk(kind, way):
     """The gradient in their columns is zero, however much the others are shrunk; noise is strong."""
     X, y, groups = grouped_problem(kind, "strong")
@@ -571,7 +345,9 @@ def test_groups_that_are_always_in_are_not_shrunk(kind, way):
     assert model.always_groups_ == [5, 9]
     assert set(model.selected_groups_) & {5, 9}
     assert_one_model(model, X, y)
-    score = model.loss_.on(coded(model, y), np.ones(len(y)) / len(y)).score(mean_of(model, X)).reshape(len(y), -1)
+    score = (
+        model.loss_.on(coded(model, y), np.ones(len(y)) / len(y)).score(linear_predictor(model, X)).reshape(len(y), -1)
+    )
     columns = np.concatenate([groups.lists()[5], groups.lists()[9]])
     if way != "mean":  # a mean of minimisers is the minimiser of nothing
         slack = 1e-6 if not model.shrunk_ else 3e-4
@@ -582,9 +358,9 @@ def test_always_by_the_names_of_columns():
     X, y, _ = grouped_problem("two classes")
     frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])])
     groups = {"pair": ["x0", "x1"], **{f"x{j}": [f"x{j}"] for j in range(2, X.shape[1])}}
-    model = GroupSparseClassifier(groups, always=["x3", "pair"]).fit(frame, y)
+    model = GroupSparseClassifier(groups, always=["x3", "pair"], selection=Size(1)).fit(frame, y)
     assert {"x3", "pair"} <= set(model.selected_groups_)
-    alone = GroupSparseClassifier(always=["x3"]).fit(frame, y)
+    alone = GroupSparseClassifier(always=["x3"], selection=Size(1)).fit(frame, y)
     assert "x3" in alone.selected_groups_
     with pytest.raises(ValueError, match=r"'x1'.*'pair'"):
         GroupSparseClassifier(groups, always=["x1"]).fit(frame, y)
@@ -597,11 +373,10 @@ def test_always_by_the_names_of_columns():
 # ------------------------------------------------------------------ storage
 
 
-@pytest.mark.parametrize("storage", STORAGE)
-def test_a_response_in_one_column(storage, tmp_path):
+def test_a_response_in_one_column():
     X, y, groups = grouped_problem("several")
     expected = GroupSparseRegressor(groups, selection=Size(3)).fit(X, y[:, 0])
-    model = GroupSparseRegressor(groups, selection=Size(3)).fit(STORAGE[storage](X, tmp_path), y[:, :1])
+    model = GroupSparseRegressor(groups, selection=Size(3)).fit(X, y[:, :1])
     assert model.coef_.shape == (1, X.shape[1])
     np.testing.assert_allclose(model.coef_[0], expected.coef_, atol=1e-7)
     assert model.path_.n_outputs == 1
@@ -613,12 +388,11 @@ def test_sparse_one_hot_columns_with_classes():
     X = np.concatenate([np.eye(40)[levels[:, j]] for j in range(6)], axis=1)
     effect = rng.standard_normal(40) * 2
     y = np.where(effect[levels[:, 2]] + rng.logistic(size=300) > 0, "yes", "no")
-    dense = GroupSparseClassifier(40).fit(X, y)
-    thin = GroupSparseClassifier(40).fit(sparse.csr_array(X), y)
+    dense, thin = (GroupSparseClassifier(40, selection=3).fit(stored, y) for stored in (X, sparse.csr_array(X)))
     assert dense.selected_groups_ == thin.selected_groups_ == [2]
     np.testing.assert_allclose(thin.coef_, dense.coef_, atol=1e-6 * np.abs(dense.coef_).max())
     folds = thin.candidates_.filter(like="fold_")
-    assert folds.shape[1] == 5
+    assert folds.shape[1] == 3
 
 
 def test_a_custom_loss_fits_and_is_refused_by_save_with_a_remedy(tmp_path):
@@ -711,7 +485,7 @@ def test_a_constant_column_without_an_intercept(loss, standardize):
     options = {"loss": loss, "fit_intercept": False, "standardize": standardize}
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "y has only the values 0 and 1")
-        model = GroupSparseRegressor(groups=3, **options).fit(X, y)
+        model = GroupSparseRegressor(groups=3, selection=3, **options).fit(X, y)
     assert np.isfinite(model.coef_).all()
     assert np.isfinite(model.candidates_["mse" if loss == "squared" else "deviance"]).all()
 
@@ -737,78 +511,6 @@ def test_a_squared_loss_extrapolates():
     model = GroupSparseRegressor().fit(X, X[:, 0])
     assert model.predictor_range_ is None
     np.testing.assert_allclose(model.predict(50 * X), 50 * X @ model.coef_ + model.intercept_)
-
-
-# ------------------------------------------------------------------ ordered classes
-
-
-def graded(n=300, seed=0):
-    """Grades that three of twelve columns decide, as an ordered categorical."""
-    rng = np.random.default_rng(seed)
-    X = rng.standard_normal((n, 12))
-    score = 1.5 * X[:, 0] - X[:, 4] + X[:, 5] + rng.logistic(size=n)
-    codes = np.digitize(score, [-2.0, 0.0, 2.5])
-    return X, pd.Series(pd.Categorical.from_codes(codes, ["poor", "fair", "good", "best"], ordered=True))
-
-
-def test_one_coefficient_for_all_ordered_classes():
-    X, y = graded()
-    model = GroupSparseClassifier(loss="ordinal").fit(X, y)
-    assert model.classes_.tolist() == ["poor", "fair", "good", "best"]
-    assert set(model.selected_groups_) == {0, 4, 5}
-    assert model.coef_.shape == (1, 12)
-    np.testing.assert_allclose(model.coef_[0, [0, 4, 5]], [1.5, -1, 1], atol=0.35)
-    np.testing.assert_allclose(model.loss_.thresholds - model.intercept_, [-2, 0, 2.5], atol=0.6)
-    assert model.score(X, y) > 0.55
-    named = GroupSparseClassifier(loss=Ordinal(order=["poor", "fair", "good", "best"])).fit(X, y.astype(str))
-    np.testing.assert_allclose(named.predict_proba(X), model.predict_proba(X), atol=1e-12)
-    turned = GroupSparseClassifier(loss=Ordinal(order=["best", "good", "fair", "poor"])).fit(X, y.astype(str))
-    np.testing.assert_allclose(turned.coef_, -model.coef_, atol=1e-6)
-    np.testing.assert_allclose(turned.predict_proba(X)[:, ::-1], model.predict_proba(X), atol=1e-6)
-    assert "odds_ratio" in model.coefficients()
-
-
-def test_an_offset_moves_ordered_classes():
-    X, y = graded()
-    offset = X[:, 0]
-    plain = GroupSparseClassifier(loss="ordinal", selection=Size(3)).fit(X, y)
-    moved = GroupSparseClassifier(loss="ordinal", selection=Size(3)).fit(X, y, offset=offset)
-    assert moved.coef_[0, 0] == pytest.approx(plain.coef_[0, 0] - 1, abs=1e-6)
-    np.testing.assert_allclose(moved.predict_proba(X, offset), plain.predict_proba(X), atol=1e-6)
-
-
-def test_sets_of_ordered_classes_cover_their_share_of_rows():
-    found = []
-    for seed in range(3):
-        X, y = graded(700, seed)
-        model = GroupSparseClassifier(loss="ordinal").fit(X[:200], y[:200])
-        sets = model.predict(X[200:], interval=0.8)
-        found.append(sets[np.arange(500), y.cat.codes[200:]].mean())
-    assert 0.75 < np.mean(found) < 0.87
-
-
-def test_a_validation_set_of_ordered_classes():
-    X, y = graded()
-    model = GroupSparseClassifier(loss="ordinal", selection=HoldOut(validation=(X[200:], y[200:]))).fit(
-        X[:200], y[:200]
-    )
-    assert {0, 4, 5} <= set(model.selected_groups_)
-    assert model.fold_thresholds_.shape == (1, 3)
-    assert model.predict(X, interval=0.9).shape == (300, 4)
-
-
-def test_ordered_classes_that_cannot_be():
-    X, y = graded()
-    with pytest.raises(ValueError, match=r"loss must be 'multinomial' \(for two classes, too\), 'ordinal' or a covey"):
-        GroupSparseClassifier(loss="poisson").fit(X, y)
-    with pytest.raises(ValueError, match="has thresholds in the place of an intercept: leave fit_intercept out"):
-        GroupSparseClassifier(loss="ordinal", fit_intercept=False).fit(X, y)
-    with pytest.raises(ValueError, match="whose order is not known"):
-        GroupSparseClassifier(loss="ordinal").fit(X, y.astype(str))
-    with pytest.raises(ValueError, match="only one class"):
-        GroupSparseClassifier(loss="ordinal").fit(X, np.ones(300))
-    with pytest.raises(ValueError, match=r"loss='ordinal' is for classes: use covey\.GroupSparseClassifier"):
-        GroupSparseRegressor(loss="ordinal").fit(X, y.cat.codes)
 
 
 def test_a_summary_says_what_was_estimated():

@@ -101,8 +101,9 @@ def errors_at(rho, weights, depth, starts):
 STARTS = {2: [1e-6, 1e-12, 1e-24, 1e-48], 3: [1e-2, 1e-3, 1e-4]}
 
 
-@pytest.mark.parametrize(("rho", "weights"), [(0.0, "equal"), (0.0, "unequal"), (0.6, "unequal")])
-@pytest.mark.parametrize("depth", [2, 3])
+@pytest.mark.parametrize(
+    ("depth", "rho", "weights"), [(2, 0.0, "equal"), (2, 0.6, "unequal"), (3, 0.0, "equal"), (3, 0.6, "unequal")]
+)
 class TestFallingStarts:
     def test_the_order_becomes_that_of_the_limit(self, depth, rho, weights):
         X, y, groups = problem(rho)

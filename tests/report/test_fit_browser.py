@@ -18,7 +18,6 @@ from report.pages import constructed_path, constructed_report
 
 pytestmark = pytest.mark.slow
 
-WIDTHS = (360, 768, 1280)
 HOSTILE = (
     "<img src=x onerror=alert(1)>",
     "</script><script>alert(2)</script>",
@@ -41,6 +40,19 @@ def report():
 @pytest.fixture(scope="module")
 def file(report, tmp_path_factory):
     return write(report, tmp_path_factory.mktemp("report") / "report.html")
+
+
+@pytest.fixture(scope="module")
+def tab(browser, file):
+    with opened(browser, file) as page:
+        yield page
+
+
+@pytest.fixture
+def page(tab, file):
+    """The report as it opens; a tab of its own would be another process."""
+    tab.goto(file.as_uri())
+    return tab
 
 
 def table(page) -> list[list[str]]:
@@ -76,10 +88,9 @@ def frame_of(page, report) -> int:
     return report.frames.times.tolist().index(float(re.search(r"Time ([\d.]+)", text).group(1)))
 
 
-def test_the_page_opens_at_the_fitted_model(browser, report, file):
-    with opened(browser, file) as page:
-        assert frame_of(page, report) == report.frames.chosen
-        assert table(page) == expected(report, report.frames.chosen)
+def test_the_page_opens_at_the_fitted_model(page, report):
+    assert frame_of(page, report) == report.frames.chosen
+    assert table(page) == expected(report, report.frames.chosen)
 
 
 def test_the_page_says_the_same_without_scripts(browser, report, file):
@@ -89,64 +100,60 @@ def test_the_page_says_the_same_without_scripts(browser, report, file):
         assert page.locator("#time").is_hidden()
 
 
-def test_keys_move_the_slider_and_the_table_follows(browser, report, file):
+def test_keys_move_the_slider_and_the_table_follows(page, report):
     frames = report.frames
-    with opened(browser, file) as page:
-        page.locator("#time").focus()
-        for key, frame in [
-            ("ArrowLeft", frames.chosen - 1),
-            ("PageDown", frames.chosen - 11),
-            ("ArrowRight", frames.chosen - 10),
-            ("Home", 0),
-            ("End", frames.chosen),
-        ]:
-            page.keyboard.press(key)
-            assert frame_of(page, report) == frame
-            assert table(page) == expected(report, frame)
-            assert page.locator("#no-group").is_visible() == (frame == 0)
-            assert page.locator("#time").get_attribute("aria-valuetext") == page.locator("#readout").inner_text()
+    page.locator("#time").focus()
+    for key, frame in [
+        ("ArrowLeft", frames.chosen - 1),
+        ("PageDown", frames.chosen - 11),
+        ("ArrowRight", frames.chosen - 10),
+        ("Home", 0),
+        ("End", frames.chosen),
+    ]:
+        page.keyboard.press(key)
+        assert frame_of(page, report) == frame
+        assert table(page) == expected(report, frame)
+        assert page.locator("#no-group").is_visible() == (frame == 0)
+        assert page.locator("#time").get_attribute("aria-valuetext") == page.locator("#readout").inner_text()
 
 
-def test_the_mouse_moves_it_on_the_slider_and_in_the_plot(browser, report, file):
-    with opened(browser, file) as page:
-        frames = set()
-        for place in ("#time", "#path-plot .area"):
-            page.locator(place).scroll_into_view_if_needed()
-            box = page.locator(place).bounding_box()
-            middle = box["y"] + box["height"] / 2
-            page.mouse.move(box["x"] + 0.5 * box["width"], middle)
-            page.mouse.down()
-            page.mouse.move(box["x"] + 0.75 * box["width"], middle, steps=4)
-            page.mouse.up()
-            frame = frame_of(page, report)
-            frames.add(frame)
-            assert table(page) == expected(report, frame)
-            page.get_by_role("button", name="The fitted model").click()
-            assert frame_of(page, report) == report.frames.chosen
-        # one time lies on one vertical line: slider and plot agree, up to a frame
-        assert max(frames) - min(frames) <= 1
+def test_the_mouse_moves_it_on_the_slider_and_in_the_plot(page, report):
+    frames = set()
+    for place in ("#time", "#path-plot .area"):
+        page.locator(place).scroll_into_view_if_needed()
+        box = page.locator(place).bounding_box()
+        middle = box["y"] + box["height"] / 2
+        page.mouse.move(box["x"] + 0.5 * box["width"], middle)
+        page.mouse.down()
+        page.mouse.move(box["x"] + 0.75 * box["width"], middle, steps=4)
+        page.mouse.up()
+        frame = frame_of(page, report)
+        frames.add(frame)
+        assert table(page) == expected(report, frame)
+        page.get_by_role("button", name="The fitted model").click()
+        assert frame_of(page, report) == report.frames.chosen
+    # one time lies on one vertical line: slider and plot agree, up to a frame
+    assert max(frames) - min(frames) <= 1
 
 
-def test_the_model_is_marked_in_both_plots(browser, report, file):
-    with opened(browser, file) as page:
-        places = page.evaluate(
-            """() => [".cursor", "#path-plot [data-dot]:not([hidden])", "#path-plot .area"].map(selector => {
-                const box = document.querySelector(selector).getBoundingClientRect();
-                return selector.endsWith("area") ? box.right : box.x + box.width / 2 })"""
-        )
-        assert np.ptp(places) < 1.5
-        share = float(page.evaluate("() => parseFloat(document.querySelector('.dot.chosen').style.left)"))
-        assert share == pytest.approx(100 * report.judged.at / report.n_groups, abs=0.01)
+def test_the_model_is_marked_in_both_plots(page, report):
+    places = page.evaluate(
+        """() => [".cursor", "#path-plot [data-dot]:not([hidden])", "#path-plot .area"].map(selector => {
+            const box = document.querySelector(selector).getBoundingClientRect();
+            return selector.endsWith("area") ? box.right : box.x + box.width / 2 })"""
+    )
+    assert np.ptp(places) < 1.5
+    share = float(page.evaluate("() => parseFloat(document.querySelector('.dot.chosen').style.left)"))
+    assert share == pytest.approx(100 * report.judged.at / report.n_groups, abs=0.01)
 
 
-def test_coefficients_within_a_group_follow(browser, report, file):
-    with opened(browser, file) as page:
-        page.locator("#group-table summary").first.click()
-        page.locator("#time").press("ArrowLeft")
-        frame = report.frames.chosen - 1
-        group = next(group for group in report.frames.groups if group.size > 1)
-        coefs = page.locator("#group-table details[open] .coefs td:nth-child(2)").all_inner_texts()
-        assert coefs == [shown(value, 4) for value in group.at(frame)[1].tolist()]
+def test_coefficients_within_a_group_follow(page, report):
+    page.locator("#group-table summary").first.click()
+    page.locator("#time").press("ArrowLeft")
+    frame = report.frames.chosen - 1
+    group = next(group for group in report.frames.groups if group.size > 1)
+    coefs = page.locator("#group-table details[open] .coefs td:nth-child(2)").all_inner_texts()
+    assert coefs == [shown(value, 4) for value in group.at(frame)[1].tolist()]
 
 
 def test_many_groups_are_folded_and_unfolded(browser, tmp_path):
@@ -214,12 +221,11 @@ def test_the_table_is_saved_as_it_is_shown_and_no_spreadsheet_runs_it(browser, t
     assert [again.names[l] for l in again.labels] == names
 
 
-def test_the_norm_is_hidden_until_asked_for(browser, file):
-    with opened(browser, file) as page:
-        norms = page.locator("#group-table .norm")
-        assert not any(norms.evaluate_all("all => all.map(e => e.checkVisibility())"))
-        page.locator("#show-norm").check()
-        assert norms.first.is_visible()
+def test_the_norm_is_hidden_until_asked_for(page):
+    norms = page.locator("#group-table .norm")
+    assert not any(norms.evaluate_all("all => all.map(e => e.checkVisibility())"))
+    page.locator("#show-norm").check()
+    assert norms.first.is_visible()
 
 
 def test_the_page_may_fetch_nothing_and_run_nothing_else(browser, file):
@@ -231,8 +237,7 @@ def test_the_page_may_fetch_nothing_and_run_nothing_else(browser, file):
         assert page.evaluate("() => window.harmed") is None
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize(("width", "scheme"), [(360, "light"), (768, "dark"), (1280, "light")])
 def test_it_fits_every_width_light_and_dark(browser, file, width, scheme):
     with opened(browser, file, width=width, color_scheme=scheme) as page:
         for row in page.locator("#group-table summary:visible").all():
@@ -259,34 +264,32 @@ def test_printed_it_is_light_complete_and_without_controls(browser, report, file
         assert coefficients == len(wide)
 
 
-def test_everything_is_reached_by_tab_and_focus_is_visible(browser, file):
-    with opened(browser, file) as page:
-        wanted = page.locator("a[href]:visible, button:visible, input:visible, summary:visible").count()
-        reached = []
-        for _ in range(wanted):
-            page.keyboard.press("Tab")
-            reached.append(page.evaluate("() => { const e = document.activeElement; return e.outerHTML.slice(0, 80) }"))
-            assert page.evaluate("() => getComputedStyle(document.activeElement).outlineStyle") != "none"
-        assert len(set(reached)) > 1
-        assert any('id="time"' in html for html in reached)
-        assert page.evaluate("() => document.activeElement.tagName") != "BODY"
+def test_everything_is_reached_by_tab_and_focus_is_visible(page):
+    wanted = page.locator("a[href]:visible, button:visible, input:visible, summary:visible").count()
+    reached = []
+    for _ in range(wanted):
+        page.keyboard.press("Tab")
+        reached.append(page.evaluate("() => { const e = document.activeElement; return e.outerHTML.slice(0, 80) }"))
+        assert page.evaluate("() => getComputedStyle(document.activeElement).outlineStyle") != "none"
+    assert len(set(reached)) > 1
+    assert any('id="time"' in html for html in reached)
+    assert page.evaluate("() => document.activeElement.tagName") != "BODY"
 
 
-def test_roles_names_and_headings(browser, file):
-    with opened(browser, file) as page:
-        found = page.evaluate(
-            """() => ({
-              lang: document.documentElement.lang,
-              ids: [...document.querySelectorAll("[id]")].map(e => e.id),
-              headings: [...document.querySelectorAll("h1, h2, h3")].map(e => Number(e.tagName[1])),
-              images: [...document.querySelectorAll("svg")].map(e =>
-                e.getAttribute("aria-hidden") === "true" ? "hidden" : e.getAttribute("role") + ":" + e.ariaLabel),
-              buttons: [...document.querySelectorAll("button")].map(e => e.textContent.trim()),
-              slider: document.querySelector("#time").labels[0].textContent,
-              headers: [...document.querySelectorAll("th")].map(e => e.scope),
-              mains: document.querySelectorAll("main").length,
-            })"""
-        )
+def test_roles_names_and_headings(page):
+    found = page.evaluate(
+        """() => ({
+          lang: document.documentElement.lang,
+          ids: [...document.querySelectorAll("[id]")].map(e => e.id),
+          headings: [...document.querySelectorAll("h1, h2, h3")].map(e => Number(e.tagName[1])),
+          images: [...document.querySelectorAll("svg")].map(e =>
+            e.getAttribute("aria-hidden") === "true" ? "hidden" : e.getAttribute("role") + ":" + e.ariaLabel),
+          buttons: [...document.querySelectorAll("button")].map(e => e.textContent.trim()),
+          slider: document.querySelector("#time").labels[0].textContent,
+          headers: [...document.querySelectorAll("th")].map(e => e.scope),
+          mains: document.querySelectorAll("main").length,
+        })"""
+    )
     assert found["lang"] == "en"
     assert len(found["ids"]) == len(set(found["ids"]))
     assert found["headings"][0] == 1

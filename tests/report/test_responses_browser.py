@@ -35,55 +35,55 @@ def browser():
 
 
 @pytest.fixture(scope="module", params=CASES, ids=str)
-def written(request, tmp_path_factory):
+def shown_report(request, browser, tmp_path_factory):
+    """A report and the page that shows it, which is opened once per case."""
     model, y = CASES[request.param]
     report = FitReport.from_model(model.fit(X, y), X, y, nested=2)
-    return report, write(report, tmp_path_factory.mktemp("report") / "report.html")
+    with opened(browser, write(report, tmp_path_factory.mktemp("report") / "report.html")) as page:
+        yield report, page
 
 
-@pytest.mark.parametrize("width", [400, 1280])
-def test_it_fits_the_width(browser, written, width):
-    _, file = written
-    with opened(browser, file, width=width) as page:
-        for row in page.locator("summary:visible").all():
-            row.click()
-        assert page.evaluate("() => document.documentElement.scrollWidth") <= width
-
-
-def test_coefficients_and_ratios_follow_the_slider(browser, written):
-    report, file = written
-    m, effect = max(len(report.frames.outputs), 1), report.effect
-    with opened(browser, file) as page:
-        page.locator("#group-table summary").first.click()
-        for key, frame in (("ArrowLeft", report.frames.chosen - 1), ("End", report.frames.chosen)):
-            page.locator("#time").press(key)
-            values = report.frames.groups[0].at(frame)[1].tolist()
-            rows = page.locator("#group-table details[open] .coefs tbody tr").evaluate_all(
-                "rows => rows.map(row => [...row.querySelectorAll('td')].map(cell => cell.textContent))"
-            )
-            assert len(rows) == report.frames.groups[0].size
-            for j, cells in enumerate(rows):
-                coefs = values[j * m : (j + 1) * m]
-                if m > 1:
-                    assert cells == [shown(ratio(value) if effect else value, 4) for value in coefs]
-                else:
-                    assert cells[0] == shown(coefs[0], 4)
-                    assert not effect or cells[1] == shown(ratio(coefs[0]), 4)
-            assert page.locator("#readout").inner_text().endswith(report.along.words(frame) if report.along else "")
-
-
-def test_pictures_and_headings_have_names(browser, written):
-    _, file = written
-    with opened(browser, file) as page:
-        found = page.evaluate(
-            """() => ({
-              ids: [...document.querySelectorAll("[id]")].map(e => e.id),
-              headings: [...document.querySelectorAll("h1, h2, h3")].map(e => Number(e.tagName[1])),
-              images: [...document.querySelectorAll("svg[role=img]")].map(e => e.ariaLabel),
-              headers: [...document.querySelectorAll("th")].map(e => e.scope),
-            })"""
-        )
+def test_pictures_and_headings_have_names(shown_report):
+    found = shown_report[1].evaluate(
+        """() => ({
+          ids: [...document.querySelectorAll("[id]")].map(e => e.id),
+          headings: [...document.querySelectorAll("h1, h2, h3")].map(e => Number(e.tagName[1])),
+          images: [...document.querySelectorAll("svg[role=img]")].map(e => e.ariaLabel),
+          headers: [...document.querySelectorAll("th")].map(e => e.scope),
+        })"""
+    )
     assert len(found["ids"]) == len(set(found["ids"]))
     assert all(b - a <= 1 for a, b in zip(found["headings"], found["headings"][1:], strict=False))
     assert all(label.startswith(("Line plot: ", "Scatter plot: ", "Calibration plot: ")) for label in found["images"])
     assert set(found["headers"]) == {"row", "col"}
+
+
+def test_coefficients_and_ratios_follow_the_slider(shown_report):
+    report, page = shown_report
+    m, effect = max(len(report.frames.outputs), 1), report.effect
+    page.locator("#group-table summary").first.click()
+    for key, frame in (("ArrowLeft", report.frames.chosen - 1), ("End", report.frames.chosen)):
+        page.locator("#time").press(key)
+        values = report.frames.groups[0].at(frame)[1].tolist()
+        rows = page.locator("#group-table details[open] .coefs tbody tr").evaluate_all(
+            "rows => rows.map(row => [...row.querySelectorAll('td')].map(cell => cell.textContent))"
+        )
+        assert len(rows) == report.frames.groups[0].size
+        for j, cells in enumerate(rows):
+            coefs = values[j * m : (j + 1) * m]
+            if m > 1:
+                assert cells == [shown(ratio(value) if effect else value, 4) for value in coefs]
+            else:
+                assert cells[0] == shown(coefs[0], 4)
+                assert not effect or cells[1] == shown(ratio(coefs[0]), 4)
+        assert page.locator("#readout").inner_text().endswith(report.along.words(frame) if report.along else "")
+    page.locator("#group-table summary").first.click()
+
+
+def test_it_fits_every_width(shown_report):
+    page = shown_report[1]
+    for row in page.locator("summary:visible").all():
+        row.click()
+    for width in (1280, 400):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert page.evaluate("() => document.documentElement.scrollWidth") <= width

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 import covey
 from covey import GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor
@@ -109,21 +108,6 @@ def overlapping(p: int) -> Any:
     return covey.Groups.from_lists(lists, p, overlap=True)
 
 
-def as_csr(X: Any) -> Any:
-    """A sparse matrix with half of the entries removed."""
-    return sp.csr_array(np.where(np.abs(X) > 0.6, X, 0.0))
-
-
-def as_tensor(X: Any) -> Any:
-    """A torch tensor."""
-    return __import__("torch").as_tensor(X)
-
-
-def as_dask(X: Any) -> Any:
-    """A Dask array in blocks of rows."""
-    return __import__("dask.array").array.from_array(X, chunks=(40, X.shape[1]))
-
-
 def one_hot(X: Any) -> Any:
     """Rank-deficient groups: the signs of columns with their complements."""
     return np.hstack([(X[:, :30] > 0), (X[:, :30] <= 0)]).astype(float)[:, np.arange(60).reshape(2, 30).T.ravel()]
@@ -138,14 +122,10 @@ CASES: dict[str, Callable[[], Any]] = {
     **{f"{kind}, wide": case(kind, 3, shape=(160, 1200, 4, 3), noise=0.6) for kind in ("binomial", "cox")},
     **{f"{kind}, hold-out": case(kind, 4, selection=HoldOut(0.25, random_state=3)) for kind in KINDS},
     **{f"{kind}, ebic": case(kind, 5, selection="ebic") for kind in KINDS},
-    **{f"{kind}, one standard error": case(kind, 6) for kind in ("squared", "poisson", "binomial")},
     **{f"{kind}, weights": case(kind, 7, fit=weights) for kind in ("squared", "poisson", "binomial", "several")},
     **{f"{kind}, offset": case(kind, 8, fit=offset) for kind in ("squared", "poisson")},
     **{f"{kind}, always": case(kind, 9, always=[0, 4]) for kind in ("squared", "binomial")},
     **{f"{kind}, overlap": case(kind, 10, groups=overlapping(60)) for kind in ("squared", "binomial")},
-    **{f"{kind}, csr": case(kind, 11, change=as_csr) for kind in ("squared", "poisson")},
-    **{f"{kind}, tensor": case(kind, 12, change=as_tensor) for kind in ("squared", "binomial")},
-    **{f"{kind}, dask": case(kind, 13, change=as_dask) for kind in ("squared", "poisson")},
     **{f"{kind}, indicators": case(kind, 14, change=one_hot, groups=4) for kind in ("squared", "poisson")},
     "squared, four groups": case("squared", 15, selection=Size(4)),
     "binomial, two groups": case("binomial", 15, selection=Size(2)),

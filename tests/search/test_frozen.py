@@ -20,13 +20,6 @@ from search.frozen_cases import CASES, record
 RECORDED = json.loads((Path(__file__).parent / "frozen.json").read_text())
 
 
-def run(name):
-    for kind, package in (("tensor", "torch"), ("dask", "dask")):
-        if name.endswith(kind):
-            pytest.importorskip(package)
-    return record(CASES[name]())
-
-
 def in_short(recipe):
     return re.sub(r" of the first \d+ groups|, round 2", "", recipe)
 
@@ -46,4 +39,4 @@ def test_every_case_is_recorded():
 
 @pytest.mark.parametrize("name", CASES)
 def test_recorded_models(name):
-    assert_recorded(run(name), RECORDED[name])
+    assert_recorded(record(CASES[name]()), RECORDED[name])

@@ -28,7 +28,7 @@ from covey import (
 )
 from covey.evidence import knockoffs
 from covey.persistence import ModelFileError, dump_bytes
-from covey.selection import HoldOut
+from covey.selection import Folds, HoldOut
 
 N = 160
 
@@ -52,14 +52,15 @@ def make_table():
 TABLE, Y = make_table()
 TIMES = covey.survival(np.exp(-Y) + 0.1, np.arange(N) % 3 > 0)
 PAIRS = Terms({"age": Curve(knots=5), "s*e": Levels(always=True)}, pairs="auto")
+FEW = Folds(3, deals=1)
 MODELS = {
     "auto": (GroupSparseRegressor(terms="auto"), Y),
-    "dict": (GroupSparseRegressor(terms={"age": "curve", "d*": "drop"}, rule="predict"), Y),
-    "pairs": (GroupSparseRegressor(terms=PAIRS), Y),
-    "listed pairs": (GroupSparseRegressor(terms=Terms(pairs=[("age", "site")])), Y),
-    "pairs with one": (GroupSparseRegressor(terms=Terms(pairs={"with": "site"})), Y),
-    "classes": (GroupSparseClassifier(terms=Terms(pairs="auto")), np.where(Y > 0, "up", "down")),
-    "survival": (GroupSparseCox(terms="auto"), TIMES),
+    "dict": (GroupSparseRegressor(terms={"age": "curve", "d*": "drop"}, rule="predict", selection=FEW), Y),
+    "pairs": (GroupSparseRegressor(terms=PAIRS, selection=FEW), Y),
+    "listed pairs": (GroupSparseRegressor(terms=Terms(pairs=[("age", "site")]), selection=FEW), Y),
+    "pairs with one": (GroupSparseRegressor(terms=Terms(pairs={"with": "site"}), selection=FEW), Y),
+    "classes": (GroupSparseClassifier(terms=Terms(pairs="auto"), selection=FEW), np.where(Y > 0, "up", "down")),
+    "survival": (GroupSparseCox(terms="auto", selection=FEW), TIMES),
 }
 
 
@@ -104,18 +105,19 @@ def test_other_columns_and_their_order_do_not_matter(fitted):
 
 
 def test_grid_search_over_rules_and_terms():
-    grid = {"rule": ["select", "predict"], "terms": [Terms(pairs=None), {"age": "drop"}, Terms(pairs="auto")]}
-    found = GridSearchCV(GroupSparseRegressor(), grid, cv=3, error_score="raise").fit(TABLE, Y)
+    grid = {"rule": ["select", "predict"], "terms": [{"age": "drop"}, Terms(pairs="auto")]}
+    found = GridSearchCV(GroupSparseRegressor(selection="holdout"), grid, cv=3, error_score="raise").fit(TABLE, Y)
     assert found.best_params_["terms"] == Terms(pairs="auto")
     assert found.best_estimator_.feature_names_in_.tolist() == list(TABLE)
 
 
 def test_cross_val_score_of_a_pipeline():
     log = FunctionTransformer(lambda table: table.assign(age=np.log(table["age"])))
-    model = make_pipeline(log, GroupSparseRegressor(terms=Terms(pairs=[("age", "site")])))
+    model = make_pipeline(log, GroupSparseRegressor(terms=Terms(pairs=[("age", "site")]), selection=FEW))
     scores = cross_val_score(model, TABLE, Y, cv=3, error_score="raise")
     assert scores.min() > 0.8
-    assert cross_val_score(GroupSparseClassifier(terms="auto"), TABLE, Y > 0, cv=3, error_score="raise").min() > 0.7
+    classes = GroupSparseClassifier(terms="auto", selection=FEW)
+    assert cross_val_score(classes, TABLE, Y > 0, cv=3, error_score="raise").min() > 0.7
 
 
 def test_a_pipeline_of_arrays_comes_back_from_a_file(tmp_path):
@@ -182,15 +184,15 @@ def test_nested_folds_encode_their_training_rows_only():
 
 @pytest.mark.parametrize("scoring", [None, "r2"])
 def test_nested_scores_of_raw_tables(scoring):
-    model = GroupSparseRegressor(terms=Terms(pairs="auto"))
-    result = nested_score(model, TABLE, Y, scoring=scoring)
+    model = GroupSparseRegressor(terms=Terms(pairs="auto"), selection=FEW)
+    result = nested_score(model, TABLE, Y, scoring=scoring, cv=3)
     assert result.mean > max(result.references["lasso"].mean, 0.9)
     rows = TABLE.to_numpy(dtype=object).tolist()
-    assert nested_score(model, rows, Y, references=False).mean > 0.9
+    assert nested_score(model, rows, Y, references=False, cv=3).mean > 0.9
 
 
 def test_nested_scores_of_survival_times_and_of_own_references():
-    model = GroupSparseCox(terms={"site": Levels(always=True)})
+    model = GroupSparseCox(terms={"site": Levels(always=True)}, selection=FEW)
     assert nested_score(model, TABLE, TIMES, cv=3).mean > 0.7
     other = make_pipeline(ColumnTransformer([("age", "passthrough", ["age"])]), LinearRegression())
     result = nested_score(GroupSparseRegressor(terms="auto"), TABLE, Y, cv=3, references={"line": other})

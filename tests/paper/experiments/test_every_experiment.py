@@ -28,7 +28,7 @@ TINY = {
     "table3": {"splits": 2, "penalties": 4, "dual_steps": 10, "network_steps": 100},
     "rates": {**GRIDS, "n": 80, "p": 30, "grid_p": (30, 60), "grid_group_size": (1, 3)},
     "phase": {"p": 40, "grid_n": (10, 40, 80), "grid_s": (1, 3), "repeats": 3, "n_steps": 600},
-    "powers": {**GRIDS, "grid_group_size": (2, 4), "windows": 2},
+    "powers": {**GRIDS, "repeats": 1, "grid_group_size": (2, 4), "windows": 2},
     "delta": {"factors": (0.001, 0.5, 1.0), "epsilons": (1e-3, 1e-7), "draws": 2},
     "noise": {**GRIDS, "rows": (20, 60), "groups": (1,), "recovery_repeats": 2, "draws": 1000},
 }
