@@ -50,8 +50,9 @@ def group_constraints(
     if groups.overlapping:
         raise ValueError("constraints= needs groups without a column in common: give each column to one group.")
     names: list[Hashable] = list(groups.names)
+    taken, always = set(names), set(always)
     of_column = {str(name): j for j, name in enumerate([] if columns is None else columns)}
-    of_column = {name: j for name, j in of_column.items() if name not in set(names)}
+    of_column = {name: j for name, j in of_column.items() if name not in taken}
     members = [groups.members[a:b] for a, b in zip(groups.starts[:-1], groups.starts[1:], strict=True)]
     place = {int(j): (l, i) for l, some in enumerate(members) for i, j in enumerate(some)}
     found, bounds = list[Constraint](), dict[int, tuple[float, float]]()
@@ -66,13 +67,13 @@ def group_constraints(
             group = groups.position(name)
             rows = np.eye(members[group].size)
         inside = requirement.slopes if len(rows) == 1 else (requirement.low, requirement.high)
-        check_bounds(requirement, inside, name, group in set(always))
+        check_bounds(requirement, inside, name, group in always)
         A, low = _rows(requirement, rows, name)
         found.append(Constraint((group,), A, low, str(name), requirement.text))
-        for j in members[group][rows.any(axis=0)]:
-            before = bounds.get(int(j), (-np.inf, np.inf))
-            bounds[int(j)] = max(before[0], inside[0]), min(before[1], inside[1])
-            if bounds[int(j)][0] >= bounds[int(j)][1]:
+        for j in [of_column[str(name)]] if name in of_column else members[group].tolist():
+            before = bounds.get(j, (-np.inf, np.inf))
+            bounds[j] = max(before[0], inside[0]), min(before[1], inside[1])
+            if bounds[j][0] >= bounds[j][1]:
                 raise ValueError(
                     f"constraints: those on the group {groups.names[group]!r} and on its column {name!r} leave no "
                     "choice: give one of them."
