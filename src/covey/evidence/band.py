@@ -63,7 +63,8 @@ def band(
     Parameters
     ----------
     model : GroupSparseRegressor or GroupSparseClassifier
-        With ``terms=``. It says what the terms and the loss are, does not have to be fitted, and is not changed.
+        With ``terms=`` and without ``constraints=``. It says what the terms and the loss are, does not have to be
+        fitted, and is not changed.
     X : table of variables
     y : array-like of shape (n_rows,)
         For a classifier, two classes.
@@ -99,6 +100,12 @@ def band(
     """
     if getattr(model, "terms", None) is None:
         raise ValueError("band needs a model with terms=, such as GroupSparseRegressor(terms='auto').")
+    if model.constraints:
+        raise ValueError(
+            "band estimates the curve without constraints, and their limits would make its errors wrong: leave them "
+            "out, as in band(clone(model).set_params(constraints=None), X, y, ...). model.effect has the curve that "
+            "keeps them."
+        )
     frame = as_frame(X)
     names = list(frame.columns)
     if not isinstance(of, str | int | np.integer):

@@ -86,7 +86,8 @@ def test_groups(
     ----------
     model : GroupSparseRegressor, GroupSparseClassifier or GroupSparseCox
         It says what the groups or terms, the loss and the groups that are always in are. It does not have to be fitted,
-        and is not changed; `selection` and `rule` are not used. With ``terms=``, every term is tested together
+        and is not changed; `selection` and `rule` are not used. Halves select under its `constraints`, and tests do
+        without them: they are two-sided. With ``terms=``, every term is tested together
         with the terms that need it: ``age`` with its curve ``age~``, and ``age~`` alone. The encoding, which does
         not depend on the response, is fitted to all rows once.
     X, y
@@ -176,7 +177,7 @@ def test_groups(
             n_separated += p is None
     always = tuple(groups.names[l] for l in problem.always)
     tests = GroupTests(groups, raw, tested, quantiles, control, level, problem.parents, always_groups=always)
-    return replace(tests, remarks=_remarks(tests, n_separated, close))
+    return replace(tests, remarks=_remarks(tests, n_separated, close, constrained=bool(problem.constraints)))
 
 
 test_groups.__test__ = False  # type: ignore[attr-defined]  # pytest would take it for a test
@@ -238,8 +239,11 @@ def _check_rows(problem: Problem, candidates: NDArray[np.intp], n_rows: int) -> 
         )
 
 
-def _remarks(tests: GroupTests, n_separated: int, close: Mapping[int, int]) -> tuple[str, ...]:
+def _remarks(tests: GroupTests, n_separated: int, close: Mapping[int, int], *, constrained: bool) -> tuple[str, ...]:
     remarks, names = [], tests.groups.names
+    if constrained:
+        first = "Halves select groups under the constraints of the model; the" if len(tests.tested) > 1 else "The"
+        remarks.append(f"{first} tests are two-sided: an effect against a constraint counts as an effect.")
     alike = [f"{names[l]} with {names[close[l]]}" for l in np.flatnonzero(tests.is_selected).tolist() if l in close]
     if alike:
         more = f"; and {len(alike) - MOST_NAMED} more" if len(alike) > MOST_NAMED else ""
