@@ -325,6 +325,10 @@ def _direction(
 ) -> FloatArray:
     """The step to the minimum of a quadratic model with second derivative K for every output."""
     k, m = gradient.shape
+    if response.loss.vector and response.apart:  # each output has a second derivative of its own
+        grams = (one.gram(eta[:, [j]], A) for j, one in enumerate(response.apart))
+        solves = (factorised(added(gram, penalty), squares, JITTER) for gram in grams)
+        return np.hstack([solve(one[:, None]) for solve, one in zip(solves, gradient.T, strict=True)])
     if not response.isotropic and k * m <= MOST_UNKNOWNS:
         solve = factorised(_full_hessian(response, host(A), eta, penalty), np.tile(squares, m), JITTER)
         return np.ascontiguousarray(solve(gradient.T.reshape(-1, 1)).reshape(m, k).T)
