@@ -332,7 +332,7 @@ def _within(inverse, w, G, h, first, last):
 
 @njit(cache=True)
 def nested_ridge(L, z, U, c, G, h, first, last, lengths, likely):
-    """The minimisers on the first columns under ``G w >= h``, for several numbers of columns; zero on the others.
+    """The minimisers on the first columns under ``G w >= h``, for numbers of columns that fall; zero on the others.
 
     L is the Cholesky factor of the second derivative on all columns, z and the rows of U are c and the rows of G
     divided by it. The first rows of L are the factor for the first columns, and so it is with z and U.
@@ -342,9 +342,12 @@ def nested_ridge(L, z, U, c, G, h, first, last, lengths, likely):
     likely = likely.copy()
     slack, tolerance, off = np.empty(m), np.empty(m), np.zeros(m)
     order, R, s = np.empty(m, np.int64), np.zeros((m, m)), np.zeros(m)
-    for a in range(lengths.size):
+    M, done = np.zeros((m, m)), 0
+    for a in range(lengths.size - 1, -1, -1):
         k = lengths[a]
-        ends, w = np.minimum(last, k), _backward(L, z[:k])
+        more = np.ascontiguousarray(U[:, done:k])
+        M += more @ more.T
+        done, ends, w = k, np.minimum(last, k), _backward(L, z[:k])
         starts = np.minimum(first, ends)
         if broken(G, h, starts, ends, w, np.zeros(m, np.bool_)).size:
             for j in range(m):
@@ -352,25 +355,25 @@ def nested_ridge(L, z, U, c, G, h, first, last, lengths, likely):
                 for i in range(starts[j], ends[j]):
                     slack[j] += G[j, i] * w[i]
                     tolerance[j] += abs(G[j, i] * w[i])
-            part = np.ascontiguousarray(U[:, :k])
-            M = part @ part.T
-            forces, n = multipliers(M, slack, 0.1 * KEPT * tolerance, likely), 0
-            t = z[:k] + forces @ part
-            w = _backward(L, t)
-            # round-off error in large numbers has removed the minimiser from the rows that hold it
+            forces, n, t = multipliers(M, slack, 0.1 * KEPT * tolerance, likely), 0, z[:k].copy()
             for j in range(m):
                 likely[j] = forces[j] > 0
                 if likely[j]:
-                    order[n], off[j] = j, G[j, :k] @ w - h[j]
+                    t += forces[j] * U[j, :k]
+                    order[n] = j
                     n = _grown(R, M, order, n)
+            w = _backward(L, t)
+            # round-off error in large numbers has removed the minimiser from the rows that hold it
+            for i in range(n):
+                off[order[i]] = G[order[i], :k] @ w - h[order[i]]
             _solved(R, off, order, n, s)
             for i in range(n):
-                t += s[i] * part[order[i]]
+                t += s[i] * U[order[i], :k]
             w = _backward(L, t)
             if broken(G, h, starts, ends, w, np.zeros(m, np.bool_)).size:
                 w = stepped(L[:k, :k], np.zeros(k), c[:k], G[:, :k], h, starts, ends)[0]
         W[a, :k] = w
-        if a == 0:
+        if a == lengths.size - 1:
             at_first[:] = likely
     return W
 
