@@ -64,6 +64,26 @@ def test_ill_conditioned_functions_keep_the_inequalities():
     assert step.min() >= -1e-13
 
 
+def test_models_that_break_inequalities_are_moved_to_the_nearest_that_do_not():
+    rows = Rows(np.array([[1.0, -1.0, 0.0], [0.0, 1.0, -1.0]]), np.zeros(2))
+    W = np.array([[3.0, 2.0, 1.0], [1.0, 3.0, 0.0], [2.0, 1.0, 1.0 + 1e-9]])
+    kept = rows.kept(W.copy())
+    assert kept[0].tolist() == W[0].tolist()
+    np.testing.assert_allclose(kept[1], [2.0, 2.0, 0.0])
+    assert (kept @ rows.G.T).min() >= -1e-15
+
+
+def test_elimination_keeps_inequalities_on_columns_of_very_different_lengths():
+    rng = np.random.default_rng(10)
+    A = (rng.standard_normal((60, 30)) + 3 * rng.standard_normal((60, 1))) * 10.0 ** rng.uniform(-4, 4, 30)
+    falling = np.eye(30)[:-1] - np.eye(30)[1:]
+    rows = Rows(np.delete(falling, np.arange(4, 29, 5), axis=0) / np.sqrt(2), np.zeros(24))
+    form = A.T @ A, A.T @ rng.standard_normal((60, 1)), np.arange(0, 31, 5), ()
+    W = eliminate_within(form, rows)[1][:, :, 0]
+    slack, size = W @ rows.G.T, np.abs(W) @ np.abs(rows.G).T
+    assert (slack + 1e-12 * size).min() >= 0
+
+
 def nested(seed):
     rng = np.random.default_rng(seed)
     sizes = [1, 3, 2, 1, 2, 1]

@@ -25,6 +25,9 @@ __all__ = ["Cone", "Constraint", "Rows", "root"]
 # Coefficients this close to a bound, in the units of their column, are at the bound up to round-off error.
 ROUNDING = 1e-10
 
+# Inequalities that are broken by more than this, relative to the size of their terms, are not kept.
+OFF = 2e-13
+
 # Added to the diagonal, relative to it, so that dependent columns leave a second derivative positive definite.
 JITTER = 1e-10
 
@@ -94,6 +97,18 @@ class Rows:
 
         step, left = stepped(L, w[:, 0], gradient[:, 0], self.G, self.h, *self.spans)
         return step[:, None], left[:, None]
+
+    def kept(self, W: FloatArray) -> FloatArray:
+        """Models, row by row; those that break an inequality by more than round-off error are the nearest that do not.
+
+        Where inequalities are on columns of very different lengths, those that hold a minimiser back are nearly the
+        same, and too few digits are left to tell them apart.
+        """
+        slack, size = W @ self.G.T - self.h, np.abs(W) @ np.abs(self.G).T + np.abs(self.h)
+        for i in np.flatnonzero((slack < -OFF * size).any(axis=1)):
+            used = np.flatnonzero(W[i])  # groups that were dropped stay at zero
+            W[i, used] = self.on(used).nearest(W[i, used, None])[:, 0]
+        return W
 
     def nearest(self, w: FloatArray) -> FloatArray:
         """The nearest point that keeps the inequalities."""

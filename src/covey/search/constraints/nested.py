@@ -57,7 +57,7 @@ def eliminate_within(form: QuadraticForm, rows: Rows, n_always: int = 0) -> Elim
         offsets(np.array([len(some) for some in listed], dtype=np.intp)), rows.G, rows.h, np.empty(0, dtype=np.intp),
         wanted, REPEATED_TIE if repeated else TIE, nothing,
     )  # fmt: skip
-    return dropped.tolist(), W[:, :, None]
+    return dropped.tolist(), rows.kept(W)[:, :, None]
 
 
 def ridges_within(
@@ -103,7 +103,8 @@ def ridges_within(
         L = root(K + penalty * P)
         divided = dtrtrs(L.T, right, trans=1)[0].T
         z, U = divided[0].copy(), np.ascontiguousarray(divided[1:])
-        out[:, i, 0][:, at] = nested_ridge(L, z, U, c, some.G, some.h, *some.spans, lengths, likely)
+        W = nested_ridge(L, z, U, c, some.G, some.h, *some.spans, lengths, likely)
+        out[:, i, 0][:, at] = some.kept(W)
     return out.reshape(-1, 1, len(quadratic.c))
 
 
