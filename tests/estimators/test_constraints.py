@@ -7,7 +7,8 @@ from scipy.optimize import lsq_linear, minimize
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
-from covey import GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor, load, save
+from covey import GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor, load, save, stability_selection
+from covey.evidence import band, test_groups
 from covey.selection import Folds, Size
 
 
@@ -309,3 +310,19 @@ def test_far_groups_and_compressed_rows_give_the_same_model():
     y = tall @ np.tile([1.0, -1.0, 0.0], 4) + rng.standard_normal(4000)
     model = GroupSparseRegressor(constraints={"*": ">=0"}).fit(tall, y)
     assert set(model.selected_groups_) == {0, 3, 6, 9}
+
+
+def test_half_samples_select_under_constraints():
+    X, _, _, rng = draw(n=120, n_groups=60, size=1)
+    y = 2 * X[:, 0] + 2 * X[:, 1] + rng.standard_normal(120)
+    turned = {0: "<=0"}
+    assert 0 not in stability_selection(X, y, constraints=turned, n_pairs=2, random_state=0).selected_groups
+    tests = test_groups(GroupSparseRegressor(constraints=turned), X, y, n_pairs=2, random_state=0)
+    assert tests.p_values[0] == 1
+    assert "two-sided" in tests.remarks[0]
+
+
+def test_a_band_refuses_constraints():
+    X, _, y, _ = draw()
+    with pytest.raises(ValueError, match="set_params\\(constraints=None\\)"):
+        band(GroupSparseRegressor(terms="auto", constraints={"*": "increasing"}), pd.DataFrame(X), y, of=0)

@@ -47,10 +47,12 @@ def test_a_step_starts_anywhere_and_ends_in_the_same_place():
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_multipliers_are_those_of_nonnegative_least_squares(seed):
+def test_multipliers_are_those_of_nonnegative_least_squares_whatever_is_likely(seed):
     rng = np.random.default_rng(seed)
     A, b = rng.standard_normal((12, 8)), rng.standard_normal(12)
-    np.testing.assert_allclose(multipliers(A.T @ A, -A.T @ b, np.zeros(8)), nnls(A, b)[0], atol=1e-10)
+    for likely in (np.zeros(8, dtype=bool), np.ones(8, dtype=bool), rng.random(8) < 0.5):
+        found = multipliers(A.T @ A, -A.T @ b, np.zeros(8), likely)
+        np.testing.assert_allclose(found, nnls(A, b)[0], atol=1e-10)
 
 
 def test_ill_conditioned_functions_keep_the_inequalities():
@@ -60,6 +62,26 @@ def test_ill_conditioned_functions_keep_the_inequalities():
     rows = Rows(np.eye(6), np.zeros(6))
     step, _ = rows.step(root(A.T @ A), np.zeros((6, 1)), A.T @ rng.standard_normal((20, 1)) * 1e3)
     assert step.min() >= -1e-13
+
+
+def test_models_that_break_inequalities_are_moved_to_the_nearest_that_do_not():
+    rows = Rows(np.array([[1.0, -1.0, 0.0], [0.0, 1.0, -1.0]]), np.zeros(2))
+    W = np.array([[3.0, 2.0, 1.0], [1.0, 3.0, 0.0], [2.0, 1.0, 1.0 + 1e-9]])
+    kept = rows.kept(W.copy())
+    assert kept[0].tolist() == W[0].tolist()
+    np.testing.assert_allclose(kept[1], [2.0, 2.0, 0.0])
+    assert (kept @ rows.G.T).min() >= -1e-15
+
+
+def test_elimination_keeps_inequalities_on_columns_of_very_different_lengths():
+    rng = np.random.default_rng(0)
+    A = (rng.standard_normal((60, 30)) + 3 * rng.standard_normal((60, 1))) * 10.0 ** rng.uniform(-4, 4, 30)
+    y = rng.standard_normal((60, 1)) + A[:, :1] / np.abs(A[:, :1]).std()
+    falling = np.delete(np.eye(30)[:-1] - np.eye(30)[1:], np.arange(4, 29, 5), axis=0) / np.sqrt(2)
+    rows = Rows(np.vstack([falling, np.eye(30)]), np.zeros(54))
+    W = eliminate_within((A.T @ A, A.T @ y, np.arange(0, 31, 5), ()), rows)[1][:, :, 0]
+    slack, size = W @ rows.G.T, np.abs(W) @ np.abs(rows.G).T
+    assert (slack + 1e-12 * size).min() >= 0
 
 
 def nested(seed):

@@ -6,7 +6,7 @@ from scipy import optimize
 from scipy.special import expit, gammaln, log_softmax
 from sklearn.linear_model import GammaRegressor, LogisticRegression, PoissonRegressor
 
-from covey.losses import Binomial, Gamma, Huber, Multinomial, MultiSquared, Poisson, Squared
+from covey.losses import Binomial, Gamma, Huber, Multinomial, MultiQuantile, MultiSquared, Poisson, Quantile, Squared
 from covey.search import newton
 from covey.search.observations import Observations
 
@@ -37,6 +37,7 @@ def draw(name, seed=0, n=N, k=K, strength=0.7):
 LOSSES = {
     "squared": Squared(),
     "huber": Huber(0.9),
+    "quantile": Quantile(0.8, 1.0),
     "poisson": Poisson(),
     "gamma": Gamma(),
     "binomial": Binomial(),
@@ -53,6 +54,8 @@ def written_out(name, y, eta):
     if name == "huber":
         r = np.abs(y - eta)
         return np.where(r <= 0.9, r**2 / 2, 0.9 * (r - 0.45))
+    if name == "quantile":
+        return 0.8 * (y - eta) + 0.1 * np.logaddexp(0, -(y - eta) / 0.1)
     if name == "poisson":
         return np.exp(eta) - y * eta + gammaln(y + 1)
     if name == "gamma":
@@ -294,3 +297,18 @@ def test_nothing_to_fit(name):
     assert fit.status == "converged"
     assert fit.coef.shape == (0, posed(name, y).n_outputs)
     assert not fit.eta.any()
+
+
+@pytest.mark.parametrize("ridge", [None, 0.1])
+def test_several_quantiles_are_those_of_one_level_each(ridge):
+    A, y = draw("quantile", seed=4)
+    penalty = None if ridge is None else ridge * np.diag([0.0] + [1.0] * K)
+    together = Observations(
+        MultiQuantile([0.2, 0.7], 1.0), np.repeat(y[:, None], 2, axis=1), np.ones(N), np.zeros((N, 2)), np.ones(N)
+    )
+    coef = newton.minimise(together, A, np.zeros((K + 1, 2)), penalty).coef
+    for j, level in enumerate([0.2, 0.7]):
+        alone = Observations(Quantile(level, 1.0), y, np.ones(N), np.zeros((N, 1)), np.ones(N))
+        np.testing.assert_allclose(
+            coef[:, [j]], newton.minimise(alone, A, np.zeros((K + 1, 1)), penalty).coef, atol=1e-7
+        )

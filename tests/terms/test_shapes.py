@@ -182,6 +182,9 @@ def test_pairs_of_constrained_variables_are_left_out_or_refused():
     for wanted in ([("age", "site")], {"with": "age"}):
         with pytest.raises(ValueError, match="pairs: 'age' has a constraint"):
             GroupSparseRegressor(terms=Terms(pairs=wanted), constraints={"age": "increasing"}).fit(table, eta)
+    for pair in ("age:site", ("age", "site")):
+        with pytest.raises(ValueError, match="is a pair, and pairs take no constraints"):
+            GroupSparseRegressor(terms="auto", constraints={pair: ">=0"}).fit(table, eta)
 
 
 def test_models_of_terms_are_saved(tmp_path):

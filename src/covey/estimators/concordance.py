@@ -11,6 +11,9 @@ from covey.validation import FloatArray
 
 __all__ = ["concordance_index", "kaplan_meier"]
 
+# A weight at risk below this share of all weight is the round-off error of a difference of sums.
+ROUNDING = 1e-12
+
 
 def concordance_index(
     rows: FloatArray, risk: FloatArray, weight: FloatArray, event_weight: FloatArray | None = None
@@ -99,7 +102,9 @@ def kaplan_meier(rows: FloatArray, weight: FloatArray, *, of_censoring: bool = F
     if of_censoring:  # events come first at the same time: their rows are not at risk of being censored
         leaving = at, rows[event, STOP], weight[event]
         at_risk -= _weight_before(*leaving, side="right") - _weight_before(*leaving)
-    return at, np.cumprod(1.0 - mass / at_risk)
+    left = at_risk - mass
+    left[left < ROUNDING * weight.sum()] = 0.0
+    return at, np.cumprod(left / (left + mass))
 
 
 def _weight_before(

@@ -8,20 +8,37 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from covey.groups import Groups
-from covey.losses.base import Response
+from covey.losses.base import Loss, Response
 from covey.search.constraints.cone import Constraint
+from covey.terms.expansion import Expansion
 from covey.terms.requirements import Constraints, Requirement, check_bounds, match
 from covey.terms.shapes import requirements_of, term_constraints
 from covey.validation import FloatArray
 
-__all__ = ["read_constraints"]
+__all__ = ["constraints_on", "read_constraints"]
 
 
 def read_constraints(
     estimator: BaseEstimator, response: Response, groups: Groups, columns: Sequence[str] | None, always: Sequence[int]
 ) -> list[Constraint]:
     """The inequalities that every model of an estimator keeps; refuses what they cannot be combined with."""
-    loss, given, expansion = response.loss, estimator.constraints, getattr(estimator, "expansion_", None)
+    if estimator.within is not None:
+        raise ValueError("constraints= is for whole groups: leave out within='columns', or give groups of one column.")
+    if list(estimator.recipes):
+        raise ValueError("recipes= are fitted without constraints: leave out recipes= or constraints=.")
+    expansion = getattr(estimator, "expansion_", None)
+    return constraints_on(estimator.constraints, response.loss, groups, columns, always, expansion)
+
+
+def constraints_on(
+    given: Constraints,
+    loss: Loss,
+    groups: Groups,
+    columns: Sequence[str] | None,
+    always: Sequence[int],
+    expansion: Expansion | None,
+) -> list[Constraint]:
+    """The inequalities that a user gives for groups of columns or for the terms of a table; one output only."""
     if loss.vector:
         what = "two classes" if loss.labelled else "one response"
         remedy = "one class against the others" if loss.labelled else "the responses one by one"
@@ -29,10 +46,6 @@ def read_constraints(
             f"constraints= needs {what}: with more, every column has several coefficients, and a sign may be right for "
             f"some of them only. Fit {remedy}."
         )
-    if estimator.within is not None:
-        raise ValueError("constraints= is for whole groups: leave out within='columns', or give groups of one column.")
-    if list(estimator.recipes):
-        raise ValueError("recipes= are fitted without constraints: leave out recipes= or constraints=.")
     if expansion is None:
         return group_constraints(given, groups, columns, always)
     return term_constraints(requirements_of(given, expansion.encoding), expansion.encoding, always)
@@ -50,8 +63,9 @@ def group_constraints(
     if groups.overlapping:
         raise ValueError("constraints= needs groups without a column in common: give each column to one group.")
     names: list[Hashable] = list(groups.names)
+    taken, in_all = set(names), set(always)
     of_column = {str(name): j for j, name in enumerate([] if columns is None else columns)}
-    of_column = {name: j for name, j in of_column.items() if name not in set(names)}
+    of_column = {name: j for name, j in of_column.items() if name not in taken}
     members = [groups.members[a:b] for a, b in zip(groups.starts[:-1], groups.starts[1:], strict=True)]
     place = {int(j): (l, i) for l, some in enumerate(members) for i, j in enumerate(some)}
     found, bounds = list[Constraint](), dict[int, tuple[float, float]]()
@@ -66,13 +80,13 @@ def group_constraints(
             group = groups.position(name)
             rows = np.eye(members[group].size)
         inside = requirement.slopes if len(rows) == 1 else (requirement.low, requirement.high)
-        check_bounds(requirement, inside, name, group in set(always))
+        check_bounds(requirement, inside, name, group in in_all)
         A, low = _rows(requirement, rows, name)
         found.append(Constraint((group,), A, low, str(name), requirement.text))
-        for j in members[group][rows.any(axis=0)]:
-            before = bounds.get(int(j), (-np.inf, np.inf))
-            bounds[int(j)] = max(before[0], inside[0]), min(before[1], inside[1])
-            if bounds[int(j)][0] >= bounds[int(j)][1]:
+        for j in [of_column[str(name)]] if name in of_column else members[group].tolist():
+            before = bounds.get(j, (-np.inf, np.inf))
+            bounds[j] = max(before[0], inside[0]), min(before[1], inside[1])
+            if bounds[j][0] >= bounds[j][1]:
                 raise ValueError(
                     f"constraints: those on the group {groups.names[group]!r} and on its column {name!r} leave no "
                     "choice: give one of them."

@@ -64,7 +64,8 @@ def band(
     Parameters
     ----------
     model : GroupSparseRegressor, GroupSparseClassifier or GroupSparseCox
-        With ``terms=``. It says what the terms and the loss are, does not have to be fitted, and is not changed.
+        With ``terms=`` and without ``constraints=``. It says what the terms and the loss are, does not have to be
+        fitted, and is not changed.
     X : table of variables
     y : array-like of shape (n_rows,)
         For a classifier, two classes; for survival times, the curve is one of log hazards.
@@ -100,6 +101,12 @@ def band(
     """
     if getattr(model, "terms", None) is None:
         raise ValueError("band needs a model with terms=, such as GroupSparseRegressor(terms='auto').")
+    if model.constraints:
+        raise ValueError(
+            "band estimates the curve without constraints, and their limits would make its errors wrong: leave them "
+            "out, as in band(clone(model).set_params(constraints=None), X, y, ...). model.effect has the curve that "
+            "keeps them."
+        )
     frame = as_frame(X)
     names = list(frame.columns)
     if not isinstance(of, str | int | np.integer):

@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator
 
 from covey.designs import Design, as_design
 from covey.estimators import GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor
+from covey.estimators.constraints import constraints_on
 from covey.groups import Groups, GroupsLike
 from covey.losses import Cox, Loss, get_loss, survival
 from covey.losses.cox import FieldNames, read_survival
@@ -20,6 +21,7 @@ from covey.search.limit_path import read_rows
 from covey.search.problem import Problem
 from covey.tables import named_faults, refuse_missing
 from covey.terms import Terms, TermsLike, expand
+from covey.terms.requirements import Constraints
 from covey.validation import MatrixLike, PerRow, on_host, pandas_frame
 
 __all__ = ["encode_classes", "problem_of", "read_problem", "read_variables"]
@@ -34,10 +36,11 @@ def read_problem(
     offset: Any,
     sample_weight: PerRow,
     terms: TermsLike = None,
+    constraints: Constraints | None = None,
     **options: Any,
 ) -> Problem:
     """Validate the data, a matrix of columns or with `terms` a table of variables; `options` are for the search."""
-    loss = get_loss(loss)
+    loss, expansion = get_loss(loss), None
     if terms is None:
         X = pandas_frame(X)
         with named_faults(X):
@@ -47,7 +50,7 @@ def read_problem(
         groups = Groups.coerce(groups, design.shape[1], design.columns)
         always_in = groups.positions(always, "always")
     else:
-        expansion, design = expand(terms, groups, X, sample_weight)
+        expansion, design = expand(terms, groups, X, sample_weight, constraints)
         if expansion.unlisted:
             raise ValueError(
                 "The pairs of all variables are too many for half-samples: name pairs, such as "
@@ -56,6 +59,9 @@ def read_problem(
         groups, structure, options["factors"] = expansion.groups, expansion.structure, 0
         always_in = sorted({*groups.positions(always, "always"), *expansion.always})
     loss, response, weight, offset = read_rows(design, encode_classes(y, loss), sample_weight, loss, offset)
+    if constraints:
+        known = constraints_on(constraints, loss, groups, design.columns, always_in, expansion)
+        structure = structure | {"constraints": known}
     return Problem(design, response, weight, groups, always_in, options, loss, offset, **structure)
 
 
@@ -82,7 +88,9 @@ def problem_of(model: BaseEstimator, X: MatrixLike, y: ArrayLike, sample_weight:
         y = survival(times[:, STOP], times[:, EVENT], start=start, strata=times[:, STRATUM])
     names = ("group_weights", "standardize", "fit_intercept", "factors")
     options = {name: getattr(model, name) for name in names}
-    return read_problem(X, y, model.groups, model.always, loss, offset, sample_weight, model.terms, **options)
+    return read_problem(
+        X, y, model.groups, model.always, loss, offset, sample_weight, model.terms, model.constraints, **options
+    )
 
 
 def read_variables(

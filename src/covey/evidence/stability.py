@@ -21,6 +21,7 @@ from covey.preprocess import Standardize
 from covey.progress import enter, showing
 from covey.search.problem import Problem
 from covey.terms import TermsLike
+from covey.terms.requirements import Constraints
 from covey.validation import MatrixLike, PerRow, one_of, positive, whole
 
 __all__ = ["Progress", "default_first", "stability_selection"]
@@ -57,6 +58,7 @@ def stability_selection(
     n_pairs: int = PAIRS,
     assumption: Assumption = "r-concave",
     always: Iterable[Hashable] = (),
+    constraints: Constraints | None = None,
     loss: str | Loss = "squared",
     offset: PerRow = None,
     sample_weight: PerRow = None,
@@ -107,6 +109,8 @@ def stability_selection(
         What the bound may assume; see `covey.evidence.expected_false`.
     always : iterable
         Names of groups that are in every model; they are not candidates for selection.
+    constraints : dict, optional
+        As in the estimators: what is known beforehand about signs, bounds and shapes. Every half-sample keeps them.
     loss, offset, sample_weight, group_weights, standardize, fit_intercept
         As in `covey.limit_path`. Rows of weight zero are ignored.
     factors : int or "auto"
@@ -140,7 +144,7 @@ def stability_selection(
     ([0, 1, 2], 7, 0.93)
     """
     problem = read_problem(
-        X, y, groups, always, loss, offset, sample_weight, terms,
+        X, y, groups, always, loss, offset, sample_weight, terms, constraints,
         group_weights=group_weights, standardize=standardize, fit_intercept=fit_intercept, factors=factors,
     )  # fmt: skip
     groups, always_in = problem.groups, problem.always

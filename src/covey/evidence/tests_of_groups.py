@@ -90,7 +90,8 @@ def test_groups(
     ----------
     model : GroupSparseRegressor, GroupSparseClassifier or GroupSparseCox
         It says what the groups or terms, the loss and the groups that are always in are. It does not have to be fitted,
-        and is not changed; `selection` and `rule` are not used. With ``terms=``, every term is tested together
+        and is not changed; `selection` and `rule` are not used. Halves select under its `constraints`, and tests do
+        without them: they are two-sided. With ``terms=``, every term is tested together
         with the terms that need it: ``age`` with its curve ``age~``, and ``age~`` alone. The encoding, which does
         not depend on the response, is fitted to all rows once.
     X, y
@@ -182,7 +183,8 @@ def test_groups(
             n_separated += p is None
     always = tuple(groups.names[l] for l in problem.always)
     tests = GroupTests(groups, raw, tested, quantiles, control, level, problem.parents, always_groups=always)
-    return replace(tests, remarks=_remarks(tests, n_separated, close, most_left))
+    remarks = _remarks(tests, n_separated, close, most_left, constrained=bool(problem.constraints))
+    return replace(tests, remarks=remarks)
 
 
 test_groups.__test__ = False  # type: ignore[attr-defined]  # pytest would take it for a test
@@ -243,13 +245,18 @@ def _check_rows(problem: Problem, candidates: NDArray[np.intp], n_rows: int) -> 
         )
 
 
-def _remarks(tests: GroupTests, n_separated: int, close: Mapping[int, int], most_left: int) -> tuple[str, ...]:
+def _remarks(
+    tests: GroupTests, n_separated: int, close: Mapping[int, int], most_left: int, *, constrained: bool
+) -> tuple[str, ...]:
     remarks, names = [], tests.groups.names
     if most_left:
         remarks.append(
             f"Up to {most_left} of the groups that a half selected were left out, because tested models have at most a "
             "third as many columns as rows, or events: what has an effect can be missed."
         )
+    if constrained:
+        first = "Halves select groups under the constraints of the model; the" if len(tests.tested) > 1 else "The"
+        remarks.append(f"{first} tests are two-sided: an effect against a constraint counts as an effect.")
     alike = [f"{names[l]} with {names[close[l]]}" for l in np.flatnonzero(tests.is_selected).tolist() if l in close]
     if alike:
         more = f"; and {len(alike) - MOST_NAMED} more" if len(alike) > MOST_NAMED else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import ClassVar
@@ -134,6 +135,10 @@ class Loss(ABC):
         curvature = self.curvature(y, eta)
         direction = np.asarray(direction, dtype=curvature.dtype)
         return (curvature[..., None] if self.vector else curvature) * direction
+
+    def apart(self) -> Sequence[Loss]:
+        """The losses of the single outputs, if the loss of a row is their sum; otherwise none."""
+        return ()
 
     def bounding_curvature(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """The curvature of a parabola that touches the loss at eta and lies nowhere below it, if one is known.

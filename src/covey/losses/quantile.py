@@ -252,6 +252,10 @@ class MultiQuantile(_Pinball):
         """The largest bound of all levels."""
         return self._bound(y, eta).max(axis=-1)
 
+    def apart(self) -> list[Quantile]:
+        """One quantile per level."""
+        return [Quantile(level, self.scale) for level in self.levels]
+
     def inverse_link(self, eta: FloatArray) -> FloatArray:
         """The predictors of each row in ascending order."""
         return np.sort(eta, axis=-1)

@@ -215,7 +215,7 @@ class CleanedRound:
         sets: dict[tuple[int, ...], list[int]] = {}
         for i, recipe in enumerate(self.recipes):
             sets.setdefault(tuple(self.sets[recipe]), []).append(i)
-        known = self._fit_together(sets) if self.training.rough and self.W.shape[1] == 1 else set()
+        known = self._fit_together(sets) if self.training.rough else set()
         # from the smallest set on: separation carries over to larger sets
         for _, candidates in sorted(sets.items(), key=lambda item: len(item[0])):
             for i in sorted(set(candidates) - known, key=lambda i: -self.recipes[i].ridge):
@@ -224,10 +224,10 @@ class CleanedRound:
 
     def _fit_together(self, sets: Mapping[tuple[int, ...], Sequence[int]]) -> set[int]:
         """Fit the candidates that no other prefix or round has had, roughly; return those that need nothing more."""
-        first, fits = self.intercept, self.training.fits
+        first, fits, outputs = self.intercept, self.training.fits, self.active.response.apart
         alike: list[Alike] = []
         models: list[tuple[tuple[int, ...], frozenset[int], list[int]]] = []
-        for left, candidates in sets.items():
+        for left, candidates in sets.items() if outputs else ():
             groups, new = frozenset(self.groups[l] for l in left), dict[float, list[int]]()
             for i in candidates:
                 if left and (groups, self.recipes[i].ridge) not in fits:
@@ -242,14 +242,17 @@ class CleanedRound:
         penalty = np.zeros((first + self.columns.size,) * 2)
         penalty[first:, first:] = self.penalty
         one_of_each = [same[0] for *_, same in models]
-        given = np.hstack([self.levels[one_of_each, :first], self.W[one_of_each, 0]]).T
-        starts = np.zeros_like(given)
-        for one in alike:  # elimination leaves round-off error in groups that were dropped
-            starts[np.ix_(one.columns, one.models)] = given[np.ix_(one.columns, one.models)]
         ridges = np.array([self.recipes[i].ridge for i in one_of_each])
-        coefs, done = minimise_together(self.active.response, self.active.A, starts, alike, penalty, ridges)
+        coefs, done = np.zeros((len(models), first + self.columns.size, len(outputs))), np.ones(len(models), dtype=bool)
+        for o, response in enumerate(outputs):
+            given = np.hstack([self.levels[one_of_each, o : o + first], self.W[one_of_each, o]]).T
+            starts = np.zeros_like(given)
+            for one in alike:  # elimination leaves round-off error in groups that were dropped
+                starts[np.ix_(one.columns, one.models)] = given[np.ix_(one.columns, one.models)]
+            found, reached = minimise_together(response, self.active.A, starts, alike, penalty, ridges)
+            coefs[:, :, o], done = found.T, done & reached
         known: set[int] = set()
-        for (left, groups, same), ridge, coef, is_done in zip(models, ridges, coefs.T[:, :, None], done, strict=True):
+        for (left, groups, same), ridge, coef, is_done in zip(models, ridges, coefs, done, strict=True):
             for i in same:
                 self._put(i, coef)
             if is_done:

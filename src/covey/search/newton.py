@@ -315,11 +315,16 @@ def recedes(response: Observations, score: FloatArray, eta: FloatArray, value: f
 def _solver(
     response: Observations, A: Any, eta: FloatArray, penalty: FloatArray | None, squares: FloatArray, K: FloatArray
 ) -> Solver:
-    """A solver for the second derivative in all coefficients, or for K in those of every output."""
+    """A solver for the second derivative in all coefficients; for K in those of every output if there are too many."""
+    if response.loss.vector and response.apart:  # each output has a second derivative of its own
+        grams = (one.gram(eta[:, [j]], A) for j, one in enumerate(response.apart))
+        solves = [factorised(added(gram, penalty), squares, JITTER) for gram in grams]
+        return lambda right: np.hstack([solve(one[:, None]) for solve, one in zip(solves, right.T, strict=True)])
     if response.isotropic or _is_large(response, A):
         return factorised(added(K, penalty), squares, JITTER)
     m = response.n_outputs
-    return factorised(_full_hessian(response, host(A), eta, penalty), np.tile(squares, m), JITTER)
+    full = factorised(_full_hessian(response, host(A), eta, penalty), np.tile(squares, m), JITTER)
+    return lambda right: np.ascontiguousarray(full(right.T.reshape(-1, 1)).reshape(right.shape[::-1]).T)
 
 
 def _is_large(response: Observations, A: Any) -> bool:
@@ -337,10 +342,8 @@ def _direction(
     solve: Solver,
 ) -> FloatArray:
     """The step to the minimum of the quadratic model whose second derivative `solve` has, or approximates."""
-    if response.isotropic:
+    if response.isotropic or (response.loss.vector and response.apart) or not _is_large(response, A):
         return solve(gradient)
-    if not _is_large(response, A):
-        return np.ascontiguousarray(solve(gradient.T.reshape(-1, 1)).reshape(gradient.shape[::-1]).T)
 
     def product(direction: FloatArray) -> FloatArray:
         image = host(A.T @ like(response.curvature_product(eta, response.predictor(A, direction)), A))

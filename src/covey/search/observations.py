@@ -97,6 +97,16 @@ class Observations:
         return Observations(self.loss, self.y[which], self.weight[which], self.offset[which], self.one[which])
 
     @cached_property
+    def apart(self) -> list[Observations]:
+        """The same observations for each output, if the outputs do not interact; otherwise none."""
+        if not self.loss.vector:
+            return [self]
+        return [
+            Observations(loss, self.y[:, j], self.weight, self.offset[:, [j]], self.one)
+            for j, loss in enumerate(self.loss.apart())
+        ]
+
+    @cached_property
     def on_rows(self) -> LossOnRows:
         """The loss on these rows, as a function of its predictors."""
         return self.loss.on(self.y, self.weight)

@@ -1,8 +1,9 @@
 """Rough minimisers for many models at once, good enough to be scored.
 
 The candidates of a split are models on sets of columns of one table, each with several ridges. Gradients and losses of
-all of them are computed together, and models on the same columns share a second derivative. A model that is not done
-after a few steps, as where the minimum lies at infinity, is left to `covey.search.newton.minimise`.
+all of them are computed together, and models on the same columns share a second derivative as long as it serves them. A
+model that is not done after a few steps, as where the minimum lies at infinity, is left to
+`covey.search.newton.minimise`.
 """
 
 from __future__ import annotations
@@ -34,7 +35,10 @@ from covey.validation import FloatArray
 
 __all__ = ["Alike", "minimise_together"]
 
-MOST_STEPS = 6
+MOST_STEPS = 8
+
+# How often a step is halved where the loss does not fall enough.
+MOST_HALVINGS = 4
 
 # The most linear predictors of models that are computed together: 16 MiB.
 MOST_NUMBERS = 2**21
@@ -108,7 +112,7 @@ def _descend(
     """Move models to their minimisers, in place."""
     response = response.near(A)
     at = np.concatenate([one.models for one in sets])  # the models that still move
-    curvatures: list[FloatArray | None] = [None] * len(sets)
+    curvatures: list[dict[int, FloatArray]] = [{} for _ in sets]  # of each model
     penalties = [penalty[np.ix_(one.columns, one.columns)] for one in sets]
     shrunk, before = np.full(len(sets), np.inf), np.full(coefs.shape[1], np.inf)
     eta = response.predictor(A, coefs[:, at])
@@ -124,37 +128,57 @@ def _descend(
             if not moving.size:
                 continue
             inside = left = gradient[np.ix_(one.columns, moving)]
-            K, some, steps = curvatures[s], ridges[at[moving]], None
-            if K is not None and one.rows is not None:  # what constraints hold back is no reason to go on
-                steps, left = _held(K, penalties[s], some, inside, coefs[np.ix_(one.columns, at[moving])], one.rows)
+            models, some = at[moving].tolist(), ridges[at[moving]]
+            K, steps = curvatures[s], None
+            if K and one.rows is not None:  # what constraints hold back is no reason to go on
+                inner = np.stack([K[model] for model in models]) + some[:, None, None] * penalties[s]
+                steps, left = _held(inner, inside, coefs[np.ix_(one.columns, at[moving])], one.rows)
             sizes[moving] = np.abs(left).max(axis=0, initial=0.0)
             size = float(sizes[moving].max())
-            if K is None or size > KEPT_SHRINKS * shrunk[s]:
-                middle = int(moving[moving.size // 2])
-                K = curvatures[s] = response.gram(eta[:, [middle]], A[:, one.columns])
-                K.flat[:: len(K) + 1] *= 1 + JITTER
-                fresh[moving], exact[middle], steps = True, True, None
+            if not K or size > KEPT_SHRINKS * shrunk[s]:
+                # one for all of them at first; then each has its own
+                middle, columns = moving.size // 2, A[:, one.columns]
+                for i in [middle] if not K else range(moving.size):
+                    gram = response.gram(eta[:, [moving[i]]], columns)
+                    gram.flat[:: len(gram) + 1] *= 1 + JITTER
+                    K[models[i]], exact[moving[i]] = gram, True
+                if len(K) == 1:
+                    K.update(dict.fromkeys(models, K[models[middle]]))
+                fresh[moving], steps = True, None
             shrunk[s] = size
-            if one.rows is None:
-                steps = _solved(K, penalties[s], some, inside)
-            elif steps is None:
-                steps = _held(K, penalties[s], some, inside, coefs[np.ix_(one.columns, at[moving])], one.rows)[0]
+            if steps is None:
+                inner = np.stack([K[model] for model in models]) + some[:, None, None] * penalties[s]
+                steps = (
+                    _solved(inner, inside)
+                    if one.rows is None
+                    else _held(inner, inside, coefs[np.ix_(one.columns, at[moving])], one.rows)[0]
+                )
             direction[np.ix_(one.columns, moving)] = steps
         move, promised = response.predictor(A, direction), (gradient * direction).sum(axis=0)
         tried = _totals(response, eta + move, coefs[:, at] + direction, penalty, ridges[at])
-        lower = tried <= values - DECREASE * promised + 4 * EPS * np.abs(values)
-        coefs[:, at] += np.where(lower, direction, 0.0)
-        eta = eta + namespace(move).where(like(lower, move) != 0, move, 0.0)
+        length, lower = np.ones(at.size), np.zeros(at.size, dtype=bool)
+        for _ in range(1 + MOST_HALVINGS):
+            lower = tried <= values - DECREASE * length * promised + 4 * EPS * np.abs(values)
+            short = np.flatnonzero(~lower & fresh)
+            if not short.size:
+                break
+            length[short] /= 2
+            there = coefs[:, at[short]] + length[short] * direction[:, short]
+            image = eta[:, short] + like(length[short], eta) * move[:, short]
+            tried[short] = _totals(response, image, there, penalty, ridges[at[short]])
+        coefs[:, at] += np.where(lower, length * direction, 0.0)
+        eta = eta + namespace(move).where(like(lower, move) != 0, like(length, move) * move, 0.0)
         values = np.where(lower, tried, values)
         # without a penalty, slow steps that move rows far may lead to infinity
         reach = host(namespace(move).amax(abs(move[response.used]), 0))
         receding = (ridges[at] == 0) & (sizes > SHRINKS * before[at]) & (reach > FAR)
         enough = ROUGH * _scales(response, eta) * np.where(exact, 1.0, KEPT_ROUGH)
-        ends = lower & (promised <= enough) & ~receding
+        ends = lower & (length == 1) & (promised <= enough) & ~receding
         done[at[ends]] = True
         before[at] = sizes
+        full = lower & (length == 1)
         for s, one in enumerate(sets):  # a second derivative that does not lower the loss has had its time
-            if any(model in place and not lower[place[model]] for model in one.models.tolist()):
+            if any(model in place and not full[place[model]] for model in one.models.tolist()):
                 shrunk[s] = 0.0
         moves = ~ends & (lower | ~fresh)
         if not moves.any():
@@ -162,23 +186,20 @@ def _descend(
         at, eta, values = at[moves], eta[:, moves], values[moves]
 
 
-def _solved(K: FloatArray, P: FloatArray, ridges: FloatArray, right: FloatArray) -> FloatArray:
-    """Solutions of ``(K + ridge P) x = right``, for each ridge and its column on the right."""
+def _solved(K: FloatArray, right: FloatArray) -> FloatArray:
+    """Solutions of ``K x = right``, for each K and its column on the right."""
     solved = np.empty_like(right)
-    for i, ridge in enumerate(ridges.tolist()):
-        _, solved[:, i], failed = dposv(K + ridge * P, right[:, i])
+    for i, each in enumerate(K):
+        _, solved[:, i], failed = dposv(each, right[:, i])
         if failed:  # no row has curvature in some direction
-            solved[:, [i]] = factorised(K + ridge * P)(right[:, [i]])
+            solved[:, [i]] = factorised(each)(right[:, [i]])
     return solved
 
 
-def _held(
-    K: FloatArray, P: FloatArray, ridges: FloatArray, right: FloatArray, coefs: FloatArray, rows: Rows
-) -> tuple[FloatArray, FloatArray]:
+def _held(K: FloatArray, right: FloatArray, coefs: FloatArray, rows: Rows) -> tuple[FloatArray, FloatArray]:
     """The same steps under inequalities, and the gradients left after them."""
     both = [
-        rows.step(root(K + ridge * P), coef[:, None], one[:, None])
-        for ridge, coef, one in zip(ridges, coefs.T, right.T, strict=True)
+        rows.step(root(each), coef[:, None], one[:, None]) for each, coef, one in zip(K, coefs.T, right.T, strict=True)
     ]
     return np.hstack([step for step, _ in both]), np.hstack([left for _, left in both])
 

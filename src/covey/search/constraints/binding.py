@@ -57,12 +57,13 @@ def binding_table(posed: Posed, coef: FloatArray, intercept: FloatArray, n_rows:
     products = gradient[:, None].copy()
     cone.project(products, np.arange(working.ranks.size), working.starts)
     cut_off = working.group_norms(gradient - products[:, 0]) / unit
+    of_group = working.ranks.tolist()
     ranks: FloatArray = np.array(
-        [max(working.ranks[list(one.groups)].sum(), 1) for one in cone.constraints], dtype=float
+        [max(sum(of_group[l] for l in one.groups), 1) for one in cone.constraints], dtype=float
     )
     noise, lines = noise_weights(ranks, 1 / TABLES, len(ranks)), []
     for number, one in enumerate(cone.constraints):
-        b = coef[0, layout.members[spans(layout.starts, np.array(one.groups))]]
+        b = coef[0, layout.members[cone.columns[number]]]
         selected = bool(b.any())
         if selected or len(one.groups) > 1:
             at = spans(working.starts, np.array(one.groups))

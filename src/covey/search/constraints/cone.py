@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf
 
-from covey.layout import spans
+from covey.layout import offsets, spans
 from covey.preprocess import WorkingProblem
 from covey.preprocess.factoring import block_diagonal
 from covey.validation import FloatArray
@@ -24,6 +24,9 @@ __all__ = ["Cone", "Constraint", "Rows", "root"]
 
 # Coefficients this close to a bound, in the units of their column, are at the bound up to round-off error.
 ROUNDING = 1e-10
+
+# Inequalities that are broken by more than this, relative to the size of their terms, are not kept.
+OFF = 2e-13
 
 # Added to the diagonal, relative to it, so that dependent columns leave a second derivative positive definite.
 JITTER = 1e-10
@@ -58,7 +61,8 @@ class Rows:
     h: FloatArray
 
     @cached_property
-    def _spans(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    def spans(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """The first column of each inequality, and the one after its last."""
         from covey.search.constraints.kernels import spans
 
         found: tuple[NDArray[np.intp], NDArray[np.intp]] = spans(self.G)
@@ -91,8 +95,20 @@ class Rows:
         """
         from covey.search.constraints.kernels import stepped  # compiled with the first constraint
 
-        step, left = stepped(L, w[:, 0], gradient[:, 0], self.G, self.h, *self._spans)
+        step, left = stepped(L, w[:, 0], gradient[:, 0], self.G, self.h, *self.spans)
         return step[:, None], left[:, None]
+
+    def kept(self, W: FloatArray) -> FloatArray:
+        """Models, row by row; those that break an inequality by more than round-off error are the nearest that do not.
+
+        Where inequalities are on columns of very different lengths, those that hold a minimiser back are nearly the
+        same, and too few digits are left to tell them apart.
+        """
+        slack, size = W @ self.G.T - self.h, np.abs(W) @ np.abs(self.G).T + np.abs(self.h)
+        for i in np.flatnonzero((slack < -OFF * size).any(axis=1)):
+            used = np.flatnonzero(W[i])  # groups that were dropped stay at zero
+            W[i, used] = self.on(used).nearest(W[i, used, None])[:, 0]
+        return W
 
     def nearest(self, w: FloatArray) -> FloatArray:
         """The nearest point that keeps the inequalities."""
@@ -135,6 +151,7 @@ class Cone:
         self._distinct: dict[tuple[int, tuple[int, ...]], Rows] = {}
         self._placed: dict[tuple[int, int], tuple[NDArray[np.intp], _Placed]] = {}
         self._everywhere = np.arange(working.ranks.size)
+        self._flattened: tuple[FloatArray, FloatArray, NDArray[np.intp], NDArray[np.intp]] | None = None
 
     def factor(self, group: int) -> FloatArray:
         """``T_l``, shape (size, rank)."""
@@ -147,25 +164,34 @@ class Cone:
         return np.hstack([self._parts[number][l] for l in self.constraints[number].groups])
 
     @cached_property
+    def columns(self) -> list[NDArray[np.intp]]:
+        """The columns of each constraint, as positions in the groups' layout."""
+        starts = self.working.layout.starts
+        return [np.concatenate([np.arange(*starts[l : l + 2]) for l in one.groups]) for one in self.constraints]
+
+    @cached_property
     def _bounds(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Bounds of the columns, in the groups' layout, and what counts as round-off error of their coefficients."""
-        layout = self.working.layout
-        low, high, rounding = (np.full(layout.members.size, value) for value in (-np.inf, np.inf, 0.0))
-        for one in self.constraints:
-            at = spans(layout.starts, np.array(one.groups))
-            sizes = [np.linalg.norm(self.factor(l), axis=1) for l in one.groups]
-            rounding[at] = ROUNDING * self.scale * np.concatenate(sizes)
-            for row, least in zip(one.A, one.low, strict=True):
-                if np.count_nonzero(row) == 1:
-                    j = int(np.flatnonzero(row)[0])
-                    ends, better = (low, max) if row[j] > 0 else (high, min)
-                    ends[at[j]] = better(ends[at[j]], least / row[j])
+        working = self.working
+        n_columns, ranks = working.layout.members.size, np.repeat(working.ranks, working.layout.sizes)
+        squares = np.bincount(np.repeat(np.arange(n_columns), ranks), np.square(working.factors), n_columns)
+        low, high, rounding = (np.full(n_columns, value) for value in (-np.inf, np.inf, 0.0))
+        A, counts = [one.A for one in self.constraints], [len(one.A) for one in self.constraints]
+        tiled = [at if n == 1 else np.tile(at, n) for at, n in zip(self.columns, counts, strict=True)]
+        columns, values = np.concatenate(tiled), np.concatenate([part.ravel() for part in A])
+        least = np.concatenate([one.low for one in self.constraints])
+        rows = np.repeat(np.arange(least.size), np.repeat([part.shape[1] for part in A], counts))
+        rounding[columns] = ROUNDING * self.scale * np.sqrt(squares[columns])
+        # inequalities on one column
+        alone = (values != 0) & (np.bincount(rows, values != 0, least.size)[rows] == 1)
+        for ends, better, some in ((low, np.maximum, alone & (values > 0)), (high, np.minimum, alone & (values < 0))):
+            better.at(ends, columns[some], least[rows[some]] / values[some])
         return low, high, rounding
 
     @cached_property
-    def _coupled(self) -> list[Constraint]:
+    def _coupled(self) -> list[int]:
         """The constraints with inequalities on several columns."""
-        return [one for one in self.constraints if (np.count_nonzero(one.A, axis=1) > 1).any()]
+        return [n for n, one in enumerate(self.constraints) if (np.count_nonzero(one.A, axis=1) > 1).any()]
 
     def snapped(self, groups: Sequence[int], coef: FloatArray) -> FloatArray:
         """Coefficients of the columns of some groups, on the last axis, without the round-off error of mapping them."""
@@ -177,38 +203,62 @@ class Cone:
             coef = np.where(np.abs(coef - bound) <= near, bound, coef)
         coef = np.where(rounding > 0, np.clip(coef, low, high), coef)  # constant columns have no coefficient
         place, inside = {int(j): i for i, j in enumerate(at)}, set(groups)
-        for one in self._coupled:
+        for number in self._coupled:
+            one = self.constraints[number]
             if not inside.intersection(one.groups):
                 continue
-            among = [place.get(int(j), -1) for j in spans(starts, np.array(one.groups))]
+            among = [place.get(j, -1) for j in self.columns[number].tolist()]
             known = np.array([i >= 0 for i in among])
             A, columns = one.A[:, known], np.array(among)[known]
             flat = coef.reshape(-1, coef.shape[-1])
             off = flat[:, columns] @ A.T - one.low
             some = (off < 0).any(axis=1)
             flat = flat.copy() if some.any() else flat
-            for number in np.flatnonzero(some):
-                flat[number, columns] = Rows(A, one.low).nearest(flat[number, columns, None])[:, 0]
+            for model in np.flatnonzero(some):
+                flat[model, columns] = Rows(A, one.low).nearest(flat[model, columns, None])[:, 0]
             coef = flat.reshape(coef.shape)
         return coef
 
     def rows(self, groups: Sequence[int], n_before: int = 0) -> Rows:
         """The inequalities on the working columns of some groups, one after another, after some free columns."""
-        ends = [n_before, *(n_before + np.cumsum(self.working.ranks[list(groups)])).tolist()]
-        place = {l: (a, b) for l, a, b in zip(groups, ends[:-1], ends[1:], strict=True)}
-        parts: list[tuple[tuple[int, ...], Rows]] = [((l,), self._own[l]) for l in groups if l in self._own]
-        for number in dict.fromkeys(n for l in groups for n in self._shared.get(l, ())):
-            inside = tuple(l for l in self.constraints[number].groups if l in place)
-            parts.append((inside, self._on(number, inside)))
-        n_rows = [0, *np.cumsum([rows.h.size for _, rows in parts]).tolist()]
-        G, h = np.zeros((n_rows[-1], ends[-1])), np.zeros(n_rows[-1])
-        for (inside, rows), first, last in zip(parts, n_rows[:-1], n_rows[1:], strict=True):
-            h[first:last], at = rows.h, 0
-            for l in inside:
+        from covey.search.constraints.kernels import beside  # compiled with the first constraint
+
+        which = np.asarray(groups, dtype=np.intp)
+        ends = n_before + offsets(self.working.ranks[which])
+        shared: list[tuple[tuple[int, ...], Rows]] = []
+        if self._shared:
+            inside = set(groups)
+            for number in dict.fromkeys(n for l in groups for n in self._shared.get(l, ())):
+                some = tuple(l for l in self.constraints[number].groups if l in inside)
+                shared.append((some, self._on(number, some)))
+        own, own_h, own_starts, counts = self._flat()
+        n_own = int(counts[which].sum())
+        n_rows = n_own + sum(rows.h.size for _, rows in shared)
+        G, h = np.zeros((n_rows, ends[-1])), np.zeros(n_rows)
+        beside(G, h, own, own_h, own_starts, counts, which, ends)
+        place = {l: (a, b) for l, a, b in zip(groups, ends[:-1], ends[1:], strict=True)} if shared else {}
+        for some, rows in shared:
+            last, at = n_own + rows.h.size, 0
+            h[n_own:last] = rows.h
+            for l in some:
                 a, b = place[l]
-                G[first:last, a:b] = rows.G[:, at : at + b - a]
+                G[n_own:last, a:b] = rows.G[:, at : at + b - a]
                 at += b - a
+            n_own = last
         return Rows(G, h)
+
+    def _flat(self) -> tuple[FloatArray, FloatArray, NDArray[np.intp], NDArray[np.intp]]:
+        """The inequalities on single groups: all G, all h, where those of each group begin, and how many it has."""
+        n_groups = self.working.ranks.size
+        if self._flattened is None or self._flattened[3].size < n_groups:  # pairs become groups
+            counts, sizes = np.zeros(n_groups, dtype=np.intp), np.zeros(n_groups, dtype=np.intp)
+            for l, rows in self._own.items():
+                counts[l], sizes[l] = rows.G.shape[0], rows.G.size
+            ordered = [self._own[l] for l in sorted(self._own)]
+            G = np.concatenate([np.empty(0), *(rows.G.ravel() for rows in ordered)])
+            h = np.concatenate([np.empty(0), *(rows.h for rows in ordered)])
+            self._flattened = G, h, np.stack([offsets(sizes)[:-1], offsets(counts)[:-1]]), counts
+        return self._flattened
 
     @cached_property
     def _own(self) -> dict[int, Rows]:
@@ -248,14 +298,15 @@ class Cone:
         Those that involve a group before them, as the slope of a curve involves the line, are left out: they depend on
         where that group is.
         """
-        found: dict[int, list[FloatArray]] = {}
-        for one, parts in zip(self.constraints, self._parts, strict=True):
+        found: dict[int, list[FloatArray]] = {l: [rows.G[rows.h == 0]] for l, rows in self._own.items()}
+        for number in sorted({n for some in self._shared.values() for n in some}):
+            one, parts = self.constraints[number], self._parts[number]
             free = one.low == 0
             for l, part in parts.items():
                 found.setdefault(l, []).append(part[free])
                 free = free & ~part.any(axis=1)
-        joined = {l: np.concatenate(some) for l, some in found.items()}
-        distinct = {l: _distinct(G, np.zeros(len(G))).G for l, G in joined.items()}
+        joined = {l: some[0] if l not in self._shared else np.concatenate(some) for l, some in found.items()}
+        distinct = {l: _distinct(G, np.zeros(len(G))).G if l in self._shared else G for l, G in joined.items()}
         return {l: G for l, G in distinct.items() if len(G)}
 
     def project(self, products: FloatArray, groups: NDArray[np.intp], starts: NDArray[np.intp]) -> None:

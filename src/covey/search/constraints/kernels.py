@@ -6,7 +6,7 @@ import numpy as np
 
 from covey.compiling import njit
 
-__all__ = ["multipliers", "nested_minimisers", "project", "spans", "stepped"]
+__all__ = ["beside", "multipliers", "nested_minimisers", "nested_ridge", "project", "spans", "stepped"]
 
 # A row that depends on the active ones up to this share of its square gets this share as its pivot, so that one of
 # them leaves in its place.
@@ -20,17 +20,51 @@ MOST_ROUNDS = 3
 
 
 @njit(cache=True)
-def multipliers(M, d, tolerance):
+def multipliers(M, d, tolerance, likely):
     """The minimiser of ``l'Ml / 2 + d'l`` over ``l >= 0``: the active-set method of Lawson and Hanson.
 
     ``d + M l`` is by how much every inequality is kept; down to minus its tolerance it counts as kept. The Cholesky
-    factor of the active rows grows with them.
+    factor of the active rows grows with them. The first active rows are the likely ones that have a force together.
     """
     m = d.size
-    l, s, slack = np.zeros(m), np.zeros(m), d.copy()
-    order, n = np.empty(m, np.int64), 0
-    active, barred = np.zeros(m, np.bool_), np.zeros(m, np.bool_)
-    L = np.zeros((m, m))
+    l = np.zeros(m)
+    _forced(M, d, tolerance, likely, l, *_workspace(m))
+    return l
+
+
+@njit(cache=True)
+def _workspace(m):
+    """Arrays for m inequalities: steps, slacks, the order, which are active and barred, and a factor."""
+    flags = np.zeros(m, np.bool_)
+    return np.zeros(m), np.zeros(m), np.zeros(m, np.int64), flags, flags.copy(), np.zeros((m, m))
+
+
+@njit(cache=True)
+def _forced(M, d, tolerance, likely, l, s, slack, order, active, barred, L):
+    """`multipliers`, written into l."""
+    m, n = d.size, 0
+    l[:], slack[:], active[:], barred[:] = 0.0, d, False, False
+    for j in range(m):
+        if likely[j] and M[j, j] > 0:
+            order[n], active[j] = j, True
+            n += 1
+    while n > 0:
+        given, n = n, 0
+        while n < given:
+            n = _grown(L, M, order, n)
+        _solved(L, d, order, given, s)
+        n = 0
+        for i in range(given):
+            j = order[i]
+            l[j], active[j] = max(s[i], 0.0), s[i] > 0
+            if s[i] > 0:
+                order[n] = j
+                n += 1
+        if n == given:
+            break
+    for j in range(m):
+        for i in range(n):
+            slack[j] += M[j, order[i]] * l[order[i]]
     for _ in range(10 * m + 10):
         new, most = -1, 0.0
         for j in range(m):
@@ -75,7 +109,6 @@ def multipliers(M, d, tolerance):
             slack[j] = d[j]
             for i in range(n):
                 slack[j] += M[j, order[i]] * l[order[i]]
-    return l
 
 
 @njit(cache=True)
@@ -121,6 +154,19 @@ def spans(G):
 
 
 @njit(cache=True)
+def beside(G, h, own, own_h, starts, counts, groups, ends):
+    """Write the inequalities of some groups into G and h, one group after another; their columns end at `ends`."""
+    n = 0
+    for i in range(groups.size):
+        l, first, width = groups[i], ends[i], ends[i + 1] - ends[i]
+        for j in range(counts[l]):
+            h[n] = own_h[starts[1, l] + j]
+            for k in range(width):
+                G[n, first + k] = own[starts[0, l] + j * width + k]
+            n += 1
+
+
+@njit(cache=True)
 def broken(G, h, first, last, w, used):
     """The inequalities ``G w >= h``, not used yet, that are broken by more than round-off error."""
     out, n = np.empty(h.size, np.int64), 0
@@ -138,10 +184,10 @@ def broken(G, h, first, last, w, used):
 
 
 @njit(cache=True)
-def held(G, h, V, w):
+def held(G, h, V, w, likely):
     """Move a minimiser without constraints to the one under ``G w >= h``; also the multipliers.
 
-    The rows of V are those of G after the inverse of the second derivative.
+    The rows of V are those of G after the inverse of the second derivative; the likely ones hold it back.
     """
     n, k = G.shape
     M, slack, tolerance = np.zeros((n, n)), np.empty(n), np.empty(n)
@@ -155,7 +201,7 @@ def held(G, h, V, w):
                 for b in range(n):
                     M[a, b] += G[a, i] * V[b, i]
         tolerance[a] *= 0.1 * KEPT
-    forces = multipliers(M, slack, tolerance)
+    forces = multipliers(M, slack, tolerance, likely)
     out = w.copy()
     order, m = np.empty(n, np.int64), 0
     L, off, s = np.zeros((n, n)), np.zeros(n), np.zeros(n)
@@ -181,7 +227,7 @@ def stepped(L, w, gradient, G, h, first, last):
     """
     free = w + _divided(L, gradient)
     there, left, used, n = free, gradient, np.zeros(h.size, np.bool_), 0
-    order, V = np.empty(h.size, np.int64), np.empty((h.size, w.size))
+    order, V, likely = np.empty(h.size, np.int64), np.empty((h.size, w.size)), np.zeros(h.size, np.bool_)
     while True:
         new = broken(G, h, first, last, there, used)
         if new.size == 0:
@@ -189,10 +235,11 @@ def stepped(L, w, gradient, G, h, first, last):
         for j in new:
             used[j], order[n], V[n] = True, j, _divided(L, G[j])
             n += 1
-        there, forces = held(G[order[:n]], h[order[:n]], V[:n], free)
+        there, forces = held(G[order[:n]], h[order[:n]], V[:n], free, likely)
         left = gradient.copy()
         for i in range(n):
-            if forces[i] > 0:
+            likely[i] = forces[i] > 0
+            if likely[i]:
                 left += forces[i] * G[order[i]]
 
 
@@ -202,23 +249,19 @@ def _polished(G, h, first, last, order, V, w):
     for _ in range(MOST_ROUNDS):
         if broken(G, h, first, last, w, np.zeros(h.size, np.bool_)).size == 0:
             break
-        w, _ = held(G[order], h[order], V, w)
+        w, _ = held(G[order], h[order], V, w, np.zeros(order.size, np.bool_))
     return w
 
 
 @njit(cache=True)
 def _divided(L, right):
-    """Solve ``L L' x = right``; rows of L are read from left to right."""
+    """Solve ``L L' x = right``."""
     x = right.copy()
     for i in range(x.size):
         for k in range(i):
             x[i] -= L[i, k] * x[k]
         x[i] /= L[i, i]
-    for i in range(x.size - 1, -1, -1):
-        x[i] /= L[i, i]
-        for k in range(i):
-            x[k] -= L[i, k] * x[i]
-    return x
+    return _backward(L, x)
 
 
 @njit(cache=True)
@@ -233,12 +276,16 @@ def project(products, first, size, G, G_starts, M, M_starts):
     G, G_starts, M, M_starts : ndarray
         The rows of the cone of each group and their inner products, flattened, and where those of each group begin.
     """
+    d, tolerance, forces, unlikely = np.empty(0), np.empty(0), np.empty(0), np.zeros(0, np.bool_)
+    s, slack, order, active, barred, L = _workspace(0)
     for l in range(first.size):
         k, a = size[l], first[l]
         m = (G_starts[l + 1] - G_starts[l]) // k
         rows = G[G_starts[l] : G_starts[l + 1]].reshape(m, k)
         inner = M[M_starts[l] : M_starts[l + 1]].reshape(m, m)
-        d, tolerance = np.empty(m), np.empty(m)
+        if m != forces.size:
+            d, tolerance, forces, unlikely = np.empty(m), np.empty(m), np.empty(m), np.zeros(m, np.bool_)
+            s, slack, order, active, barred, L = _workspace(m)
         for model in range(products.shape[1]):
             norm = 0.0
             for i in range(k):
@@ -251,7 +298,7 @@ def project(products, first, size, G, G_starts, M, M_starts):
                 tolerance[j] = 1e-14 * np.sqrt(norm * inner[j, j])
                 outside = outside or d[j] < -tolerance[j]
             if outside:
-                forces = multipliers(inner, d, tolerance)
+                _forced(inner, d, tolerance, unlikely, forces, s, slack, order, active, barred, L)
                 left = 0.0
                 for i in range(k):
                     value = products[a + i, model]
@@ -268,7 +315,7 @@ def project(products, first, size, G, G_starts, M, M_starts):
 def _within(inverse, w, G, h, first, last):
     """The minimiser under constraints, given that without them, and the inverse of the second derivative."""
     there, used, n = w.copy(), np.zeros(h.size, np.bool_), 0
-    order, V = np.empty(h.size, np.int64), np.zeros((h.size, w.size))
+    order, V, likely = np.empty(h.size, np.int64), np.zeros((h.size, w.size)), np.zeros(h.size, np.bool_)
     while True:
         new = broken(G, h, first, last, there, used)
         if new.size == 0:
@@ -279,7 +326,67 @@ def _within(inverse, w, G, h, first, last):
                 if G[j, i] != 0:
                     V[n] += G[j, i] * inverse[i]
             n += 1
-        there, _ = held(G[order[:n]], h[order[:n]], V[:n], w)
+        there, forces = held(G[order[:n]], h[order[:n]], V[:n], w, likely)
+        likely[:n] = forces > 0
+
+
+@njit(cache=True)
+def nested_ridge(L, z, U, c, G, h, first, last, lengths, likely):
+    """The minimisers on the first columns under ``G w >= h``, for numbers of columns that fall; zero on the others.
+
+    L is the Cholesky factor of the second derivative on all columns, z and the rows of U are c and the rows of G
+    divided by it. The first rows of L are the factor for the first columns, and so it is with z and U.
+    `likely` are the inequalities that probably hold the first minimiser back; overwritten by those that do.
+    """
+    W, m, at_first = np.zeros((lengths.size, c.size)), h.size, likely
+    likely = likely.copy()
+    slack, tolerance, off = np.empty(m), np.empty(m), np.zeros(m)
+    order, R, s = np.empty(m, np.int64), np.zeros((m, m)), np.zeros(m)
+    M, done = np.zeros((m, m)), 0
+    for a in range(lengths.size - 1, -1, -1):
+        k = lengths[a]
+        more = np.ascontiguousarray(U[:, done:k])
+        M += more @ more.T
+        done, ends, w = k, np.minimum(last, k), _backward(L, z[:k])
+        starts = np.minimum(first, ends)
+        if broken(G, h, starts, ends, w, np.zeros(m, np.bool_)).size:
+            for j in range(m):
+                slack[j], tolerance[j] = -h[j], abs(h[j])
+                for i in range(starts[j], ends[j]):
+                    slack[j] += G[j, i] * w[i]
+                    tolerance[j] += abs(G[j, i] * w[i])
+            forces, n, t = multipliers(M, slack, 0.1 * KEPT * tolerance, likely), 0, z[:k].copy()
+            for j in range(m):
+                likely[j] = forces[j] > 0
+                if likely[j]:
+                    t += forces[j] * U[j, :k]
+                    order[n] = j
+                    n = _grown(R, M, order, n)
+            w = _backward(L, t)
+            # round-off error in large numbers has removed the minimiser from the rows that hold it
+            for i in range(n):
+                off[order[i]] = G[order[i], :k] @ w - h[order[i]]
+            _solved(R, off, order, n, s)
+            for i in range(n):
+                t += s[i] * U[order[i], :k]
+            w = _backward(L, t)
+            if broken(G, h, starts, ends, w, np.zeros(m, np.bool_)).size:
+                w = stepped(L[:k, :k], np.zeros(k), c[:k], G[:, :k], h, starts, ends)[0]
+        W[a, :k] = w
+        if a == lengths.size - 1:
+            at_first[:] = likely
+    return W
+
+
+@njit(cache=True)
+def _backward(L, right):
+    """Solve ``L' x = right`` with the first rows and columns of L; its rows are read from left to right."""
+    x = right.copy()
+    for i in range(x.size - 1, -1, -1):
+        x[i] /= L[i, i]
+        for k in range(i):
+            x[k] -= L[i, k] * x[i]
+    return x
 
 
 @njit(cache=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dpotri
+from scipy.linalg.lapack import dpotrf, dpotri, dtrtrs
 
 from covey.layout import offsets
-from covey.search.constraints.cone import Rows
+from covey.search.constraints.cone import Rows, root
 from covey.search.elimination import (
     JITTER,
     LARGEST,
@@ -57,7 +57,7 @@ def eliminate_within(form: QuadraticForm, rows: Rows, n_always: int = 0) -> Elim
         offsets(np.array([len(some) for some in listed], dtype=np.intp)), rows.G, rows.h, np.empty(0, dtype=np.intp),
         wanted, REPEATED_TIE if repeated else TIE, nothing,
     )  # fmt: skip
-    return dropped.tolist(), W[:, :, None]
+    return dropped.tolist(), rows.kept(W)[:, :, None]
 
 
 def ridges_within(
@@ -87,25 +87,25 @@ def ridges_within(
     -------
     ndarray, shape (n_tried * n_penalties, 1, k)
     """
-    from covey.search.constraints.kernels import nested_minimisers  # compiled with the first constraint
+    from covey.search.constraints.kernels import nested_ridge  # compiled with the first constraint
 
     # groups that are dropped first come last, so that what is left is on the first columns
     order = [*sorted(set(range(quadratic.starts.size - 1)) - set(dropped)), *reversed(dropped)]
-    at, n = quadratic.positions(order), len(order)
+    sizes = np.diff(quadratic.starts)[order]
+    lengths = offsets(sizes)[len(order) - np.array(tried)]
+    at = quadratic.positions(order)[: lengths.max(initial=0)]
     K, P, c = quadratic.K[np.ix_(at, at)], M[np.ix_(at, at)], quadratic.c[at, 0]
-    G, starts = np.ascontiguousarray(rows.G[:, at]), offsets(np.diff(quadratic.starts)[order])
-    given = np.arange(n - 1, n - 1 - len(dropped), -1)
-    wanted, none = np.zeros(len(dropped) + 1, dtype=bool), np.zeros(n + 1, dtype=np.intp)
-    wanted[list(tried)] = True
-    out = np.zeros((len(tried), len(penalties), 1, len(c)))
+    some = Rows(np.ascontiguousarray(rows.G[:, at]), rows.h)
+    out = np.zeros((len(tried), len(penalties), 1, len(quadratic.c)))
+    right = np.column_stack([c, some.G.T])
+    likely = np.zeros(some.h.size, dtype=bool)  # from one penalty to the next
     for i, penalty in enumerate(penalties):
-        inverse, _ = _inverse(K + penalty * P)
-        _, W = nested_minimisers(
-            inverse, inverse @ c, starts, n - len(dropped), none[:n].copy(), none[:0], none, G, rows.h, given, wanted,
-            0.0, 0.0,
-        )  # fmt: skip
-        out[:, i, 0][:, at] = W[list(tried)]
-    return out.reshape(-1, 1, len(c))
+        L = root(K + penalty * P)
+        divided = dtrtrs(L.T, right, trans=1)[0].T
+        z, U = divided[0].copy(), np.ascontiguousarray(divided[1:])
+        W = nested_ridge(L, z, U, c, some.G, some.h, *some.spans, lengths, likely)
+        out[:, i, 0][:, at] = some.kept(W)
+    return out.reshape(-1, 1, len(quadratic.c))
 
 
 def _inverse(K: FloatArray) -> tuple[FloatArray, bool]:
