@@ -20,7 +20,7 @@ from covey.evidence.refit import FoldResult, Study, refit_by_deviance, refit_by_
 from covey.evidence.scoring import fold_margin, pooled, read_response, row_margin
 from covey.progress import enter, showing
 from covey.selection import Folds
-from covey.terms.guessing import with_dates
+from covey.terms.guessing import with_dates_and_codes
 from covey.terms.reading import as_frame
 from covey.validation import FloatArray, as_sample_weight, last_step, pandas_frame
 
@@ -127,7 +127,7 @@ def nested_score(
     y = pandas_frame(y, "y")
     last = last_step(model)
     reads_terms = last is model and getattr(model, "terms", None) is not None
-    X = with_dates(as_frame(X)) if reads_terms else pandas_frame(X)
+    X = with_dates_and_codes(as_frame(X)) if reads_terms else pandas_frame(X)
     has_deviance = isinstance(last, GroupSparseRegressor | GroupSparseClassifier)
     by_rows, has_classes = scoring is None and has_deviance, is_classifier(model)
     response = read_response(y, has_classes, by_rows)

@@ -127,7 +127,11 @@ def check_finite(numbers: FloatArray, name: object) -> None:
     """Refuse infinite numbers and those whose squares overflow."""
     largest = np.abs(numbers).max(initial=0.0, where=~np.isnan(numbers))
     if np.isinf(largest):
-        raise TableError(f"The variable {name!r} has infinite values; replace them, or let them be missing.")
+        n_rows = int(np.isinf(numbers).sum())
+        raise TableError(
+            f"The variable {name!r} has infinite values in {n_rows} row{'s' * (n_rows > 1)}; replace them, or read the "
+            "table with na_values=['inf', '-inf'] if they are missing."
+        )
     if largest > LARGEST:
         raise TableError(
             f"The variable {name!r} has values up to {largest:.3g}, whose squares overflow: change the units."
