@@ -22,7 +22,7 @@ from covey.terms.kinds import Auto, Curve, Drop, Kind, Levels, Linear
 from covey.terms.levels import Category, fit_levels
 from covey.terms.numbers import BOOLEAN, LEAST_FLAGGED, Number, Sample, fit_numbers
 from covey.terms.pairs import find_pairs
-from covey.terms.reading import as_days, as_frame, as_labels, as_numbers, label, level_order
+from covey.terms.reading import as_days, as_frame, as_labels, as_numbers, label, level_order, text_columns
 from covey.terms.splines import default_knots
 from covey.validation import FloatArray, as_sample_weight
 
@@ -62,7 +62,7 @@ def fit_encoding(
     weights = as_sample_weight(sample_weight, len(frame))
     if not weights.all():  # rows without weight are no rows
         frame, weights = frame.loc[weights > 0], weights[weights > 0]
-    _refuse_faulty(frame[name] for name, kind in given.items() if not isinstance(kind, Drop | Levels))
+    _refuse_faulty(column for name, column in text_columns(frame) if not isinstance(given[name], Drop | Levels))
     planned: dict[str, Sample | Category | Date] = {}
     dropped: dict[str, str] = {}
     for name in names:
@@ -121,7 +121,7 @@ def _repeated(
 
 def _refuse_faulty(columns: Iterable[Column]) -> None:
     """Refuse text that would be numbers or dates, had it been spelt as expected, rather than take it as levels."""
-    faulty = find_faulty(column for column in columns if not hasattr(column, "cat") and guess(column).holds == "levels")
+    faulty = find_faulty(column for column in columns if guess(column).holds == "levels")
     if faulty:
         raise TableError(complaint(faulty))
 
@@ -226,8 +226,8 @@ def _left_out(dropped: Mapping[str, str]) -> list[str]:
 
 def _totals(frame: pd.DataFrame) -> list[str]:
     """A remark if the last row is called a total."""
-    for name, column in frame.items():
-        last = column.iloc[-1] if column.dtype.kind == "O" else None
+    for name, column in text_columns(frame):
+        last = column.iloc[-1]
         if isinstance(last, str) and last.strip(" :").casefold() in TOTALS and (column == last).sum() == 1:
             return [f"The last row has {last!r} in {name!r}: if it sums up the other rows, leave it out."]
     return []

@@ -14,7 +14,7 @@ import pandas as pd
 
 from covey.tables.complaint import Column
 from covey.tables.marks import are_codes
-from covey.terms.reading import missing_values
+from covey.terms.reading import missing_values, text_columns
 from covey.validation import Array, FloatArray
 
 __all__ = ["Guess", "date_format", "guess", "looks_like_identifier", "text_reason", "with_dates_and_codes"]
@@ -142,11 +142,11 @@ def _is_written(texts: Sequence[str], format: str) -> bool:
 def with_dates_and_codes(frame: pd.DataFrame) -> pd.DataFrame:
     """The frame with dates, and categories of codes, in place of text that only all of its rows show to be such."""
     settled: dict[str, Any] = {}
-    for name, column in frame.items():
+    for name, column in text_columns(frame):
         found, known = guess(column), column.where(~missing_values(column))
         if found.format:
             settled[str(name)] = pd.to_datetime(known, format=found.format)
-        elif found.holds == "levels" and column.dtype.kind == "O":
+        elif found.holds == "levels":
             texts = [str(value) for value in known.dropna()]
             if are_codes(set(texts)) and text_reason(texts) is None:
                 settled[str(name)] = known.astype("category")
