@@ -14,6 +14,7 @@ from covey.settings import TableSettings
 from covey.tables import TableError, disguise_of
 from covey.tables.columns import labels, number_column, to_numbers
 from covey.tables.complaint import Column, listed, near, shown
+from covey.tables.marks import are_codes
 from covey.workflow.survival import read_survival_times, survival_facts, survival_title
 
 CLASSES = ("binomial", "multinomial", "ordinal")
@@ -201,12 +202,14 @@ def _classes(n: int) -> str:
 
 
 def _is_number(column: Column) -> bool:
-    """Whether a column is numeric, except perhaps for a few misspelt entries."""
+    """Whether a column is numeric, except perhaps for a few misspelt entries; codes such as 00731 are not."""
     if pd.api.types.is_bool_dtype(column):
         return False
     if pd.api.types.is_numeric_dtype(column) or pd.api.types.is_datetime64_any_dtype(column):
         return True
     known = column.dropna()
+    if are_codes(known.astype(str).unique()):
+        return False
     return len(known) > 0 and float(to_numbers(known).notna().mean()) > 0.5
 
 
