@@ -94,6 +94,8 @@ def refuse_constant(
     With an offset that differs between rows there is something, and without an intercept as well.
     """
     rows, loss = weight > 0, response.loss
+    if rows.sum() < 2:  # the search refuses that
+        return
     if loss.coupled or response.labels is not None or (offset is not None and np.ptp(offset[rows], axis=0).any()):
         return
     y = response.y[rows]
