@@ -1,6 +1,6 @@
 """The attacks of docs/robustness.md, counted: inputs, arguments, processors, files, kills and lost workers.
 
-    make robustness                                             # the full numbers, some hours
+    make robustness                                             # the full numbers, a day on one core
     python tools/robustness.py --small                          # some minutes; other seeds with --seed
     python tools/robustness.py --models 2000 --seed 7           # one kind alone
 

@@ -30,6 +30,15 @@ CASES = {
     "empty file": ("", "it is empty"),
     "header only": ("a,y\n", "has no rows"),
     "names twice": ("a,a,y\n1,2,3\n", "columns of the same name: 'a'; rename"),
+    "two header lines": (
+        "u,,v,\na,b,c,y\n1,2,3,4\n",
+        "no column 'y' for --target",
+        "if the first line is not the header",
+    ),
+    "percentages": (
+        "a,y\n" + "".join(f"{i % 7},{i}.5%\n" for i in range(40)),
+        "'y' holds '0.5%', a number with a unit",
+    ),
     "no target": ("a,b\n1,2\n3,4\n", "no column 'y' for --target", "the columns are 'a', 'b'"),
     "other separator": ("a:y\n1:2\n3:4\n", "the columns are 'a:y'", "give the separator with --sep"),
     "constant target": ("a,y\n1,2\n3,2\n", "'y' is 2 in every row"),
@@ -51,7 +60,7 @@ CASES = {
     "row names": ("a,y\nr1,1,1\nr2,5,2\n", "more values in a row than names"),
     "ragged": ("a,y\n1,2\n3,4,5,6\n", "cannot be read as a table", "line 3"),
     "binary": (b"\x89PNG\r\n\x1a\n\x00\xff\xfe", "not UTF-8 text"),
-    "one row": ("a,y\n1,2\n", "in every row"),
+    "one row": ("a,y\n1,2\n", "The table has 1 row; a fit needs at least 2."),
 }
 
 

@@ -220,3 +220,12 @@ def test_several_responses_are_scored_each(table, tmp_path):
     for name in ("first", "second"):
         assert answer[f"r2_{name}"] == pytest.approx(r2_score(frame[name], answer[f"prediction_{name}"]))
     refused(covey("predict", tmp_path / "fit", table, "--target", "first"), "predicts 2 responses")
+
+
+def test_codes_are_classes(tmp_path):
+    frame = pd.DataFrame({"x": np.arange(60.0), "code": np.array(["007", "010", "120"])[np.arange(60) // 20]})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    shown = covey("fit", tmp_path / "t.csv", "-t", "code", "-o", tmp_path / "fit").output
+    assert "Family: multinomial (code holds text with 3 different values)" in shown
+    shown = covey("fit", tmp_path / "t.csv", "-t", "code", "--family", "gaussian", "-o", tmp_path / "fit2").output
+    assert "Family: gaussian." in shown

@@ -7,10 +7,13 @@ import sys
 import tomllib
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 import typer
 
 import covey as library
+from cli.running import covey
 from covey.cli.app import app
 from covey.wording import OPTIONS, as_options
 
@@ -61,6 +64,10 @@ def test_remedies_are_options_of_the_command_line(file, options):
         ("use selection=5 with rule='predict'.", "use --selection 5 with --rule predict."),
         ("factors=1 holds the leading one", "--factors 1 holds the leading one"),
         ("or covey.selection.Size(k).", "or size:k."),
+        (
+            "such as pairs=[('a', 'b')] or pairs={'with': 'b'}, or pairs=None",
+            "such as --pairs a:b or --pairs with:b, or --pairs none",
+        ),
         ("give random_state=3", "give --seed 3"),
         ("Give the sizes one by one with Groups.from_sizes.", "Give a file with two columns: column, group."),
         ("--selection 5 is good", "--selection 5 is good"),
@@ -84,3 +91,13 @@ def test_a_missing_file_is_refused_before_the_heavy_imports(tmp_path):
         done = subprocess.run([sys.executable, "-c", code, *map(str, given)], capture_output=True, text=True)
         assert done.stdout.strip() == "2 []", (done.stdout, done.stderr)
         assert f"Did you mean {tmp_path / 'table.csv'}?" in done.stderr
+
+
+def test_names_that_would_break_a_sentence_are_quoted(tmp_path):
+    rng, long = np.random.default_rng(0), "n" * 500
+    X = pd.DataFrame(rng.standard_normal((60, 2)), columns=["city, state", long])
+    X.assign(y=X.sum(axis=1)).to_csv(tmp_path / "t.csv", index=False)
+    shown = covey("fit", tmp_path / "t.csv", "-t", "y", "-o", tmp_path / "fit").output
+    assert "'city, state' (straight)" in shown
+    assert long[:100] in shown
+    assert long[:101] not in shown

@@ -110,13 +110,39 @@ def test_an_offset_for_classes_has_a_column_for_each():
         model.predict_proba(X, offset=np.zeros(N))
 
 
+def test_a_response_without_differences():
+    """It has one message in Python and on the command line, and is not a model that predicts the same everywhere."""
+    for loss in ("squared", "huber", "poisson", "gamma", "quantile"):
+        refused(
+            GroupSparseRegressor(loss=loss, selection=Size(1)), np.full(N, 3), "y is 3 in every row: there is nothing"
+        )
+    weight = np.where(np.arange(N) == 5, 0.0, 1.0)
+    refused(GroupSparseRegressor(), changed(np.ones(N), 5, 2.0), "y is 1 in every row", sample_weight=weight)
+    two = pd.DataFrame({"a": POSITIVE, "b": np.ones(N)})
+    refused(GroupSparseRegressor(), two, "Column 'b' of y is 1 in every row.*leave it out")
+    refused(GroupSparseRegressor(), two.to_numpy(), "Column 1 of y is 1 in every row")
+    refused(
+        GroupSparseRegressor(terms="auto"), [1.0], "X has 1 row; a fit needs at least 2", X=pd.DataFrame({"a": [1.0]})
+    )
+    # an offset may differ between rows, and a model without an intercept has to find the constant
+    GroupSparseRegressor(loss="poisson", selection=Size(1)).fit(X, np.ones(N), offset=np.log(POSITIVE))
+    GroupSparseRegressor(fit_intercept=False, selection=Size(1)).fit(X, np.ones(N))
+
+
+def test_percentages_are_no_classes():
+    shares = np.array([f"{value:.2f}%" for value in POSITIVE])
+    refused(GroupSparseClassifier(), shares, "y holds .*, a number with a unit; write the number alone")
+
+
 def test_classes():
     model = GroupSparseClassifier(selection=3)
     refused(model, np.zeros(N, dtype=int), "only one class, 0.*another class")
     refused(model, ["a"] * N, "only one class, 'a'")
     refused(model, POSITIVE, "Unknown label type: continuous|continuous")
     refused(
-        model, np.where(np.arange(N) == 5, "rare", "usual"), "Class 'rare'.*training rows of fold.*fewer folds.*ebic"
+        model,
+        np.where(np.arange(N) == 5, "rare", "usual"),
+        r"Class 'rare' \(1 row in all\).*of fold.*fewer folds.*ebic",
     )
     refused(model, np.where(np.arange(N) == 5, 7, np.arange(N) % 2), "Class 7.*training rows of fold")
     refused(

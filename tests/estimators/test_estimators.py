@@ -208,8 +208,6 @@ CASES = {
     "wide": lambda rng, X, y: (rng.standard_normal((30, 600)), y, 3),
     "group larger than n": lambda rng, X, y: (rng.standard_normal((30, 100)), y, 50),
     "equal columns": lambda rng, X, y: (np.repeat(X[:, :1], 6, axis=1), y, 3),
-    "y constant": lambda rng, X, y: (X, np.full(30, 4.0), 3),
-    "y zero": lambda rng, X, y: (X, np.zeros(30), 3),
     "zero group": lambda rng, X, y: (X * [0, 0, 0, 1, 1, 1], y, 3),
     "no column varies": lambda rng, X, y: (np.ones((30, 6)), y, 3),
     "copied group": lambda rng, X, y: (X[:, [0, 1, 2, 0, 1, 2]], X[:, 0] + 0.1 * y, 3),
@@ -229,9 +227,6 @@ def test_degenerate_data_give_finite_answers(case, options):
     model = GroupSparseRegressor(groups=groups, **options).fit(X, y)
     assert np.isfinite(model.coef_).all()
     assert np.isfinite(model.predict(X)).all()
-    if case in ("y constant", "y zero"):
-        assert not model.coef_.any()
-        assert model.intercept_ == pytest.approx(y[0])
     if case == "zero group":
         assert not model.coef_[:3].any()
     if case in ("equal rows", "no column varies"):

@@ -1,5 +1,7 @@
 """Scores of class probabilities: constructed truths, weights as repeated rows, and what is said of them."""
 
+from html import unescape
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -116,6 +118,8 @@ def test_the_commonest_class_is_said_to_do_as_well(rare):
     common = nested_score(model, X, y, 3, references=False)
     assert "scores of ok; for those of default, the rarer class, say positive='default'." in str(common)
     assert 0.6 < nested.class_scores.table["auc"].iloc[0] < 0.9
+    page = unescape(render(FitReport.from_model(model, X, y, nested=common, command="covey fit table.csv -t y")))
+    assert page.count("the rarer class, say --positive default.") == 1
     report = FitReport.from_model(model, X, y, nested=nested)
     page = render(report)
     assert "Always saying “ok” is right as often" in page

@@ -41,6 +41,8 @@ ENCODERS = {
     "dropped": (OneHotEncoder(drop="first"), table),
     "dropped if binary": (OneHotEncoder(drop="if_binary"), table),
     "infrequent": (OneHotEncoder(min_frequency=14, handle_unknown="infrequent_if_exist", drop="first"), table),
+    "numbers": (OneHotEncoder(), lambda rng: rng.integers(3, size=(60, 2))),
+    "frame": (OneHotEncoder(sparse_output=False).set_output(transform="pandas"), lambda rng: pd.DataFrame(table(rng))),
     "bins": (KBinsDiscretizer(4, quantile_method="averaged_inverted_cdf"), numbers),
 }
 
@@ -102,7 +104,16 @@ def number_as_function(encoder):
     encoder.preprocessor = 3
 
 
+def no_infrequent_categories(encoder):
+    encoder._infrequent_enabled = True
+
+
+def columns_of_objects(encoder):
+    encoder.dtype = covey.Groups  # a class that a file may name
+
+
 FORGED = [
+    *(("one-hot", change) for change in (columns_of_objects, no_infrequent_categories)),
     ("count", number_as_function),
     *((name, set_word(value)) for name in ("count", "tf-idf", "records") for value in (10**6, -1, 0.5, 1)),
     *((name, more_words) for name in ("count", "records")),

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import covey
+import covey.tables.reading as reading
 from covey.tables import TableError, find_columns, find_files, read_groups, read_table, read_tables
 from covey.tables.reading import read_text
 
@@ -164,3 +165,28 @@ def test_values_that_stand_for_missing_ones(tmp_path):
     pd.DataFrame({"a": [1, 2, -999, -999], "b": ["u", "?", "w", "u"]}).to_parquet(tmp_path / "t.parquet")
     read = read_table(tmp_path / "t.parquet", na_values=[".", "?", "-999"])
     pd.testing.assert_frame_equal(read, frame, check_dtype=False)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_leading_zeros_are_kept(tmp_path, encoding):
+    (tmp_path / "t.csv").write_text("zip,n,when,x\n00731,1,2020-01-01,0.5\n10115,,03:35,05.5\n", encoding=encoding)
+    frame = read_table(tmp_path / "t.csv")
+    assert frame["zip"].tolist() == ["00731", "10115"]
+    assert frame.dtypes[["n", "x"]].tolist() == [np.float64, np.float64]
+    (tmp_path / "t.csv").write_text('a;b\n1;"007"\n2;\n', encoding=encoding)
+    assert read_table(tmp_path / "t.csv")["b"].tolist()[0] == "007"
+
+
+def test_a_code_where_two_blocks_meet(tmp_path, monkeypatch):
+    (tmp_path / "t.csv").write_text("a,b\n" + "1,2\n" * 20 + "1,0042\n")
+    for size in range(1, 20):
+        monkeypatch.setattr(reading, "BLOCK", size)
+        assert read_table(tmp_path / "t.csv")["b"].tolist()[-1] == "0042", size
+
+
+def test_names_that_are_missing_in_the_first_line(tmp_path):
+    (tmp_path / "t.csv").write_text("Person,,Result,\na,b,c,y\n1,2,3,4\n5,6,7,8\n")
+    with pytest.warns(UserWarning, match="no name for 2 of its columns in the first line, 'Person,,Result,': if that"):
+        read_table(tmp_path / "t.csv")
+    (tmp_path / "t.csv").write_text(",a,y,\n0,1,2,\n1,3,4,\n")  # row numbers, and a column without values
+    read_table(tmp_path / "t.csv")

@@ -6,6 +6,7 @@ import pytest
 
 from covey.tables import TableError
 from covey.terms import Terms
+from covey.terms.guessing import with_dates_and_codes
 
 N = 60
 RNG = np.random.default_rng(0)
@@ -112,3 +113,63 @@ def test_what_is_counted_stands_beside_the_name():
     z = X.copy()
     z[::6] = np.nan
     assert "with a flag where at least 3 rows miss them: 'z' (10)." in remarks(z=z)
+
+
+def test_dates_in_more_than_one_format():
+    days = pd.date_range("2020-01-05", periods=N, freq="9D")
+    with pytest.raises(TableError, match=r"in more than one format, '2020-01-05' and '14[.]01[.]2020'; write all"):
+        remarks(d=[f"{day:%Y-%m-%d}" if i % 2 == 0 else f"{day:%d.%m.%Y}" for i, day in enumerate(days)])
+    texts = days.strftime("%Y-%m-%d").to_numpy(dtype=object)
+    texts[[3, 7]] = "unknown"
+    with pytest.raises(TableError, match=r"'unknown' in row 4 .*not a date \(2 of 60 .*na_values=\['unknown'\]"):
+        remarks(d=texts)
+    texts[[3, 7]] = "2020-02-30"
+    with pytest.raises(TableError, match="'2020-02-30' in row 4 below the header, which is not a date"):
+        remarks(d=texts)
+
+
+@pytest.mark.parametrize(
+    "written",
+    ["{:.1f}%", "$ {:,.2f}", "{:.2f} €", "1.{:03.0f},50 €", "{:.1f}kg", "{:.1f} years", "{:.0f} °", "1'{:03.0f} CHF"],
+)
+def test_numbers_with_units(written):
+    with pytest.raises(TableError, match="a number with a unit; write the number alone"):
+        remarks(z=[written.format(i) for i in range(N)])
+
+
+def test_house_numbers_have_no_units():
+    assert "Left out" not in remarks(z=[f"{i % 15}{'abcde'[i % 5]}" for i in range(N)])
+
+
+def test_a_dash_instead_of_a_minus():
+    with pytest.raises(TableError, match="with a dash instead of a minus"):
+        remarks(z=[f"{value:.2f}".replace("-", "\u2212") for value in X])
+
+
+def test_digits_with_leading_zeros_are_codes():
+    zips = np.array(["00731", "10115", "80331"])[np.arange(N) % 3]
+    said = "Digits with leading zeros are codes, and their values levels: 'z'. If z is a number, say terms={'z': 'lin"
+    assert said in remarks(z=zips)
+    assert said in remarks(z=[None, *zips[1:]])
+    assert "codes" not in remarks(z=[f"{i % 3}" for i in range(N)])
+    assert "Left out: 'z' (codes)." in remarks(z=[f"{i % 20:03d}" for i in range(N)])
+    encoding = Terms({"z": "linear"}).fit(pd.DataFrame({"z": zips}))
+    assert encoding.table()["values"].tolist() == ["731 to 80331"]
+
+
+def test_codes_are_codes_in_rows_without_leading_zeros():
+    frame = pd.DataFrame({"z": ["00731"] * 3 + ["10115", "80331"] * 20})
+    some = with_dates_and_codes(frame).iloc[3:]
+    assert Terms().fit(some).table()["kind"].tolist() == ["levels"]
+    assert with_dates_and_codes(frame.iloc[3:]).dtypes.tolist() == frame.dtypes.tolist()
+
+
+def test_a_row_of_totals_is_pointed_out():
+    c = np.array(["u", "v", "w"])[np.arange(N) % 3].astype(object)
+    assert "last row" not in remarks(c=c)
+    assert "The last row has 'Total' in 'c': if it sums up the other rows" in remarks(c=[*c[:-1], "Total"])
+
+
+def test_infinite_values_are_counted():
+    with pytest.raises(TableError, match=r"infinite values in 2 rows; .*na_values=\['inf', '-inf'\]"):
+        remarks(z=np.where(np.arange(N) < 2, np.inf, X))

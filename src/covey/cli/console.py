@@ -150,13 +150,16 @@ def print_table(frame: DataFrame, *, most: int, more: str = ".") -> None:
     from rich.markup import escape
     from rich.table import Table
 
+    from covey.tables.complaint import shortened
+
     if not len(frame):
         return
     table = Table(pad_edge=False)
     for name in frame.columns:
         table.add_column(name.replace("_", " "), justify="right" if name in FORMATS else "left", overflow="fold")
     for row in frame.head(most).to_dict("records"):
-        table.add_row(*(f"{v:{FORMATS[name]}}" if name in FORMATS else escape(plain(v)) for name, v in row.items()))
+        cells = (f"{v:{FORMATS[name]}}" if name in FORMATS else plain(shortened(str(v))) for name, v in row.items())
+        table.add_row(*map(escape, cells))
     Console(highlight=False, soft_wrap=True).print(table)
     if len(frame) > most:
         say(f"and {len(frame) - most} more{more}")

@@ -21,7 +21,7 @@ from covey.estimators.constraints import read_constraints
 from covey.estimators.formula import number_response, read_formula
 from covey.estimators.group_views import GroupViews
 from covey.estimators.intervals import calibrated
-from covey.estimators.reading import read_rows
+from covey.estimators.reading import read_rows, refuse_constant
 from covey.estimators.scale import select_scaled
 from covey.groups import Groups
 from covey.losses.arrays import read_offset
@@ -129,6 +129,8 @@ class GroupSparseEstimator(GroupViews, BaseEstimator):
             raise ValueError(f"rule must be 'select' or 'predict', not {self.rule!r}.{REPLACED.get(self.rule, '')}")
         loss, shift = response.loss, response.read_offset(offset)
         loss.check_estimable(response, weight, shift)
+        if self.fit_intercept:
+            refuse_constant(response, weight, shift, getattr(self, "response_names_", None))
         names = getattr(self, "feature_names_in_", None)
         options = {name: getattr(self, name) for name in ("group_weights", "standardize", "fit_intercept", "factors")}
         expansion = getattr(self, "expansion_", None)

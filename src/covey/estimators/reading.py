@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -18,7 +18,7 @@ from sklearn.utils.validation import validate_data
 from covey.designs import DenseDesign, Design, as_design, is_table
 from covey.estimators.formula import formula_columns
 from covey.losses.base import Response
-from covey.tables import marks_of, named_faults
+from covey.tables import disguise_of, named_faults
 from covey.tables.complaint import shown
 from covey.terms import expand
 from covey.validation import (
@@ -35,7 +35,7 @@ from covey.validation import (
     refuse_odd,
 )
 
-__all__ = ["read_problem", "read_rows", "read_weight"]
+__all__ = ["read_problem", "read_rows", "read_weight", "refuse_constant"]
 
 # Weights count rows in the information criteria, and sums over rows must stay finite.
 LARGEST_WEIGHT = 1e100
@@ -65,7 +65,7 @@ def read_problem(
     refuse_odd(sample_weight, "sample_weight")
     if y is None:
         raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None.")
-    _refuse_marks(y)
+    _refuse_disguised(y)
     design = _read_design(estimator, X) if estimator.terms is None else _read_terms(estimator, X, sample_weight)
     response = read(y)
     if len(response.y) != design.shape[0]:
@@ -83,11 +83,33 @@ def read_problem(
     return design, response, read_weight(sample_weight, design.shape[0])
 
 
-def _refuse_marks(y: ArrayLike) -> None:
-    """Refuse text such as 1,5 before it is taken for classes; the command line does the same."""
+def _refuse_disguised(y: ArrayLike) -> None:
+    """Refuse text such as 1,5 or 12% before it is taken for classes; the command line does the same."""
     values = np.asarray(y) if isinstance(y, pd.Series | np.ndarray) else np.empty(0)
-    if values.ndim == 1 and values.dtype.kind in "OU" and (marks := marks_of(pd.Series(values))):
-        raise ValueError(f"y holds {shown(values[0])}, {marks[0]}; read the table with {marks[1]}.")
+    if values.ndim == 1 and values.dtype.kind in "OU" and (found := disguise_of(pd.Series(values))):
+        raise ValueError(f"y holds {shown(values[0])}, {found[0]}; {found[1]}.")
+
+
+def refuse_constant(
+    response: Response, weight: FloatArray, offset: FloatArray | None, names: Sequence[str] | None
+) -> None:
+    """Refuse numbers that are the same in every row, as the command line does: no column has anything to predict.
+
+    With an offset that differs between rows there is something, and without an intercept as well.
+    """
+    rows, loss = weight > 0, response.loss
+    if rows.sum() < 2:  # the search refuses that
+        return
+    if loss.coupled or response.labels is not None or (offset is not None and np.ptp(offset[rows], axis=0).any()):
+        return
+    y = response.y[rows]
+    same = np.atleast_1d(np.ptp(y, axis=0) == 0)
+    if loss.several and same.any():
+        j = int(np.argmax(same))
+        name = j if names is None else repr(names[j])
+        raise ValueError(f"Column {name} of y is {y[0, j]:g} in every row: there is nothing to predict; leave it out.")
+    if same.all():
+        raise ValueError(f"y is {y.flat[0]:g} in every row: there is nothing to predict.")
 
 
 def read_weight(sample_weight: PerRow, n_rows: int) -> FloatArray:
@@ -107,6 +129,8 @@ def read_weight(sample_weight: PerRow, n_rows: int) -> FloatArray:
 
 def _read_terms(estimator: BaseEstimator, X: Any, sample_weight: PerRow) -> Design:
     """The columns of the terms of a table, which the estimator keeps."""
+    if len(X) == 1:
+        raise ValueError("X has 1 row; a fit needs at least 2.")
     weight = None if sample_weight is None else read_weight(sample_weight, len(X))
     estimator.expansion_, design = expand(estimator.terms, estimator.groups, X, weight, estimator.constraints)
     variables = estimator.expansion_.encoding.variables

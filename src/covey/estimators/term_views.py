@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from covey.estimators.reading import read_rows
 from covey.search.chosen import FittedModel
 from covey.summary import Summary, digits
+from covey.tables.complaint import in_sentence, shortened
 from covey.terms.effects import Effect, FittedTerms
 from covey.terms.encoding import Encoding
 from covey.terms.expansion import Expansion
@@ -251,13 +252,15 @@ class TermViews(FittedModel):
         encoding, chosen, table = self.encoding_, self.variables_, self.terms_
         words = self._variables_in_words()
         found = f": {words}" if words else " are in the model; it predicts the same value for every row"
-        always = f", {some(self.always_groups_, MOST_NAMES)} always in" if self.always_groups_ else ""
+        names = [in_sentence(str(name)) for name in self.always_groups_]
+        always = f", {some(names, MOST_NAMES)} always in" if names else ""
         head = (
             f"{type(self).__name__}: {len(chosen)} of {len(encoding.variables)} variables{found}.",
             f"Model: {len(table)} of {self.groups_.n_groups} terms{always}: {as_terms(self.recipe_)}"
             f"{self._ending(len(table))}.",
         )
         joined = {name: table[name].map(" and ".join) for name in ("variables", "parents")}
+        joined = {name: column.map(shortened) for name, column in (joined | {"term": table["term"]}).items()}
         strengths = [name for name in map(str, table) if name.startswith("strength")]
         numbers = {name: table[name].map(digits) for name in (*strengths, "woke_up")}
         shown = table.assign(**joined, **numbers).drop(columns="variables")
@@ -267,7 +270,7 @@ class TermViews(FittedModel):
         """Which variables are in the model, straight or curved, and which pairs: for a sentence."""
         chosen = self.variables_
         words = [self._described(*line) for line in zip(chosen["variable"], chosen["shape"], strict=True)]
-        pairs = [part.name for part in self.fitted_terms_.parts if len(part.roots) == 2]
+        pairs = [in_sentence(part.name) for part in self.fitted_terms_.parts if len(part.roots) == 2]
         return some(words, MOST_NAMES) + (f"; pair{'s' * (len(pairs) > 1)}: {some(pairs, MOST_NAMES)}" if pairs else "")
 
     def _ending(self, n_selected: int) -> str:
@@ -279,7 +282,8 @@ class TermViews(FittedModel):
         """A variable with its shape; levels, and numbers with two values, are neither straight nor curved."""
         fitted = self.encoding_.variable(variable)
         two = isinstance(fitted, Number) and fitted.n_distinct == 2
-        return variable if isinstance(fitted, Category) or two else f"{variable} ({shape})"
+        name = in_sentence(variable)
+        return name if isinstance(fitted, Category) or two else f"{name} ({shape})"
 
 
 def as_terms(text: str) -> str:

@@ -22,7 +22,7 @@ from covey.evidence.scoring import fold_margin, pooled, read_response, row_margi
 from covey.progress import enter, showing
 from covey.search.splits import SplitsLike
 from covey.selection import Folds
-from covey.terms.guessing import with_dates
+from covey.terms.guessing import with_dates_and_codes
 from covey.terms.reading import as_frame
 from covey.validation import FloatArray, MatrixLike, PerRow, as_sample_weight, last_step, pandas_frame
 
@@ -129,7 +129,7 @@ def nested_score(
     y = pandas_frame(y, "y")
     last = last_step(model)
     reads_terms = last is model and getattr(model, "terms", None) is not None
-    X = with_dates(as_frame(X)) if reads_terms else pandas_frame(X)
+    X = with_dates_and_codes(as_frame(X)) if reads_terms else pandas_frame(X)
     has_deviance = isinstance(last, GroupSparseRegressor | GroupSparseClassifier)
     by_rows, has_classes = scoring is None and has_deviance, is_classifier(model)
     response = read_response(y, has_classes, by_rows)

@@ -273,7 +273,8 @@ def read_labels(y: ArrayLike, name: str = "y", classes: Array | None = None) -> 
             f"{name} has missing labels (NaN, None or NA, or infinite), first in row {missing[0]} ({missing.size} in "
             "all): drop these rows, or give them a label."
         )
-    check_classification_targets(values)
+    with np.errstate(invalid="ignore"):  # labels such as 1e100 are cast to integers there
+        check_classification_targets(values)
     labels = np.unique(values) if classes is None else classes
     codes = codes_among(values, labels, f"{name} has the label")
     if labels.size == 2:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from itertools import pairwise
 from typing import Any
 
@@ -15,7 +16,7 @@ __all__ = ["check_encoder", "check_widths"]
 
 
 def check_encoder(part: object) -> None:
-    """Refuse an encoder that would write outside the matrix that it makes; other parts pass.
+    """Refuse an encoder that would write outside the matrix that it makes, or makes none; other parts pass.
 
     Raises
     ------
@@ -24,8 +25,23 @@ def check_encoder(part: object) -> None:
     """
     if isinstance(part, CountVectorizer | DictVectorizer) and "vocabulary_" in vars(part):
         _check_vocabulary(part)
+        _try(part, [{}] if isinstance(part, DictVectorizer) else [""])
     elif isinstance(part, OneHotEncoder) and "categories_" in vars(part):
         _check_categories(part)
+        are_numbers = all(values.dtype.kind in "iufb" for values in part.categories_)
+        first = [values[:1].astype(values.dtype if are_numbers else object) for values in part.categories_]
+        _try(part, np.column_stack(first))
+
+
+def _try(part: CountVectorizer | DictVectorizer | OneHotEncoder, row: Any) -> None:
+    """Encode a row: a wrong type, or an attribute that is gone, shows nowhere else."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of names, which the row has not
+            found = part.transform(row)
+        np.asarray(found if hasattr(found, "columns") else found.dtype.type(0), dtype=float)
+    except Exception as reason:
+        raise ValueError(f"{type(part).__name__} cannot encode a row: {reason}") from None
 
 
 def check_widths(pipeline: Pipeline) -> None:

@@ -17,6 +17,7 @@ from covey.report.path_plot import path_view, positions, strength_axis, time_axi
 from covey.report.residuals import residual_view
 from covey.report.survival import survival_view
 from covey.report.terms import column_view, effect_view, terms_view
+from covey.wording import as_options
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -88,7 +89,10 @@ def _constraints(report: FitReport) -> View | None:
 
 def _classes(report: FitReport) -> View | None:
     scores = None if report.nested is None else report.nested.class_scores
-    return None if scores is None else class_view(scores)
+    if scores is None:
+        return None
+    # a report of the command line speaks of its options
+    return {**class_view(scores), "remark": as_options(scores.remark) if report.command else scores.remark}
 
 
 # Every section: its template, its heading, and a function that returns the template's data, or None to leave it out.

@@ -217,10 +217,13 @@ def check_training(
         if classes is not None:
             found = np.bincount(classes, weights=train, minlength=max(2, y.shape[1] if y.ndim == 2 else 2))
             if not found.all():
+                lacking = int(np.argmin(found))
+                n_rows = int(((classes == lacking) & (weight > 0)).sum())
                 raise MissingClassError(
-                    int(np.argmin(found)),
-                    f"has no row among the training rows of fold {number}: give more rows of it, use fewer folds, put "
-                    "rare classes together, or choose selection='ebic', which needs no folds.",
+                    lacking,
+                    f"({n_rows} row{'s' * (n_rows > 1)} in all) has no row among the training rows of fold {number}: "
+                    "give more rows of it, use fewer folds, put rare classes together, or choose selection='ebic', "
+                    "which needs no folds.",
                 )
         scored = in_parts(labels, split.test or split.train)
         if informative is not None and not (scored & informative).any():

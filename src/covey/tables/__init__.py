@@ -13,15 +13,15 @@ from covey.tables.columns import (
 from covey.tables.complaint import TableError
 from covey.tables.grouping import read_groups
 from covey.tables.reading import find_files, read_table, read_tables
-from covey.tables.unreadable import marks_of
+from covey.tables.unreadable import disguise_of
 
 __all__ = [
     "TableError",
     "apart",
+    "disguise_of",
     "find_columns",
     "find_files",
     "from_anndata",
-    "marks_of",
     "missing_values",
     "named_faults",
     "numbers",

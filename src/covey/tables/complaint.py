@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
@@ -39,6 +40,15 @@ def shortened(text: str) -> str:
     ('a', 103)
     """
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
+
+
+def in_sentence(name: str) -> str:
+    """A name among others in a sentence: as Python writes it, and shortened, if it has commas or line ends or is long.
+
+    >>> in_sentence("age"), in_sentence("city, state"), len(in_sentence("ab" * 1_000_000))
+    ('age', "'city, state'", 105)
+    """
+    return shown(name) if len(name) > LONGEST or re.search(r"[,;\n\r]", name) else name
 
 
 def listed(names: Iterable[object], limit: int = 6) -> str:

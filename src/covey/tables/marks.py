@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ import pandas as pd
 
 from covey.tables.complaint import Column, TableError, shown
 
-__all__ = ["Marks", "as_numbers", "describe_marks", "doubtful_points", "refuse_doubtful"]
+__all__ = ["Marks", "are_codes", "as_numbers", "describe_marks", "doubtful_points", "refuse_doubtful"]
 
 # Marks between thousands, as options name them, and the characters that are written.
 THOUSANDS = {",": ",", ".": r"\.", "space": "[ \u00a0\u202f]", "'": "['\u2019]"}
@@ -21,6 +21,9 @@ WORDS = {",": "commas", ".": "points", "space": "spaces", "'": "apostrophes"}
 
 DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?")
 INTEGER = re.compile(r"[+-]?\d+")
+# Digits that are no number: 00731.
+CODE = re.compile(r"0\d+")
+DIGITS = re.compile(r"\d+")
 BELOW_1000 = re.compile(r"[+-]?\d{1,3}")
 
 
@@ -125,6 +128,16 @@ def _is_plain(text: str) -> bool:
         return bool(np.isfinite(float(text)))
     except ValueError:
         return False
+
+
+def are_codes(texts: Iterable[str]) -> bool:
+    """Whether texts are digits, some with leading zeros: a postcode or the number of an account, not an amount.
+
+    >>> are_codes(["00731", "10115"]), are_codes(["0", "10"]), are_codes(["01.5", "2"])
+    (True, False, False)
+    """
+    plain = [text.strip() for text in texts]
+    return any(map(CODE.fullmatch, plain)) and all(map(DIGITS.fullmatch, plain))
 
 
 def doubtful_points(column: Column) -> bool:

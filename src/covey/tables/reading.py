@@ -6,6 +6,7 @@ import codecs
 import csv
 import gzip
 import io
+import re
 import warnings
 from collections.abc import Sequence
 from functools import partial
@@ -13,12 +14,13 @@ from glob import glob, has_magic
 from pathlib import Path
 from typing import IO, Any, BinaryIO, cast
 
+import numpy as np
 import pandas as pd
 
 from covey.optional import optional
-from covey.tables.complaint import TableError, check_names, listed, shown
+from covey.tables.complaint import Column, TableError, check_names, listed, shown
 from covey.tables.excel import read_excel
-from covey.tables.marks import Marks, as_numbers, doubtful_points, refuse_doubtful
+from covey.tables.marks import Marks, are_codes, as_numbers, doubtful_points, refuse_doubtful
 from covey.tables.pipes import STANDARD, pipe_content
 from covey.tables.spreadsheet import unguarded
 
@@ -26,6 +28,9 @@ from covey.tables.spreadsheet import unguarded
 # and a parser would hold the line in memory several times before failing.
 LONGEST_LINE = 64 * 2**20
 BLOCK = 2**20
+
+# The most digits of a code that two blocks of a file may share.
+LONGEST_CODE = 64
 
 SEPARATORS = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
 KINDS = (*SEPARATORS, ".xlsx", ".parquet", ".feather")
@@ -210,6 +215,12 @@ def read_text(
         if doubtful:
             with _open(path) as stream:
                 refuse_doubtful(parse(stream, usecols=doubtful, dtype=str), path)
+        whole = [name for name, column in frame.items() if _is_whole(column)]
+        if whole and _has_codes(path, encoding, separator):
+            with _open(path) as stream:
+                as_text = parse(stream, usecols=whole, dtype=str)
+            codes = {name: as_text[name] for name in whole if are_codes(as_text[name].dropna().unique())}
+            frame = frame.assign(**codes)
     except UnicodeDecodeError:
         raise TableError(f"{path} is not UTF-8 text; save it as CSV in UTF-8, or as Parquet.") from None
     except (pd.errors.EmptyDataError, pd.errors.ParserError, EOFError, gzip.BadGzipFile, csv.Error) as reason:
@@ -222,9 +233,37 @@ def read_text(
             "names, or name them; if that line is not the header, remove it."
             f"{_hint(header, sep)}"
         )
+    nameless = [name for name in frame.columns[1:] if str(name).startswith("Unnamed: ") and frame[name].notna().any()]
+    if nameless:
+        warnings.warn(
+            f"{path} has no name for {len(nameless)} of its columns in the first line, {shown(header.strip())}: if "
+            "that is not the header, remove it.",
+            stacklevel=5,
+        )
     frame = unguarded(frame)
     check_names([str(name) for name in frame.columns], path)
     return frame
+
+
+def _is_whole(column: Column) -> bool:
+    """Whether a parser made integers of a column; floats if values are missing."""
+    if column.dtype.kind != "f":
+        return column.dtype.kind in "iu"
+    known = column.to_numpy()[~np.isnan(column)]
+    return bool(known.size) and bool((known == np.rint(known)).all())
+
+
+def _has_codes(path: Path, encoding: str, separator: str) -> bool:
+    """Whether a cell of a text file holds digits after a zero, such as 00731, which a parser makes a number."""
+    ends = rf'["\s{re.escape(separator)}]'
+    code = re.compile(rf"(?:^|{ends})0\d+(?:{ends}|$)")
+    with io.TextIOWrapper(_open(path), encoding, newline="") as text:
+        before = ""
+        while block := text.read(BLOCK):
+            if code.search(before + block):
+                return True
+            before = block[-LONGEST_CODE:]
+    return False
 
 
 def _encoding(path: Path, longest_line: int) -> str:

@@ -22,7 +22,12 @@ LOOKED_AT = 1000
 
 ISO_DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}([ T].*)?$")
 OTHER_DATE = re.compile(r"\d{1,2}([./-])\d{1,2}\1(\d{4}|\d{2})$|\d{4}([./])\d{1,2}\3\d{1,2}$")
-WITH_UNIT = re.compile(r"[+-]?\d+([.,]\d+)?\s*(%|[€$£]|\s[a-zA-Z]{1,3})$|[€$£]\s*\d+([.,]\d+)*$")
+NUMBER = r"[+\-\u2212]?\s*\d+([.,'\u2019 \u00a0\u202f]\d+)*"
+WITH_UNIT = re.compile(rf"{NUMBER}\s*(%|[€$£¥°]|\s[a-zA-Z]{{1,3}}\.?)$|[+\-\u2212]?\s*[€$£¥]\s*{NUMBER}$")
+# A longer word, or no space, as in 12kg: such texts are numbers if few words are used, and codes otherwise.
+WITH_WORD = re.compile(rf"{NUMBER}(\s+[^\W\d_]+|[^\W\d_]{{2,}})\.?$")
+MOST_UNITS = 3
+TYPOGRAPHIC_MINUS = re.compile(r"[\u2212\u2013]\s*\d*[.,]?\d+([eE][+-]?\d+)?$")
 IN_BRACKETS = re.compile(r"[([]\s*[€$£]?\d+([.,]\d+)*\s*[€$£]?[)\]]$")
 TIME_OF_DAY = re.compile(r"([01]?\d|2[0-4]):[0-5]\d(:[0-5]\d(\.\d+)?)?( ?[aApP]\.?[mM]\.?)?$")
 
@@ -58,11 +63,20 @@ def is_identifier(column: Column) -> bool:
     return len(known) > 1 and known.nunique() >= MOSTLY_DIFFERENT * len(known)
 
 
-def marks_of(column: Column) -> tuple[str, str] | None:
-    """What the marks in a column of numbers such as 1,5 or 2,596 are, and how to read its table; None without marks."""
+def disguise_of(column: Column) -> tuple[str, str] | None:
+    """What numbers such as 1,5 or 2,596 or 12% are written with, and the remedy; None for other text, and for numbers.
+
+    >>> disguise_of(pd.Series(["1,5", "2"])), disguise_of(pd.Series(["u", "v"]))
+    (('a decimal comma', "read the table with decimal=','"), None)
+    """
     if column.dtype.kind in "biufcmM":
         return None
-    return describe_marks([str(value).strip() for value in column.dropna().head(LOOKED_AT)])
+    texts = [str(value).strip() for value in column.dropna().head(LOOKED_AT)]
+    if marks := describe_marks(texts):
+        return marks[0], f"read the table with {marks[1]}"
+    return (
+        ("a number with a unit", "write the number alone") if len(set(texts)) > FEW_LEVELS and _units(texts) else None
+    )
 
 
 def read_unreadable(column: Column, bad: NDArray[np.bool_]) -> Unreadable:
@@ -105,32 +119,74 @@ def _read_fault(column: Column, bad: NDArray[np.bool_], texts: Sequence[str]) ->
     """Describe a column that holds numbers or dates, except for the spelling of the texts in some rows."""
     name, first = str(column.name), _first(column, bad)
     without = f"leave it out with {leave_out([name])}"
-    levels = f"take its values as categories with terms={{{name!r}: 'levels'}}"
     if _all_match(OTHER_DATE, texts):
         return Unreadable(
             name,
             f"holds dates, {first}, of which the day or the month may come first",
             f"write them as 2020-12-31, or {without}",
         )
+    if dates := _read_dates(column, bad, texts):
+        return dates
     if marks := describe_marks(texts):
         holds, remedy = marks
         return Unreadable(name, f"holds {first}, {holds}", f"read the table with {remedy}", remedy)
-    if _all_match(WITH_UNIT, texts):
+    if _all_match(TYPOGRAPHIC_MINUS, texts):
+        return Unreadable(name, f"holds {first}, with a dash instead of a minus", f"write a minus, or {without}")
+    if _units(texts):
         return Unreadable(name, f"holds {first}, a number with a unit", f"write the number alone, or {without}")
     if _all_match(IN_BRACKETS, texts):
         return Unreadable(name, f"holds {first}, a number in brackets", f"write it with a minus, or {without}")
     if _all_match(TIME_OF_DAY, texts):
         return Unreadable(name, f"holds times of the day, {first}", f"write them as numbers of hours, or {without}")
-    n_bad, n_known = int(bad.sum()), int(column.notna().sum())
-    if 2 * n_bad < n_known:
-        different = list(dict.fromkeys(texts))
-        more = "" if n_bad == 1 else f" ({n_bad} of {n_known} values are not: {listed(different, 3)})"
-        remedy = f"correct it or empty the cell, {levels} if they are codes, or {without}"
-        are_codes = all(len(text) <= LONGEST_CODE and not re.search(r"\d", text) for text in different)
-        if len(different) <= MOST_CODES and are_codes:
-            remedy = f"if that means missing, read the table with na_values={different!r}; otherwise {remedy}"
-        return Unreadable(name, f"holds {first}, which is not a number{more}", remedy)
-    return None
+    return _read_odd(column, bad, "a number") if 2 * bad.sum() < column.notna().sum() else None
+
+
+def _read_dates(column: Column, bad: NDArray[np.bool_], texts: Sequence[str]) -> Unreadable | None:
+    """Describe a column of dates that are written in several ways, of which some do not exist, or among other text."""
+    are_dates = [bool(ISO_DATE.match(text) or OTHER_DATE.match(text)) for text in texts]
+    if 2 * sum(are_dates) <= len(texts):
+        return None
+    if not all(are_dates):
+        known = column.astype(str).str.strip()
+        return _read_odd(column, bad & ~(known.str.match(ISO_DATE) | known.str.match(OTHER_DATE)).to_numpy(), "a date")
+    name, written = str(column.name), [ISO_DATE.match(text) is not None for text in texts]
+    without = f"leave it out with {leave_out([name])}"
+    if not all(written):
+        others = f"{texts[written.index(True)]!r} and {texts[written.index(False)]!r}"
+        return Unreadable(
+            name, f"holds dates in more than one format, {others}", f"write all as 2020-12-31, or {without}"
+        )
+    odd = np.zeros_like(bad)
+    odd[np.flatnonzero(bad)[: len(texts)]] = pd.to_datetime(
+        pd.Series(texts), format="ISO8601", errors="coerce", utc=True
+    ).isna()
+    return _read_odd(column, odd, "a date") if odd.any() else None
+
+
+def _read_odd(column: Column, odd: NDArray[np.bool_], what: str) -> Unreadable:
+    """Describe a column in which these rows are the only ones that are not numbers, or not dates."""
+    name = str(column.name)
+    n_odd, n_known = int(odd.sum()), int(column.notna().sum())
+    different = list(dict.fromkeys(str(value).strip() for value in column[odd].head(LOOKED_AT)))
+    more = "" if n_odd == 1 else f" ({n_odd} of {n_known} values are not: {listed(different, 3)})"
+    levels = f"take its values as categories with terms={{{name!r}: 'levels'}}"
+    remedy = f"correct it or empty the cell, {levels} if they are codes, or leave it out with {leave_out([name])}"
+    are_codes = all(len(text) <= LONGEST_CODE and not re.search(r"\d", text) for text in different)
+    if len(different) <= MOST_CODES and are_codes:
+        remedy = f"if that means missing, read the table with na_values={different!r}; otherwise {remedy}"
+    return Unreadable(name, f"holds {_first(column, odd)}, which is not {what}{more}", remedy)
+
+
+def _units(texts: Sequence[str]) -> bool:
+    """Whether all texts are numbers with units.
+
+    >>> _units(["1.234,50 €", "7 €"]), _units(["12kg", "3 kg"]), _units(["12a", "14b", "15c", "16d"])
+    (True, True, False)
+    """
+    if _all_match(WITH_UNIT, texts):
+        return True
+    units = {text.lstrip("+-\u20120123456789.,'\u2019 \u00a0\u202f") for text in texts}
+    return len(units) <= MOST_UNITS and all(WITH_UNIT.match(text) or WITH_WORD.match(text) for text in texts)
 
 
 def _first(column: Column, bad: NDArray[np.bool_]) -> str:

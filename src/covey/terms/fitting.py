@@ -13,6 +13,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from covey.tables.complaint import Column, TableError, listed
+from covey.tables.marks import are_codes
 from covey.tables.unreadable import complaint, find_faulty
 from covey.terms.dates import Date, fit_date
 from covey.terms.encoding import Encoding, Variable
@@ -21,7 +22,7 @@ from covey.terms.kinds import Auto, Curve, Drop, Kind, Levels, Linear
 from covey.terms.levels import Category, fit_levels
 from covey.terms.numbers import BOOLEAN, LEAST_FLAGGED, Number, Sample, fit_numbers
 from covey.terms.pairs import PairsLike, find_pairs
-from covey.terms.reading import as_days, as_frame, as_labels, as_numbers, label, level_order
+from covey.terms.reading import as_days, as_frame, as_labels, as_numbers, label, level_order, text_columns
 from covey.terms.splines import default_knots
 from covey.validation import FloatArray, MatrixLike, as_sample_weight
 
@@ -36,6 +37,12 @@ SMALLEST = 1e-290  # numbers below have few digits
 
 # A code for missing values.
 CODE = re.compile(r"-?9{2,}")
+
+# What a last row that sums up the others is called.
+TOTALS = ("total", "totals", "grand total", "all", "sum", "gesamt", "summe", "insgesamt", "somme", "totale", "suma")
+
+# Reasons that differ in a count.
+FREE = ("free text", "codes")
 
 # The most values that are inspected to find out whether numbers are dates.
 MOST_DATES = 1000
@@ -56,7 +63,7 @@ def fit_encoding(
     weights = as_sample_weight(sample_weight, len(frame))
     if not weights.all():  # rows without weight are no rows
         frame, weights = frame.loc[weights > 0], weights[weights > 0]
-    _refuse_faulty(frame[name] for name, kind in given.items() if not isinstance(kind, Drop | Levels))
+    _refuse_faulty(column for name, column in text_columns(frame) if not isinstance(given[name], Drop | Levels))
     planned: dict[str, Sample | Category | Date] = {}
     dropped: dict[str, str] = {}
     for name in names:
@@ -73,7 +80,12 @@ def fit_encoding(
             f"such as terms={{{names[0]!r}: 'linear'}} or 'levels'."
         )
     samples = [one for one in planned.values() if isinstance(one, Sample)]
-    remarks = [*_left_out(dropped), *filter(None, map(_code, samples)), *filter(None, map(_digits_of_dates, samples))]
+    remarks = [
+        *_totals(frame),
+        *_left_out(dropped),
+        *filter(None, map(_code, samples)),
+        *filter(None, map(_digits_of_dates, samples)),
+    ]
     guessed = [one for one in samples if isinstance(given[one.name], Auto) and one.n_knots]
     if len(guessed) > MOST_CURVES:
         straight = {one.name for one in guessed}
@@ -110,7 +122,7 @@ def _repeated(
 
 def _refuse_faulty(columns: Iterable[Column]) -> None:
     """Refuse text that would be numbers or dates, had it been spelt as expected, rather than take it as levels."""
-    faulty = find_faulty(column for column in columns if not hasattr(column, "cat") and guess(column).holds == "levels")
+    faulty = find_faulty(column for column in columns if guess(column).holds == "levels")
     if faulty:
         raise TableError(complaint(faulty))
 
@@ -187,7 +199,7 @@ def _plan_levels(column: Column, kind: Kind, weights: FloatArray) -> Category:
     if not known:
         raise _LeftOutError("all values are missing")
     declared = hasattr(column, "cat")
-    reason = text_reason(len(set(known)), len(known)) if isinstance(kind, Auto) and not declared else None
+    reason = text_reason(known) if isinstance(kind, Auto) and not declared else None
     if reason:
         raise _LeftOutError(reason)
     rare = kind.rare if isinstance(kind, Levels) else None
@@ -202,26 +214,42 @@ def _reasons(dropped: Mapping[str, str]) -> str:
     """The variables that are left out, those with the same reason together."""
     names: dict[str, list[str]] = defaultdict(list)
     for name, reason in dropped.items():
-        names[reason.partition(":")[0] if reason.startswith("free text") else reason].append(name)
+        names[reason.partition(":")[0] if reason.startswith(FREE) else reason].append(name)
     return f"Left out: {'; '.join(f'{listed(some)} ({reason})' for reason, some in names.items())}."
 
 
 def _left_out(dropped: Mapping[str, str]) -> list[str]:
     """The remark on variables that are left out, with the remedy for text that may have levels after all."""
-    guessed = [name for name, reason in dropped.items() if reason.startswith(("free text", "identifiers: nearly"))]
+    guessed = [name for name, reason in dropped.items() if reason.startswith((*FREE, "identifiers: nearly"))]
     remedy = f" To use {guessed[0]} by its values, say terms={{{guessed[0]!r}: 'levels'}}." if guessed else ""
     return [f"{_reasons(dropped)}{remedy}"] if dropped else []
 
 
+def _totals(frame: pd.DataFrame) -> list[str]:
+    """A remark if the last row is called a total."""
+    for name, column in text_columns(frame):
+        last = column.iloc[-1]
+        if isinstance(last, str) and last.strip(" :").casefold() in TOTALS and (column == last).sum() == 1:
+            return [f"The last row has {last!r} in {name!r}: if it sums up the other rows, leave it out."]
+    return []
+
+
 def _remarks(fitted: Any) -> list[str]:
-    """Remarks on joined levels and missing values."""
-    joined = {one.name: f"{len(one.joined)} levels" for one in fitted if isinstance(one, Category) and one.joined}
+    """Remarks on codes, joined levels and missing values."""
+    categories = [one for one in fitted if isinstance(one, Category)]
+    joined = {one.name: f"{len(one.joined)} levels" for one in categories if one.joined}
     trends = [one.trend if isinstance(one, Date) else one for one in fitted]
     filled = {one.name: f"{one.n_missing}" for one in trends if isinstance(one, Number) and one.n_missing}
-    level = [one.name for one in fitted if isinstance(one, Category) and one.missing is not None]
+    level = [one.name for one in categories if one.missing is not None]
+    codes = [one.name for one in categories if are_codes({*one.labels, *one.joined} - {one.other, one.missing})]
     said = []
-    for one in fitted:
-        if isinstance(one, Category) and (alike := _alike([*one.labels, *one.joined])):
+    if codes:
+        said.append(
+            f"Digits with leading zeros are codes, and their values levels: {listed(codes)}. If {codes[0]} is a "
+            f"number, say terms={{{codes[0]!r}: 'linear'}}."
+        )
+    for one in categories:
+        if alike := _alike([*one.labels, *one.joined]):
             said.append(f"{one.name} has levels that differ in spaces or capitals only: {listed(alike)}.")
     if joined:
         said.append(f"Rare levels were joined into one: {listed(joined)}.")

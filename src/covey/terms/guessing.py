@@ -7,15 +7,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from numbers import Number as AnyNumber
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from covey.tables.complaint import Column
-from covey.terms.reading import missing_values
+from covey.tables.marks import are_codes
+from covey.terms.reading import missing_values, text_columns
 from covey.validation import Array, FloatArray
 
-__all__ = ["Guess", "date_format", "guess", "looks_like_identifier", "text_reason", "with_dates"]
+__all__ = ["Guess", "date_format", "guess", "looks_like_identifier", "text_reason", "with_dates_and_codes"]
 
 ISO_DATE = re.compile(r"\d{4}-\d{2}(-\d{2}([T ]\d{2}:\d{2}(:\d{2}([.,]\d+)?)?\s?(Z|[+-]\d{2}:?\d{2})?)?)?")
 DATE = re.compile(r"\d{1,4}([./-])\d{1,2}\1\d{1,4}( \d{1,2}:\d{2}(:\d{2})?)?")
@@ -91,6 +93,8 @@ def _guess_values(values: Array | None) -> Guess:
         return Guess("levels")
     if {text.lower() for text in texts} <= {"true", "false"}:
         return Guess("boolean")
+    if are_codes(texts):
+        return Guess("levels")
     try:
         numbers = pd.to_numeric(np.array(texts, dtype=object))
         return Guess("number", integer=numbers.dtype.kind in "iu")
@@ -135,15 +139,18 @@ def _is_written(texts: Sequence[str], format: str) -> bool:
     return True
 
 
-def with_dates(frame: pd.DataFrame) -> pd.DataFrame:
-    """The frame with dates in place of text whose format only all of its rows can show."""
-    formats = {str(name): guess(column).format for name, column in frame.items()}
-    dates = {
-        name: pd.to_datetime(frame[name].where(~missing_values(frame[name])), format=written)
-        for name, written in formats.items()
-        if written
-    }
-    return frame.assign(**dates) if dates else frame
+def with_dates_and_codes(frame: pd.DataFrame) -> pd.DataFrame:
+    """The frame with dates, and categories of codes, in place of text that only all of its rows show to be such."""
+    settled: dict[str, Any] = {}
+    for name, column in text_columns(frame):
+        found, known = guess(column), column.where(~missing_values(column))
+        if found.format:
+            settled[str(name)] = pd.to_datetime(known, format=found.format)
+        elif found.holds == "levels":
+            texts = [str(value) for value in known.dropna()]
+            if are_codes(set(texts)) and text_reason(texts) is None:
+                settled[str(name)] = known.astype("category")
+    return frame.assign(**settled) if settled else frame
 
 
 def looks_like_identifier(name: str, distinct: FloatArray, n_values: int) -> bool:
@@ -159,10 +166,11 @@ def looks_like_identifier(name: str, distinct: FloatArray, n_values: int) -> boo
     return bool(counting or IDENTIFIER.fullmatch(name) or IDENTIFIER.fullmatch(name.lower()))
 
 
-def text_reason(n_distinct: int, n_values: int) -> str | None:
-    """Why text is left out, if it is: it identifies rows, or is free text."""
+def text_reason(known: Sequence[str]) -> str | None:
+    """Why text is left out, if it is: it identifies rows, or is free text or codes that hardly repeat."""
+    n_distinct, n_values = len(set(known)), len(known)
     if n_values >= LEAST_SEQUENCE and n_distinct > DISTINCT * n_values:
         return "identifiers: nearly all values are different"
     if n_distinct > max(FREE_TEXT_LEVELS, FREE_TEXT_SHARE * n_values):
-        return f"free text: {n_distinct} different values"
+        return f"{'codes' if are_codes(set(known)) else 'free text'}: {n_distinct} different values"
     return None

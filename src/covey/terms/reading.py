@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 import numpy as np
@@ -14,7 +14,16 @@ from covey.tables.complaint import Column, TableError, listed
 from covey.tables.marks import describe_marks
 from covey.validation import Array, FloatArray, MatrixLike, is_sparse, pandas_frame, refuse_odd
 
-__all__ = ["as_days", "as_frame", "as_labels", "as_numbers", "label", "level_order", "missing_values"]
+__all__ = [
+    "as_days",
+    "as_frame",
+    "as_labels",
+    "as_numbers",
+    "label",
+    "level_order",
+    "missing_values",
+    "text_columns",
+]
 
 DAY = 86_400.0  # seconds
 # squares of larger numbers overflow
@@ -61,6 +70,13 @@ def _from_array(table: MatrixLike, names: Sequence[str] | None) -> pd.DataFrame:
         raise ValueError(f"X has {array.shape[1]} features, but the terms were fitted with {len(names)} variables.")
     frame = pd.DataFrame(array, columns=list(names))
     return frame.infer_objects() if array.dtype == object else frame
+
+
+def text_columns(frame: pd.DataFrame) -> Iterator[tuple[str, Column]]:
+    """The columns that may hold text, with their names; those of numbers are not touched, for they may be many."""
+    for name, dtype in zip(frame.columns, frame.dtypes, strict=True):
+        if dtype.kind == "O" and not isinstance(dtype, pd.CategoricalDtype):
+            yield str(name), frame[name]
 
 
 def missing_values(column: Column) -> Array:
@@ -126,7 +142,11 @@ def check_finite(numbers: FloatArray, name: object) -> None:
     """Refuse infinite numbers and those whose squares overflow."""
     largest = np.abs(numbers).max(initial=0.0, where=~np.isnan(numbers))
     if np.isinf(largest):
-        raise TableError(f"The variable {name!r} has infinite values; replace them, or let them be missing.")
+        n_rows = int(np.isinf(numbers).sum())
+        raise TableError(
+            f"The variable {name!r} has infinite values in {n_rows} row{'s' * (n_rows > 1)}; replace them, or read the "
+            "table with na_values=['inf', '-inf'] if they are missing."
+        )
     if largest > LARGEST:
         raise TableError(
             f"The variable {name!r} has values up to {largest:.3g}, whose squares overflow: change the units."

@@ -152,6 +152,8 @@ def pose(settings: TableSettings, show: Show = show_nothing, *, squared: str = "
     dropped = {name for given in settings.drop for name in find_columns(given, columns, "--drop")}
     frame, notices = _without_missing(frame, settings, dropped) if settings.drop_missing else (frame, ())
     notices = (*said, *notices)
+    if len(frame) == 1:
+        raise TableError("The table has 1 row; a fit needs at least 2.")
     response = read_response(frame, settings, listed(map(str, files)), squared)
     weight, (offset_column, offset) = _weight(frame, settings.weights), _offset(frame, settings.offset, response)
     used = _response_columns(settings)

@@ -11,9 +11,10 @@ import pandas as pd
 
 from covey.losses import Cox, Loss, MultiQuantile, Ordinal, Quantile, Tweedie, get_loss
 from covey.settings import TableSettings
-from covey.tables import TableError, marks_of
+from covey.tables import TableError, disguise_of
 from covey.tables.columns import labels, number_column, to_numbers
 from covey.tables.complaint import Column, listed, near, shown
+from covey.tables.marks import are_codes
 from covey.validation import Array, FloatArray
 from covey.workflow.survival import read_survival_times, survival_facts, survival_title
 
@@ -80,6 +81,8 @@ def read_response(
     for target in targets:
         if target not in frame.columns:
             hint = " If these are several, give the separator with --sep." if frame.shape[1] == 1 else ""
+            if any(name.startswith("Unnamed: ") for name in frame.columns):
+                hint = " Some columns have no name: if the first line is not the header, remove it."
             raise TableError(
                 f"{where} has no column {target!r} for --target; {near(target, list(frame.columns))}{hint}"
             )
@@ -89,6 +92,10 @@ def read_response(
         raise TableError(f"{squared} supports a single response: give one --target.")
     read = _read_one if len(targets) == 1 else _read_several
     y, family, reason, hint = read(frame[list(targets)], settings.family, squared)
+    if not settings.offset and np.asarray(y).dtype.kind == "f":
+        for target, values in zip(targets, np.atleast_2d(y.T), strict=True):
+            if np.ptp(values) == 0:
+                raise TableError(f"The target {target!r} is {values[0]:g} in every row: there is nothing to predict.")
     column = frame[targets[0]]
     return Response(targets, y, family, reason, hint, ", ".join(targets), _loss(family, settings, column, y))
 
@@ -147,7 +154,7 @@ def _order(settings: TableSettings, column: Column, y: Array) -> list[object] | 
 def _read_several(frame: pd.DataFrame, family: str, squared: str) -> tuple[Array, str, str, str]:
     if family not in ("auto", "gaussian"):
         raise TableError(f"--family {family} is for one response: give one --target, or --family gaussian.")
-    y = np.column_stack([_varying(number_column(column, "--target"), str(name)) for name, column in frame.items()])
+    y = np.column_stack([number_column(column, "--target") for _, column in frame.items()])
     return y, "gaussian", f"{y.shape[1]} responses are fitted with squared loss" if family == "auto" else "", ""
 
 
@@ -166,9 +173,9 @@ def _find_family(column: Column, squared: str) -> tuple[str, str, str]:
     """The family of a column, the reason, and a hint at another; classes only if it can hardly be anything else."""
     name = str(column.name)
     if not _is_number(column):
-        if marks := marks_of(column):
+        if found := disguise_of(column):
             first = shown(column.dropna().iloc[0])
-            raise TableError(f"The target {name!r} holds {first}, {marks[0]}; read the table with {marks[1]}.")
+            raise TableError(f"The target {name!r} holds {first}, {found[0]}; {found[1]}.")
         if squared:
             raise TableError(f"{squared} needs numbers, but the target {name!r} holds text.")
         n = column.nunique()
@@ -198,12 +205,14 @@ def _classes(n: int) -> str:
 
 
 def _is_number(column: Column) -> bool:
-    """Whether a column is numeric, except perhaps for a few misspelt entries."""
+    """Whether a column is numeric, except perhaps for a few misspelt entries; codes such as 00731 are not."""
     if pd.api.types.is_bool_dtype(column):
         return False
     if pd.api.types.is_numeric_dtype(column) or pd.api.types.is_datetime64_any_dtype(column):
         return True
     known = column.dropna()
+    if are_codes(known.astype(str).unique()):
+        return False
     return len(known) > 0 and float(to_numbers(known).notna().mean()) > 0.5
 
 
@@ -214,7 +223,7 @@ def _values(column: Column, family: str) -> Array:
         family == "binomial" and (column.nunique() <= 2 or not _is_number(column))
     ):
         return _read_classes(column, name)
-    y = _varying(number_column(column, "--target"), name)
+    y = number_column(column, "--target")
     must, is_bad = DOMAINS.get(family, ("", lambda y: np.zeros(len(y), dtype=bool)))
     bad = is_bad(y)
     if bad.any():
@@ -237,12 +246,6 @@ def _read_classes(column: Column, name: str) -> Array:
             f"The target {name!r} is {rare} in a single row, which cannot be used for both fitting and testing: "
             "combine rare classes, or drop such rows."
         )
-    return y
-
-
-def _varying(y: Array, name: str) -> Array:
-    if np.ptp(y) == 0:
-        raise TableError(f"The target {name!r} is {y[0]:g} in every row: there is nothing to predict.")
     return y
 
 
