@@ -170,6 +170,16 @@ def test_terms_are_products_of_their_parents_variables():
     assert {names[l] for l in late} == {name for name in names if name.endswith("~~")}
 
 
+@pytest.mark.parametrize(("n_treated", "widths"), [(N // 2, [1, 2, 3]), (70, [1, 1]), (40, [1])])
+def test_a_curve_per_value_of_a_flag_has_as_many_columns_as_its_rarer_value_has_rows_for(n_treated, widths):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"age": rng.uniform(20, 80, N), "treated": np.arange(N) < n_treated})
+    found = expansion(table)
+    terms = {term.name: term.columns for term in found.terms}
+    pair = [terms[name] for name in ("age:treated", "age:treated~", "age:treated~~") if name in terms]
+    assert [one.stop - one.start for one in pair] == widths
+
+
 def test_wide_tables_have_no_details_and_then_no_surfaces(monkeypatch):
     table, _ = numbers()
     n_pairs = len(list(itertools.combinations(table, 2)))

@@ -141,9 +141,11 @@ class Encoding:
         return after if curved else None
 
     def rows_per_level(self, term: int) -> float:
-        """The mean number of rows per level of a main term; infinite for one without levels."""
+        """The mean number of rows per level of a main term; of a flag, those of its rarer value; otherwise infinite."""
         one = self.terms[term]
         fitted = self.variable(one.variables[0])
+        if isinstance(fitted, Number) and fitted.n_rarer:
+            return float(fitted.n_rarer)
         category = fitted.week if isinstance(fitted, Date) else fitted
         if one.kind != "levels" or not isinstance(category, Category):
             return np.inf

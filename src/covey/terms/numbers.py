@@ -40,6 +40,7 @@ class Number:
     share_missing: float = 0.0  # 0 if they are too few for a flag
     n_missing: int = 0
     n_distinct: int = 0
+    n_rarer: int = 0  # rows with the rarer one of two values; 0 if there are more
     knots: FloatArray = field(default_factory=lambda: np.zeros(0))  # of standardised values
     values: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))  # (knots, columns of the curve and its detail)
     n_smooth: int = 0  # columns of the curve without its detail
@@ -223,6 +224,7 @@ def _fit_line(sample: Sample, weights: FloatArray, at: FloatArray) -> Number:
         float(weights[missing].sum()) if missing.sum() >= LEAST_FLAGGED else 0.0,
         int(missing.sum()),
         len(values),
+        n_rarer=min(int((sample.x == value).sum()) for value in values) if len(values) == 2 else 0,
         knots=knots if len(knots) > 2 else np.zeros(0),
         labels=sample.labels,
         integer=sample.integer,
