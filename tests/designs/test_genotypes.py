@@ -65,6 +65,13 @@ def test_a_copy_on_a_device_has_the_same_columns(n, dtype, tmp_path):
         assert copy.take(np.arange(0)).shape == (n, 0)
 
 
+def test_a_device_that_is_not_there(tmp_path):
+    pytest.importorskip("torch")
+    X = covey.open(write_bed(tmp_path / "x.bed", genotypes(8, 20)))
+    with pytest.raises(ValueError, match="GB of genotypes cannot be put on device 'gpu'"):
+        X.to("gpu")
+
+
 def test_a_fit_on_a_device_is_the_fit_on_the_file(tmp_path):
     pytest.importorskip("torch")
     G, rng = genotypes(150, 300), np.random.default_rng(3)

@@ -16,6 +16,7 @@ from covey.designs.plink import name_variants, read_bed_files
 from covey.designs.protocol import RESIDUALS, Design, Moments, part_grams
 from covey.designs.row_blocks import float_type
 from covey.groups.genome import GenesLike, in_genes
+from covey.optional import optional
 from covey.validation import Array
 
 if TYPE_CHECKING:
@@ -160,7 +161,8 @@ class GenotypeDesign(Design):
 
     def to(self, device: str) -> DeviceGenotypes:
         """The genotypes and the columns beside them on a device of torch, such as "cuda", at two bits a genotype."""
-        from covey.designs.torch_genotypes import DeviceGenotypes  # torch is imported only when it is used
+        with optional("A copy of genotypes on a device"):
+            from covey.designs.torch_genotypes import DeviceGenotypes
 
         packed = DeviceGenotypes.copied(self._pieces(), (self._variant.size, self.files[0].packed.shape[1]), device)
         return DeviceGenotypes(

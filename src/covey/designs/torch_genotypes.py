@@ -66,7 +66,12 @@ class DeviceGenotypes(TorchDesign):
         pieces: Iterable[tuple[NDArray[np.intp], NDArray[np.uint8]]], shape: tuple[int, int], device: str
     ) -> torch.Tensor:
         """Packed genotypes on a device, from pieces of some variants each, given with their places."""
-        packed = torch.empty(shape, dtype=torch.uint8, device=device)
+        try:
+            packed = torch.empty(shape, dtype=torch.uint8, device=device)
+        except (RuntimeError, AssertionError) as error:
+            reason = str(error).partition("\n")[0]
+            size = shape[0] * shape[1] / 1e9
+            raise ValueError(f"{size:.3g} GB of genotypes cannot be put on device {device!r}: {reason}") from None
         for places, piece in pieces:
             packed[places] = torch.from_numpy(piece).to(device)
         return packed
