@@ -8,8 +8,9 @@ model that is not done after a few steps, as where the minimum lies at infinity,
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -105,61 +106,31 @@ def _descend(
     A: Any,
     coefs: FloatArray,
     done: NDArray[np.bool_],
-    sets: Sequence[Alike],
+    alike: Sequence[Alike],
     penalty: FloatArray,
     ridges: FloatArray,
 ) -> None:
     """Move models to their minimisers, in place."""
     response = response.near(A)
-    at = np.concatenate([one.models for one in sets])  # the models that still move
-    curvatures: list[dict[int, FloatArray]] = [{} for _ in sets]  # of each model
-    penalties = [penalty[np.ix_(one.columns, one.columns)] for one in sets]
-    shrunk, before = np.full(len(sets), np.inf), np.full(coefs.shape[1], np.inf)
+    sets = [_Set(one, penalty[np.ix_(one.columns, one.columns)]) for one in alike]
+    at = np.concatenate([one.models for one in alike])  # the models that still move
+    before = np.full(coefs.shape[1], np.inf)
     eta = response.predictor(A, coefs[:, at])
     values = _totals(response, eta, coefs[:, at], penalty, ridges[at])
     for _ in range(MOST_STEPS):
+        # 1. the steps to the minima of quadratic models
         score = response.for_models.score(eta + response.offset)
         gradient = host(A.T @ like(score, A)) - ridges[at] * (penalty @ coefs[:, at])
-        place = {model: i for i, model in enumerate(at.tolist())}
-        direction, sizes = np.zeros_like(gradient), np.zeros(at.size)
-        fresh, exact = np.zeros(at.size, dtype=bool), np.zeros(at.size, dtype=bool)
-        for s, one in enumerate(sets):
-            moving = np.array([place[model] for model in one.models.tolist() if model in place], dtype=np.intp)
-            if not moving.size:
-                continue
-            inside = left = gradient[np.ix_(one.columns, moving)]
-            models, some = at[moving].tolist(), ridges[at[moving]]
-            K, steps = curvatures[s], None
-            if K and one.rows is not None:  # what constraints hold back is no reason to go on
-                inner = np.stack([K[model] for model in models]) + some[:, None, None] * penalties[s]
-                steps, left = _held(inner, inside, coefs[np.ix_(one.columns, at[moving])], one.rows)
-            sizes[moving] = np.abs(left).max(axis=0, initial=0.0)
-            size = float(sizes[moving].max())
-            if not K or size > KEPT_SHRINKS * shrunk[s]:
-                # one for all of them at first; then each has its own
-                middle, columns = moving.size // 2, A[:, one.columns]
-                for i in [middle] if not K else range(moving.size):
-                    gram = response.gram(eta[:, [moving[i]]], columns)
-                    gram.flat[:: len(gram) + 1] *= 1 + JITTER
-                    K[models[i]], exact[moving[i]] = gram, True
-                if len(K) == 1:
-                    K.update(dict.fromkeys(models, K[models[middle]]))
-                fresh[moving], steps = True, None
-            shrunk[s] = size
-            if steps is None:
-                inner = np.stack([K[model] for model in models]) + some[:, None, None] * penalties[s]
-                steps = (
-                    _solved(inner, inside)
-                    if one.rows is None
-                    else _held(inner, inside, coefs[np.ix_(one.columns, at[moving])], one.rows)[0]
-                )
-            direction[np.ix_(one.columns, moving)] = steps
+        steps, place = _Steps.none(gradient.shape), {model: i for i, model in enumerate(at.tolist())}
+        for one in sets:
+            one.step(steps, gradient, place, coefs, ridges, partial(_gram, response, A, eta))
+        # 2. shorter ones where the loss does not fall enough; none if it does not fall at all
+        direction, length = steps.direction, np.ones(at.size)
         move, promised = response.predictor(A, direction), (gradient * direction).sum(axis=0)
         tried = _totals(response, eta + move, coefs[:, at] + direction, penalty, ridges[at])
-        length, lower = np.ones(at.size), np.zeros(at.size, dtype=bool)
         for _ in range(1 + MOST_HALVINGS):
             lower = tried <= values - DECREASE * length * promised + 4 * EPS * np.abs(values)
-            short = np.flatnonzero(~lower & fresh)
+            short = np.flatnonzero(~lower & steps.fresh)
             if not short.size:
                 break
             length[short] /= 2
@@ -169,24 +140,131 @@ def _descend(
         coefs[:, at] += np.where(lower, length * direction, 0.0)
         eta = eta + namespace(move).where(like(lower, move) != 0, like(length, move) * move, 0.0)
         values = np.where(lower, tried, values)
-        # without a penalty, slow steps that move rows far may lead to infinity
-        reach = host(namespace(move).amax(abs(move[response.used]), 0))
-        receding = (ridges[at] == 0) & (sizes > SHRINKS * before[at]) & (reach > FAR)
-        enough = ROUGH * _scales(response, eta) * np.where(exact, 1.0, KEPT_ROUGH)
-        ends = lower & (length == 1) & (promised <= enough) & ~receding
+        # 3. the models that are done; without a penalty, slow steps that move rows far may lead to infinity
+        full, reach = lower & (length == 1), host(namespace(move).amax(abs(move[response.used]), 0))
+        receding = (ridges[at] == 0) & (steps.sizes > SHRINKS * before[at]) & (reach > FAR)
+        enough = ROUGH * _scales(response, eta) * np.where(steps.exact, 1.0, KEPT_ROUGH)
+        ends = full & (promised <= enough) & ~receding
         done[at[ends]] = True
-        before[at] = sizes
-        full = lower & (length == 1)
-        for s, one in enumerate(sets):  # a second derivative that does not lower the loss has had its time
-            if any(model in place and not full[place[model]] for model in one.models.tolist()):
-                shrunk[s] = 0.0
-        moves = ~ends & (lower | ~fresh)
+        before[at] = steps.sizes
+        for one in sets:
+            if any(model in place and not full[place[model]] for model in one.models):
+                one.shrunk = 0.0
+        moves = ~ends & (lower | ~steps.fresh)
         if not moves.any():
             return
         at, eta, values = at[moves], eta[:, moves], values[moves]
 
 
-def _solved(K: FloatArray, right: FloatArray) -> FloatArray:
+@dataclass(frozen=True)
+class _Steps:
+    """The next steps of some models.
+
+    Attributes
+    ----------
+    direction : ndarray, shape (n_columns, n_models)
+    sizes : ndarray, shape (n_models,)
+        The largest gradient in a column.
+    fresh, exact : ndarray of bool, shape (n_models,)
+        Whether the second derivative was computed for this step, and whether that was at this model.
+    """
+
+    direction: FloatArray
+    sizes: FloatArray
+    fresh: NDArray[np.bool_]
+    exact: NDArray[np.bool_]
+
+    @classmethod
+    def none(cls, shape: tuple[int, int]) -> _Steps:
+        """Steps that do not move."""
+        return cls(np.zeros(shape), np.zeros(shape[1]), np.zeros(shape[1], dtype=bool), np.zeros(shape[1], dtype=bool))
+
+
+class _Set:
+    """Models on the same columns, and the second derivatives of the loss that their steps use.
+
+    Parameters
+    ----------
+    alike : Alike
+    penalty : ndarray, shape (k, k)
+        On these columns.
+
+    Attributes
+    ----------
+    shrunk : float
+        The largest gradient at the last step; zero if the second derivatives have had their time.
+    """
+
+    def __init__(self, alike: Alike, penalty: FloatArray) -> None:
+        self.columns, self.models, self.rows, self.penalty = alike.columns, alike.models.tolist(), alike.rows, penalty
+        self.shrunk = np.inf
+        self._grams: dict[int, FloatArray] = {}
+
+    def step(
+        self,
+        steps: _Steps,
+        gradient: FloatArray,
+        place: Mapping[int, int],
+        coefs: FloatArray,
+        ridges: FloatArray,
+        gram: Callable[[int, NDArray[np.intp]], FloatArray],
+    ) -> None:
+        """Write the steps of those models that still move, which have a place; `gram` is of a place and columns."""
+        models = [model for model in self.models if model in place]
+        if not models:
+            return
+        moving = np.array([place[model] for model in models], dtype=np.intp)
+        inside, solved = gradient[np.ix_(self.columns, moving)], None
+        left = inside
+        if self._grams and self.rows is not None:  # what constraints hold back is no reason to go on
+            solved, left = self._solved(models, inside, coefs, ridges)
+        steps.sizes[moving] = np.abs(left).max(axis=0, initial=0.0)
+        size = float(steps.sizes[moving].max())
+        if not self._grams or size > KEPT_SHRINKS * self.shrunk:
+            self._renew(models, moving, steps, gram)
+            solved = None
+        self.shrunk = size
+        if solved is None:
+            solved, _ = self._solved(models, inside, coefs, ridges)
+        steps.direction[np.ix_(self.columns, moving)] = solved
+
+    def _renew(
+        self,
+        models: Sequence[int],
+        moving: NDArray[np.intp],
+        steps: _Steps,
+        gram: Callable[[int, NDArray[np.intp]], FloatArray],
+    ) -> None:
+        """Compute second derivatives: at first one for all models, later one for each."""
+        middle = len(models) // 2
+        for i in range(len(models)) if self._grams else [middle]:
+            K = gram(int(moving[i]), self.columns)
+            K.flat[:: len(K) + 1] *= 1 + JITTER
+            self._grams[models[i]], steps.exact[moving[i]] = K, True
+        if len(self._grams) == 1:
+            self._grams = dict.fromkeys(models, self._grams[models[middle]])
+        steps.fresh[moving] = True
+
+    def _solved(
+        self, models: Sequence[int], right: FloatArray, coefs: FloatArray, ridges: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """The steps of some models, under inequalities if there are any, and the gradients left after them."""
+        K = np.stack([self._grams[model] for model in models]) + ridges[models][:, None, None] * self.penalty
+        if self.rows is None:
+            return _solutions(K, right), right
+        both = [
+            self.rows.step(root(each), coefs[self.columns, model][:, None], one[:, None])
+            for each, model, one in zip(K, models, right.T, strict=True)
+        ]
+        return np.hstack([step for step, _ in both]), np.hstack([left for _, left in both])
+
+
+def _gram(response: Observations, A: Any, eta: Any, model: int, columns: NDArray[np.intp]) -> FloatArray:
+    """The second derivative in some columns at the predictor of a model."""
+    return response.gram(eta[:, [model]], A[:, columns])
+
+
+def _solutions(K: FloatArray, right: FloatArray) -> FloatArray:
     """Solutions of ``K x = right``, for each K and its column on the right."""
     solved = np.empty_like(right)
     for i, each in enumerate(K):
@@ -194,14 +272,6 @@ def _solved(K: FloatArray, right: FloatArray) -> FloatArray:
         if failed:  # no row has curvature in some direction
             solved[:, [i]] = factorised(each)(right[:, [i]])
     return solved
-
-
-def _held(K: FloatArray, right: FloatArray, coefs: FloatArray, rows: Rows) -> tuple[FloatArray, FloatArray]:
-    """The same steps under inequalities, and the gradients left after them."""
-    both = [
-        rows.step(root(each), coef[:, None], one[:, None]) for each, coef, one in zip(K, coefs.T, right.T, strict=True)
-    ]
-    return np.hstack([step for step, _ in both]), np.hstack([left for _, left in both])
 
 
 def _totals(response: Observations, eta: Any, coefs: FloatArray, penalty: FloatArray, ridges: FloatArray) -> FloatArray:
