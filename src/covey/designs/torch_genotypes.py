@@ -99,7 +99,7 @@ class DeviceGenotypes(TorchDesign):
         return torch.cat([self.put(of_variants), self._table[:, i]])
 
     def _columns(self, columns: Array) -> torch.Tensor:
-        return self._decoded(np.asarray(columns), self._empty.dtype)[:, self.put(self._place)].T
+        return self._decoded(np.asarray(columns), torch.float64)[:, self.put(self._place)].T
 
     def _read(self, part: SizeClass, row: torch.Tensor | None) -> torch.Tensor:
         tile = self._decoded(part.columns, torch.float64)

@@ -212,8 +212,8 @@ def minimise(
             if fresh:
                 curvature.renew(response, A, eta)
             if fresh or solve is None:
-                solve = _solver(response, A, eta, penalty, squares, curvature.K)
-            direction = _direction(response, A, eta, gradient, penalty, size, solve)
+                solve = _solver(response, A, eta, penalty, squares, curvature.K, size)
+            direction = solve(gradient)
         last = size
         move = response.predictor(A, direction)
         if slow > SLOW_STEPS and penalty is None and recedes(response, score, eta, value, move):
@@ -313,43 +313,32 @@ def recedes(response: Observations, score: FloatArray, eta: FloatArray, value: f
 
 
 def _solver(
-    response: Observations, A: Any, eta: FloatArray, penalty: FloatArray | None, squares: FloatArray, K: FloatArray
+    response: Observations,
+    A: Any,
+    eta: FloatArray,
+    penalty: FloatArray | None,
+    squares: FloatArray,
+    K: FloatArray,
+    size: float,
 ) -> Solver:
-    """A solver for the second derivative in all coefficients; for K in those of every output if there are too many."""
+    """A solver for the second derivative in all coefficients; K is its part for every output alone."""
     if response.loss.vector and response.apart:  # each output has a second derivative of its own
         grams = (one.gram(eta[:, [j]], A) for j, one in enumerate(response.apart))
         solves = [factorised(added(gram, penalty), squares, JITTER) for gram in grams]
         return lambda right: np.hstack([solve(one[:, None]) for solve, one in zip(solves, right.T, strict=True)])
-    if response.isotropic or _is_large(response, A):
+    if response.isotropic:
         return factorised(added(K, penalty), squares, JITTER)
     m = response.n_outputs
-    full = factorised(_full_hessian(response, host(A), eta, penalty), np.tile(squares, m), JITTER)
-    return lambda right: np.ascontiguousarray(full(right.T.reshape(-1, 1)).reshape(right.shape[::-1]).T)
-
-
-def _is_large(response: Observations, A: Any) -> bool:
-    """Whether systems in all coefficients are too large to be formed."""
-    return bool(A.shape[1] * response.n_outputs > MOST_UNKNOWNS)
-
-
-def _direction(
-    response: Observations,
-    A: Any,
-    eta: FloatArray,
-    gradient: FloatArray,
-    penalty: FloatArray | None,
-    size: float,
-    solve: Solver,
-) -> FloatArray:
-    """The step to the minimum of the quadratic model whose second derivative `solve` has, or approximates."""
-    if response.isotropic or (response.loss.vector and response.apart) or not _is_large(response, A):
-        return solve(gradient)
+    if A.shape[1] * m <= MOST_UNKNOWNS:
+        full = factorised(_full_hessian(response, host(A), eta, penalty), np.tile(squares, m), JITTER)
+        return lambda right: np.ascontiguousarray(full(right.T.reshape(-1, 1)).reshape(right.shape[::-1]).T)
+    near = factorised(added(K, penalty), squares, JITTER)
 
     def product(direction: FloatArray) -> FloatArray:
         image = host(A.T @ like(response.curvature_product(eta, response.predictor(A, direction)), A))
         return image if penalty is None else image + times(penalty, direction)
 
-    return _conjugate_gradients(product, solve, gradient, min(INEXACT, np.sqrt(size)))
+    return lambda right: _conjugate_gradients(product, near, right, min(INEXACT, np.sqrt(size)))
 
 
 def _full_hessian(response: Observations, A: FloatArray, eta: FloatArray, penalty: FloatArray | None) -> FloatArray:
