@@ -210,8 +210,7 @@ def prepare(
             f"(above 1e{LARGEST_COEFFICIENT}): change the units of {design.name} or y, or drop these columns."
         )
     # factors apply to unscaled columns, but the moments were computed from scaled ones
-    matrix = block_diagonal(factors, groups.sizes, ranks)
-    correlation = matrix.T @ (moments.correlation / scale)
+    correlation = times_factors((moments.correlation / scale)[None, :], factors, groups.sizes, ranks)[0]
     # a copy, because numba would compile its functions again for the read-only arrays of the groups
     layout = Layout(groups.members, groups.starts.copy(), groups.is_contiguous)
     problem = WorkingProblem(

@@ -173,12 +173,19 @@ class DenseRidges:
         settings, scored = self.settings, [training for training in self.trainings if training.split.test]
         self.penalties.learn(np.arange(self.posed.n_mains))
         recipes = [Reweighted(penalty, 0) for penalty in settings.penalties]
+
+        def on_first_fold(some: Sequence[Reweighted]) -> FloatArray:
+            return judge.scores[0].errors(self.plain.predictors(scored[0], self.fits(some, scored[0])))
+
         if not self.posed.response.loss.quadratic:
             # these fits are slow: first a few on one fold
             first = [recipes[i] for i in settings.first_penalties if i < len(recipes)]
-            predictors = self.plain.predictors(scored[0], self.fits(first, scored[0]))
-            if judge.scores[0].errors(predictors).min() > settings.hopeless * judge.least_error(0):
+            if on_first_fold(first).min() > settings.hopeless * judge.least_error(0):
                 return
+        if not settings.reweightings:
+            # none of them can be chosen: the best one is asked for, to say what sparsity costs
+            best_there = int(on_first_fold(recipes).argmin())
+            recipes = recipes[max(0, best_there - 1) : best_there + 2]
         least = np.inf
         for round_ in range(settings.reweightings + 1):
             for at, training in enumerate(scored):

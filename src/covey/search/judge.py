@@ -163,6 +163,7 @@ class Judge:
         self._tables: list[list[FloatArray]] = []
         self._losses: list[FloatArray] = []
         self._places: list[dict[Recipe, tuple[int, float]]] = []
+        self._distances: list[dict[Recipe, FloatArray]] = []
         self.extend(scores)
 
     def extend(self, scores: Sequence[Scores]) -> None:
@@ -172,6 +173,7 @@ class Judge:
             self._tables.append([])
             self._losses.append(np.empty(0))
             self._places.append({})
+            self._distances.append({})
 
     def add(self, split: int, recipes: Sequence[Recipe], table: FloatArray, sizes: Sequence[float]) -> None:
         """Add candidates of a split: predictors with models along the last axis, and numbers of columns."""
@@ -211,6 +213,15 @@ class Judge:
             self._tables[split] = [np.concatenate(self._tables[split], axis=-1)]
         return self._tables[split][0]
 
+    def distances(self, split: int, recipe: Recipe) -> FloatArray:
+        """`Scores.distances` of all candidates of a split from one of them; boards ask for the same ones again."""
+        table, known = self._table(split), self._distances[split].get(recipe, np.empty((2, 0)))
+        n_known = known.shape[1]
+        if n_known < table.shape[-1]:
+            new = self.scores[split].distances(table[..., n_known:], table[..., self._places[split][recipe][0]])
+            known = self._distances[split][recipe] = np.concatenate([known, new], axis=1)
+        return known
+
     def board(self, allowed: Container[Recipe]) -> Board:
         """The scores of the allowed recipes that all splits have."""
         return Board(self, [r for r in self._common() if r in allowed])
@@ -227,32 +238,25 @@ class Board:
     """
 
     def __init__(self, judge: Judge, recipes: list[Recipe]) -> None:
-        self.scores, self.settings, self.n_rows, self.weight = (
-            list(judge.scores),
-            judge.settings,
-            judge.n_rows,
-            judge.weight,
-        )
+        self.judge, self.scores, self.settings, self.n_rows = judge, list(judge.scores), judge.settings, judge.n_rows
         self.recipes, self.null = recipes, _null(recipes)
-        self._tables, self._at = [], []
+        self._at: list[NDArray[np.intp]] = []
         losses, sizes = [], []
         for split, places in enumerate(judge._places):
             found = [places[r] for r in recipes]
             at = np.array([place for place, _ in found], dtype=np.intp)
-            self._tables.append(judge._table(split))
             self._at.append(at)
             losses.append(judge._losses[split][at])
             sizes.append([size for _, size in found])
         self.losses, self.sizes = np.stack(losses, axis=1), np.array(sizes).T
         self._prior = prior_weights(recipes, self.settings.dense_share)
-        self._apart: dict[tuple[int, int], FloatArray] = {}
 
     def verdict(self, splits: Sequence[int] | None = None) -> Verdict:
         """The verdict of some splits, or all."""
         splits = range(len(self.scores)) if splits is None else splits
         losses, sizes = self.losses[:, splits], self.sizes[:, splits].mean(axis=1)
         totals = np.array([self.scores[split].weight for split in splits])
-        n = self.n_rows * min(1.0, float(totals.sum()) / (self.weight or 1.0))
+        n = self.n_rows * min(1.0, float(totals.sum()) / (self.judge.weight or 1.0))
         errors = losses.sum(axis=1) / totals.sum()
         rounding = ROUNDING * float(errors[self.null])
         # all models that fit perfectly get the same error
@@ -287,19 +291,15 @@ class Board:
         of the best one whatever the rows say.
         """
         splits = range(len(self.scores)) if splits is None else splits
-        for split in splits:
-            if (split, recipe) not in self._apart:  # the same splits are looked at again with one of them left out
-                table, at = self._tables[split], self._at[split]
-                some = table if np.array_equal(at, np.arange(table.shape[-1])) else table.take(at, axis=-1)
-                self._apart[split, recipe] = self.scores[split].distances(some, some[..., recipe])
-        total = np.fmin(*np.sum([self._apart[split, recipe] for split in splits], axis=0))
+        by_split = [self.judge.distances(split, self.recipes[recipe])[:, self._at[split]] for split in splits]
+        total = np.fmin(*np.sum(by_split, axis=0))
         return np.asarray(total / sum(self.scores[split].weight for split in splits))
 
     def moved(self, weights: FloatArray, others: Sequence[FloatArray]) -> float:
         """The largest mean distance between the mean of all recipes by some weights and by others."""
         total = np.zeros((2, len(others)))
-        for scores, table, at in zip(self.scores, self._tables, self._at, strict=True):
-            some = table.take(at, axis=-1)
+        for split, (scores, at) in enumerate(zip(self.scores, self._at, strict=True)):
+            some = self.judge._table(split).take(at, axis=-1)
             total += scores.distances(some @ np.stack(others, axis=-1), some @ weights)
         return float(np.fmin(*total).max() / sum(scores.weight for scores in self.scores))
 

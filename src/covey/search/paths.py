@@ -252,36 +252,27 @@ class Paths:
         which, norms = self._gradients(spans)
         if not which.size:
             return False
-        steps = np.concatenate(
-            [np.diff([0.0, *path.times])[span.start : span.stop] for path, span in zip(self.paths, spans, strict=True)]
-        )
-        rates = np.divide(norms, self.posed.weights, out=norms)
+        rates = np.split(np.divide(norms, self.posed.weights, out=norms), np.cumsum([len(span) for span in spans])[:-1])
         far = self._far()
-        complete, soon, pairs = True, [np.empty(0, dtype=np.intp)], []
-        for split, path in enumerate(self.paths):
-            events = np.flatnonzero(which == split)
-            # in place: with small groups this table takes a good part of the memory of X
-            sums = rates[events]
-            sums *= steps[events][:, None]
-            np.cumsum(sums, axis=0, out=sums)
-            sums += self._sums[split]
-            late = np.flatnonzero(self._is_late(split, far, sums))
-            good = int(late[0]) if late.size else events.size
-            if self.race is not None and events.size:
-                good, near = self._check_pairs(split, spans[split], steps[events], good)
+        complete, next_rates, pairs = True, dict[int, FloatArray](), []
+        for split, (path, span, of_events) in enumerate(zip(self.paths, spans, rates, strict=True)):
+            if not span:
+                continue
+            steps = np.diff([0.0, *path.times])[span.start : span.stop]
+            good = self._n_in_time(split, far, of_events, steps)
+            if self.race is not None:
+                good, near = self._check_pairs(split, span, steps, good)
                 pairs += near
-            if good < events.size:
+            if good < len(span):
                 complete = False
-                path.truncate(self._checked[split] + good)
-            if events.size:
-                at = min(good, events.size - 1)
-                soon.append(self._soonest(far, sums[at - 1] if at else self._sums[split], rates[events[at]]))
-            if good:
-                self._sums[split] = sums[good - 1]
+                path.truncate(span.start + good)
+            self._sums[split] += steps[:good] @ of_events[:good]
             self._checked[split] += good
+            next_rates[split] = of_events[min(good, len(span) - 1)]
         if complete:
             return False
         self._same = min(self._same, self.n_events())
+        soon = [self._soonest(far, self._sums[split], rate) for split, rate in next_rates.items()]
         self._widen(np.unique(np.concatenate(soon)), sorted(set(pairs)))
         return True
 
@@ -304,13 +295,20 @@ class Paths:
         far[self.table.groups] = False
         return far
 
-    def _is_late(self, split: int, far: NDArray[np.bool_], sums: FloatArray) -> NDArray[np.bool_]:
-        """Events at which a far group should have woken: earlier, or at the same time with a smaller position."""
-        path, first = self.paths[split], self._checked[split]
-        woken = self.table.groups[path.groups[first : first + len(sums)]]
-        before = np.vstack([self._sums[split], sums])[:-1]
-        tie = (sums > 1 - TIE) & (before <= 1 - TIE) & (np.arange(far.size) < woken[:, None])
-        return np.asarray((((sums > 1 + TIE) | tie) & far).any(axis=1))
+    def _n_in_time(self, split: int, far: NDArray[np.bool_], rates: FloatArray, steps: FloatArray) -> int:
+        """How many of the next events to check come before any far group should have woken.
+
+        A far group should have woken if it is earlier, or at the same time with a smaller position.
+        """
+        before, first = self._sums[split], self._checked[split]
+        # sums only grow: few groups reach 1 at all
+        some = np.flatnonzero(far & (before + steps @ rates > 1 - TIE))
+        sums = before[some] + np.cumsum(steps[:, None] * rates[:, some], axis=0)
+        earlier = np.vstack([before[some], sums[:-1]])
+        woken = self.table.groups[self.paths[split].groups[first : first + steps.size]]
+        tie = (sums > 1 - TIE) & (earlier <= 1 - TIE) & (some < woken[:, None])
+        late = ((sums > 1 + TIE) | tie).any(axis=1)
+        return int(late.argmax()) if late.any() else steps.size
 
     def _soonest(self, far: NDArray[np.bool_], sums: FloatArray, rates: FloatArray) -> NDArray[np.intp]:
         """The far groups that would wake next if the model did not change."""
