@@ -48,7 +48,7 @@ ROUNDS = (False, True, True)
 
 # Ranks of more numbers than this would take longer than a fit. The keys then come from the columns that go most with
 # the response: as many as there may be numbers, within these bounds, or up to eight times as many if columns tie.
-MOST_RANKED, FEWEST_TELLING, MOST_TELLING, TIES, TIE = 2**25, 8, 512, 8, 1e-9
+MOST_RANKED, FEWEST_TELLING, MOST_TELLING, TIES, TIE = 2**23, 8, 128, 8, 1e-9
 
 # Numbers that are hashed at a time (8 MiB), and that are ranked, which is faster in cache.
 HASHED_AT_A_TIME, RANKED_AT_A_TIME = 2**20, 2**17

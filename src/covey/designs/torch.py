@@ -191,8 +191,8 @@ class TorchDesign(Design):
         return self.device_columns(columns).cpu().numpy()
 
     def device_columns(self, columns: Array) -> torch.Tensor:
-        """Some columns in float64, on the device."""
-        return self._columns(columns).double()
+        """A copy of some columns in float64, on the device."""
+        return self._columns(columns).to(torch.float64, copy=True)
 
     def predict(self, columns: Array, coefs: Array, intercepts: Array) -> Array:
         fitted = self.device_columns(columns) @ self.put(np.asarray(coefs).T) + self.put(np.asarray(intercepts))
@@ -207,7 +207,7 @@ class TorchDesign(Design):
         return torch.stack([(A.T * self.put(w)) @ A for w in weights]).cpu().numpy()
 
     def extremes(self, columns: Array, weight: Array) -> Array:
-        used, out = self.put(weight > 0), np.empty((3, len(columns)))
+        out, used = np.empty((3, len(columns))), slice(None) if (weight > 0).all() else self.put(weight > 0)
         for a in range(0, len(columns), self._tile_columns):
             at = slice(a, a + self._tile_columns)
             some = self._columns(columns[at])[used]
@@ -228,8 +228,8 @@ class TorchDesign(Design):
         return self.X[i]
 
     def _columns(self, columns: Array) -> torch.Tensor:
-        """Some columns of X."""
-        return self.X[:, self.put(columns)]
+        """Some columns of X: a view if they are consecutive."""
+        return self.X[:, selection(columns, self.X)]
 
     def _times(self, R: torch.Tensor) -> torch.Tensor:
         """``R X`` in the precision of X."""
