@@ -17,8 +17,8 @@ import torch
 from numpy.typing import NDArray
 
 from covey.designs.protocol import LARGEST_BLOCK, Design, Moments, block_offsets, diagonals
-from covey.layout import gathered, scatter
-from covey.validation import Array
+from covey.layout import gathered, run, scatter
+from covey.validation import Array, on_host
 
 __all__ = ["TorchDesign", "checked_tensor", "wrap"]
 
@@ -109,8 +109,8 @@ class TorchDesign(Design):
             sums, grams = zip(
                 *(self._tile_moments(tile, row, gain, root, float(q[0]), sides) for tile in tiles), strict=True
             )
-            total[same.positions], cross[same.positions] = torch.cat(sums, dim=1).cpu().numpy()
-            products = torch.cat(grams).flatten(1).cpu().numpy()
+            total[same.positions], cross[same.positions] = on_host(torch.cat(sums, dim=1))
+            products = on_host(torch.cat(grams).flatten(1))
             if same.size <= LARGEST_BLOCK:
                 scatter(blocks, block_starts[same.groups], products)
             else:
@@ -122,7 +122,7 @@ class TorchDesign(Design):
         variance = np.where(np.isnan(variance), squares, variance)
         if row is None:
             return Moments(np.zeros(p), variance, cross, blocks, block_starts)
-        mean = row.cpu().numpy()[members] + total / scale
+        mean = on_host(row)[members] + total / scale
         return Moments(mean, variance, cross - total * float(q @ y), blocks, block_starts)
 
     def _tile_moments(
@@ -168,7 +168,7 @@ class TorchDesign(Design):
 
     def correlate(self, R: Array) -> Array:
         self.n_passes += 1
-        return self._times(self.put(R)).cpu().numpy()
+        return on_host(self._times(self.put(R)))
 
     def gradient_norms(self, problem: Any, R: Array | torch.Tensor) -> NDArray[np.float64]:
         """The group norms of ``R X`` in working coordinates; only the norms are copied to the host."""
@@ -184,11 +184,11 @@ class TorchDesign(Design):
             G = self._times(R[a : a + step].to(self._empty.dtype).contiguous())
             for part, T in self._factors[1]:
                 g = torch.bmm(part.of(G).reshape(G.shape[0], -1, part.size).transpose(0, 1), T)
-                norms[a : a + step, part.groups] = g.double().norm(dim=2).T.cpu().numpy()
+                norms[a : a + step, run(part.groups) or part.groups] = on_host(g.double().norm(dim=2).T)
         return norms
 
     def take(self, columns: Array) -> NDArray[np.float64]:
-        return self.device_columns(columns).cpu().numpy()
+        return on_host(self.device_columns(columns))
 
     def device_columns(self, columns: Array) -> torch.Tensor:
         """A copy of some columns in float64, on the device."""
@@ -196,7 +196,7 @@ class TorchDesign(Design):
 
     def predict(self, columns: Array, coefs: Array, intercepts: Array) -> Array:
         fitted = self.device_columns(columns) @ self.put(np.asarray(coefs).T) + self.put(np.asarray(intercepts))
-        return fitted.cpu().numpy()
+        return on_host(fitted)
 
     def gram_parts(self, columns: Array, shift: Array, y: Array, weights: Sequence[Array]) -> NDArray[np.float64]:
         """``A' diag(w) A`` with ``A = [1, X[:, columns] - shift, y]`` for every w, formed on the device."""
@@ -204,7 +204,7 @@ class TorchDesign(Design):
         A = torch.cat(
             [torch.ones_like(responses[:, :1]), self.device_columns(columns) - self.put(shift), responses], dim=1
         )
-        return torch.stack([(A.T * self.put(w)) @ A for w in weights]).cpu().numpy()
+        return on_host(torch.stack([(A.T * self.put(w)) @ A for w in weights]))
 
     def extremes(self, columns: Array, weight: Array) -> Array:
         out, used = np.empty((3, len(columns))), slice(None) if (weight > 0).all() else self.put(weight > 0)
@@ -213,11 +213,11 @@ class TorchDesign(Design):
             some = self._columns(columns[at])[used]
             low, high = some.amin(dim=0), some.amax(dim=0)
             only = ((some == low) | (some == high)).all(dim=0)
-            out[:, at] = torch.stack([low, high, only.to(low.dtype)]).double().cpu().numpy()
+            out[:, at] = on_host(torch.stack([low, high, only.to(low.dtype)]).double())
         return out
 
     def largest(self) -> NDArray[np.float64]:
-        return torch.maximum(self.X.amax(dim=0), -self.X.amin(dim=0)).double().cpu().numpy()
+        return on_host(torch.maximum(self.X.amax(dim=0), -self.X.amin(dim=0)).double())
 
     def put(self, values: Array | torch.Tensor) -> torch.Tensor:
         """Numbers as a tensor on the device of X."""
@@ -329,8 +329,8 @@ def product(R: torch.Tensor, X: torch.Tensor) -> torch.Tensor:
     product is fastest for up to 5 rows and for about 64, its transpose in between.
     """
     R = R.to(X.dtype)
-    if not X.is_cuda or X.dtype == torch.float64 or R.shape[0] <= NARROW:
-        return R @ X
-    if R.shape[0] <= WIDE // 2:
+    if X.is_cuda and X.dtype == torch.float32 and R.shape[0] > WIDE:
+        return torch.cat([product(piece, X) for piece in R.split(WIDE)])
+    if X.is_cuda and X.dtype == torch.float32 and NARROW < R.shape[0] <= WIDE // 2:
         return (X.T @ R.T).T
-    return torch.cat([piece @ X for piece in R.split(WIDE)])
+    return R @ X

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from covey.validation import FloatArray
+from covey.validation import FloatArray, on_host
 
 __all__ = ["below", "beside", "host", "like"]
 
 
 def host(values: Any) -> FloatArray:
     """An array as numpy."""
-    return values if isinstance(values, np.ndarray) else np.asarray(values.cpu().numpy())
+    return values if isinstance(values, np.ndarray) else np.asarray(on_host(values))
 
 
 def like(values: FloatArray, model: Any) -> Any:
