@@ -173,19 +173,16 @@ class DenseRidges:
         settings, scored = self.settings, [training for training in self.trainings if training.split.test]
         self.penalties.learn(np.arange(self.posed.n_mains))
         recipes = [Reweighted(penalty, 0) for penalty in settings.penalties]
-
-        def on_first_fold(some: Sequence[Reweighted]) -> FloatArray:
-            return judge.scores[0].errors(self.plain.predictors(scored[0], self.fits(some, scored[0])))
-
-        if not self.posed.response.loss.quadratic:
-            # these fits are slow: first a few on one fold
-            first = [recipes[i] for i in settings.first_penalties if i < len(recipes)]
-            if on_first_fold(first).min() > settings.hopeless * judge.least_error(0):
+        quadratic, candidates = self.posed.response.loss.quadratic, settings.reweightings > 0
+        # first on one fold: a few, if fits are slow; all, if none can be chosen and only the best one is asked for
+        first = [] if quadratic else [recipes[i] for i in settings.first_penalties if i < len(recipes)]
+        if first := first if candidates else recipes:
+            errors_there = judge.scores[0].errors(self.plain.predictors(scored[0], self.fits(first, scored[0])))
+            if not quadratic and errors_there.min() > settings.hopeless * judge.least_error(0):
                 return
-        if not settings.reweightings:
-            # none of them can be chosen: the best one is asked for, to say what sparsity costs
-            best_there = int(on_first_fold(recipes).argmin())
-            recipes = recipes[max(0, best_there - 1) : best_there + 2]
+            if not candidates:
+                at = int(errors_there.argmin())
+                recipes = recipes[max(0, at - 1) : at + 2]
         least = np.inf
         for round_ in range(settings.reweightings + 1):
             for at, training in enumerate(scored):
@@ -193,6 +190,8 @@ class DenseRidges:
                 judge.add(at, recipes, predictors, [NOMINAL_SIZE - round_] * len(recipes))
                 tell("ridges on all groups", "fold", at + 1, len(scored))
             self.recipes += recipes
+            if round_ == settings.reweightings:
+                return
             errors = judge.errors()
             best = min(recipes, key=lambda r: errors[r])
             if errors[best] > settings.within * min(errors.values()):

@@ -74,7 +74,7 @@ class Scores:
         """
         eta, at = self._to_loss(table), self._to_loss(point.reshape(len(point), -1, 1))
         if self.loss.quadratic:
-            return np.tile(self.response.weight @ self.loss.distance(at, eta), (2, 1))
+            return np.tile(self.response.weight @ self.loss.deviance(at, eta), (2, 1))
         with np.errstate(all="ignore"):  # means of a wild model may overflow
             if not (self.loss.coupled or self.loss.canonical):
                 return np.stack([self.response.weight @ self.loss.distance(*pair) for pair in ((at, eta), (eta, at))])
@@ -291,9 +291,11 @@ class Board:
         of the best one whatever the rows say.
         """
         splits = range(len(self.scores)) if splits is None else splits
-        by_split = [self.judge.distances(split, self.recipes[recipe])[:, self._at[split]] for split in splits]
-        total = np.fmin(*np.sum(by_split, axis=0))
-        return np.asarray(total / sum(self.scores[split].weight for split in splits))
+        total, weight = np.zeros((2, len(self.recipes))), 0.0
+        for split in splits:
+            total += self.judge.distances(split, self.recipes[recipe])[:, self._at[split]]
+            weight += self.scores[split].weight
+        return np.asarray(np.fmin(*total) / weight)
 
     def moved(self, weights: FloatArray, others: Sequence[FloatArray]) -> float:
         """The largest mean distance between the mean of all recipes by some weights and by others."""
