@@ -1,4 +1,5 @@
-"""A tensor on a device at full size, 20 000 x 500 000: hold-out, and five folds of squared, logistic and Poisson loss.
+"""A tensor on a device at full size, 20 000 x 500 000: hold-out, and five folds of squared, logistic and Poisson loss;
+and all pairs of 20 000 variables, 2000 rows.
 
     python benchmarks/scale.py --case torch          # on a GPU with 60 GB or more
     python benchmarks/scale_torch.py --small         # a hundredth of it, on whatever there is
@@ -19,7 +20,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from covey import Groups, GroupSparseClassifier, GroupSparseRegressor
+from covey import Groups, GroupSparseClassifier, GroupSparseRegressor, Terms
 from covey.designs import as_design
 from covey.selection import HoldOut
 
@@ -112,6 +113,24 @@ def five_folds(n: int, p: int, device: torch.device, kind: str, size: int = 10, 
     }  # fmt: skip
 
 
+def pairs(n: int, p: int, device: torch.device) -> dict[str, Any]:
+    """A default fit of a table of numbers with all of their pairs: four variables and three pairs of them matter."""
+    torch.manual_seed(3)
+    X = torch.randn((n, p), device=device)
+    true = [(0, 1), (1, 2), (2, 3)]
+    y = X[:, :4].sum(dim=1) + sum(X[:, i] * X[:, j] for i, j in true) + torch.randn(n, device=device)
+    response, terms = y.double().cpu().numpy(), Terms({"*": "linear"})
+    if device.type == "cuda":
+        torch.cuda.reset_peak_memory_stats(device)
+    seconds, model = timed(lambda: GroupSparseRegressor(terms=terms).fit(X, response), device)
+    found = {name for name in model.selected_groups_ if ":" in name}
+    right = {f"x{i}:x{j}" for i, j in true}
+    return {
+        "case": "pairs", "n": n, "variables": p, "pairs": p * (p - 1) // 2, "seconds_first": seconds,
+        "found": len(found & right), "false": len(found - right), "recipe": model.recipe_, "peak_gb": peak(device),
+    }  # fmt: skip
+
+
 def run(small: bool = False) -> dict[str, Any]:
     """All cases, as one table to save."""
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -121,6 +140,7 @@ def run(small: bool = False) -> dict[str, Any]:
     shape = (2000, 50_000) if small else (20_000, 500_000)
     cases = [one_path(*shape, 200 if small else 500, device)]
     cases += [five_folds(*shape, device, kind) for kind in ("squared", "logistic", "poisson")]
+    cases.append(pairs(*((500, 2000) if small else (2000, 20_000)), device))
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.processor() or "CPU"
     return {"device": name, "torch": torch.__version__, "cases": cases}
 

@@ -28,6 +28,7 @@ __all__ = [
     "column_names",
     "finite_response",
     "is_sparse",
+    "is_tensor",
     "last_step",
     "listed",
     "name_columns",
@@ -308,15 +309,19 @@ def finite_response(y: ArrayLike, name: str, *, vector: bool = False) -> FloatAr
     return np.ascontiguousarray(array)
 
 
+def is_tensor(values: object) -> bool:
+    """Whether something is a torch tensor, on any device."""
+    return type(values).__module__.partition(".")[0] == "torch"
+
+
 def on_host(values: Any) -> Any:
     """Convert a torch tensor on any device, or a Dask collection, to values in memory; leave others unchanged."""
-    library = type(values).__module__.partition(".")[0]
-    if library == "torch":
+    if is_tensor(values):
         values = values.detach()
         if values.is_cuda and values.nbytes >= PINNED:
             values = values.new_empty(values.shape, device="cpu", pin_memory=True).copy_(values)
         return values.cpu().numpy()
-    if library == "dask":
+    if type(values).__module__.partition(".")[0] == "dask":
         from covey.cluster import compute
 
         return compute(values)[0]

@@ -96,12 +96,6 @@ def test_bad_input_is_named_with_its_remedy(table, make, message):
         make(table)
 
 
-def test_tensors_are_refused():
-    torch = pytest.importorskip("torch")
-    with pytest.raises(ValueError, match=r"X is of torch.*groups="):
-        Terms().fit(torch.ones(3, 3))
-
-
 def test_tables_of_every_library_are_the_same(table):
     encoding = Terms().fit(table)
     X = encoding.transform(table)

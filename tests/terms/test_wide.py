@@ -49,3 +49,19 @@ def test_named_pairs_are_tried_however_wide_the_table_is(table, monkeypatch):
     model = fit(table, pairs=[("v0", "c0"), ("v1", "v2")])
     assert [name for name in model.groups_.names if ":" in name] == ["v0:c0", "v1:v2"]
     assert kinds(model) == {"linear", "levels", "pair"}
+
+
+@pytest.mark.parametrize("listed", [50_000, 50])
+def test_a_tensor_is_the_same_table_and_its_columns_stay_with_it(listed, monkeypatch):
+    torch = pytest.importorskip("torch")
+    monkeypatch.setattr(expansion, "LISTED", listed)
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((120, 20))
+    y = X[:, 0] + X[:, 1] * X[:, 2] + X[:, 3] + 0.3 * rng.standard_normal(120)
+    tensor = torch.tensor(X)
+    model, other = (GroupSparseRegressor(terms="auto").fit(table, y) for table in (X, tensor))
+    assert "x1:x2" in model.selected_groups_
+    assert model.selected_groups_ == other.selected_groups_
+    np.testing.assert_allclose(other.predict(tensor), model.predict(X), rtol=1e-8)
+    _, design = expansion.expand("auto", None, tensor, None)
+    assert design.on_device

@@ -13,8 +13,8 @@ from covey.validation import Array, FloatArray
 
 __all__ = ["ProductColumns"]
 
-# Products that are computed at a time: 2^18 numbers, or 2 MiB, stay in a core's cache.
-TILE = 2**18
+# Products that are computed at a time: 2^18 numbers, or 2 MiB, stay in a core's cache; more come from a device.
+TILE, DEVICE_TILE = 2**18, 2**26
 
 
 class ProductColumns(Design):
@@ -40,6 +40,7 @@ class ProductColumns(Design):
         super().__init__((n, p + left.size), design.dtype, columns=None, name=design.name)
         self.design, self.left, self.right = design, np.asarray(left), np.asarray(right)
         self.on_device, self.ranges = design.on_device, ranges
+        self._tile = DEVICE_TILE if design.on_device else TILE
 
     @property
     def n_stored(self) -> int:
@@ -54,7 +55,7 @@ class ProductColumns(Design):
 
     def moments(self, y: Array, q: Array, members: Array, starts: Array, *, centre: bool, scale: Array) -> Moments:
         self.n_passes += 1
-        moments = tiled_moments(self, TILE, y, q, members, starts, centre=centre, scale=scale)
+        moments = tiled_moments(self, self._tile, y, q, members, starts, centre=centre, scale=scale)
         self.refuse(members[~np.isfinite(moments.variance)])
         return moments
 
@@ -62,7 +63,7 @@ class ProductColumns(Design):
         self.n_passes += 1
         R = np.ascontiguousarray(R, dtype=self.dtype)
         n, p = self.shape
-        out, step = np.empty((len(R), p), dtype=self.dtype), max(1, TILE // n)
+        out, step = np.empty((len(R), p), dtype=self.dtype), max(1, self._tile // n)
         for a in range(0, p, step):
             out[:, a : a + step] = R @ self.take(np.arange(a, min(a + step, p)))
         return out
@@ -70,7 +71,7 @@ class ProductColumns(Design):
     def gradient_norms(self, problem: Any, R: Array) -> NDArray[np.float64]:
         self.n_passes += 1
         layout, norms = problem.layout, np.empty((len(R), problem.ranks.size))
-        for first, last in group_tiles(layout.starts, TILE // self.shape[0]):
+        for first, last in group_tiles(layout.starts, self._tile // self.shape[0]):
             X = self.take(layout.members[layout.starts[first] : layout.starts[last]])
             norms[:, first:last] = problem.correlation_norms(R @ X, first, last)
         return norms
@@ -92,7 +93,10 @@ class ProductColumns(Design):
             np.concatenate([columns[~is_product], self.left[which], self.right[which]]), return_inverse=True
         )
         X, n_plain, n_products = read(used), int((~is_product).sum()), which.size
-        bounded = X if self.ranges is None else X.clip(*(self.design.put(end) for end in self.ranges[:, used]))
+        bounded = X
+        if self.ranges is not None:
+            ends = self.ranges[:, used]
+            bounded = X.clip(*(ends if isinstance(X, np.ndarray) else map(self.design.put, ends)))
         products = bounded[:, at[n_plain : n_plain + n_products]] * bounded[:, at[n_plain + n_products :]]
         if n_plain == 0:
             return products

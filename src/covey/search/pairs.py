@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covey.designs import Design
-from covey.search.arrays import host
+from covey.search.arrays import host, like
 from covey.validation import FloatArray
 
 __all__ = ["AllPairs", "PairRace", "PairRates"]
 
-# Numbers of a tile of the matrix of all pairs (16 MiB).
-TILE = 2**22
+# Numbers of a tile of the matrix of all pairs (16 MiB, or 512 MiB on a device).
+TILE, DEVICE_TILE = 2**22, 2**27
 
 # A pair becomes a group when its sum is this close to waking: single precision has seven digits.
 SLACK = 1e-3
@@ -71,7 +71,7 @@ class PairRates:
         self.Z = Z.astype(np.float32) if isinstance(Z, np.ndarray) else Z.float()
         self.intercept, self.n_variables = intercept, columns.size
         self.gains = self.zeros()
-        weights = design.put(np.asarray(q, dtype=np.float32))[:, None]
+        weights = like(np.asarray(q, dtype=np.float32)[:, None], self.Z)
         squares = self.Z * self.Z
         for a, b in self.tiles():
             second = (squares[:, a:b] * weights).T @ squares[:, a:]
@@ -80,9 +80,8 @@ class PairRates:
                 variance = second - ((self.Z[:, a:b] * weights).T @ self.Z[:, a:]) ** 2
             varies = variance > CONSTANT * second
             gain = varies / (abs(variance) + (~varies)) ** 0.5 / weight
-            for row in range(b - a):  # a pair is counted once
-                gain[row, : row + 1] = 0.0
-            self.gains[a:b, a:] = gain
+            # a pair is counted once
+            self.gains[a:b, a:] = np.triu(gain, 1) if isinstance(gain, np.ndarray) else gain.triu(1)
 
     def zeros(self) -> Any:
         """A matrix for all pairs, where X lives."""
@@ -92,7 +91,7 @@ class PairRates:
     def tiles(self) -> Iterator[tuple[int, int]]:
         """Ranges of rows of the matrix of all pairs."""
         p = self.Z.shape[1]
-        step = max(1, TILE // p)
+        step = max(1, (TILE if isinstance(self.Z, np.ndarray) else DEVICE_TILE) // p)
         return ((a, min(a + step, p)) for a in range(0, p, step))
 
     def add(self, sums: Any, score: FloatArray, step: float, weight: FloatArray) -> float:
@@ -112,8 +111,7 @@ class PairRates:
         for a, b in self.tiles():
             squares: Any = 0.0
             for output in score.T:
-                r = output.astype(np.float32)[:, None]
-                r = r if isinstance(self.Z, np.ndarray) else self.Z.new_tensor(r)
+                r = like(output.astype(np.float32)[:, None], self.Z)
                 G = (self.Z[:, a:b] * r).T @ self.Z[:, a:]
                 squares = abs(G) if score.shape[1] == 1 else squares + G * G
             rates = squares if score.shape[1] == 1 else squares**0.5

@@ -27,7 +27,7 @@ from covey.terms.requirements import Constraints
 from covey.terms.shapes import requirements_of, without_pairs
 from covey.terms.splines import ROWS_PER_KNOT
 from covey.terms.terms import Terms, TermsLike
-from covey.validation import FloatArray, IntArray, MatrixLike, PerRow
+from covey.validation import FloatArray, IntArray, MatrixLike, PerRow, is_tensor
 
 __all__ = ["Expansion", "expand"]
 
@@ -50,8 +50,8 @@ LISTED, MOST = 50_000, 200_000
 # The most columns of products with details of surfaces: late groups are computed with the others.
 DETAILED = 10_000
 
-# The most numbers all of whose pairs are tried: a matrix of all pairs per fold takes 256 MB.
-MOST_VARIABLES = 8_000
+# The most numbers all of whose pairs are tried: a matrix of all pairs per fold takes 256 MB, or 3.6 GB on a device.
+MOST_VARIABLES, MOST_ON_DEVICE = 8_000, 30_000
 
 
 @dataclass(frozen=True)
@@ -78,11 +78,11 @@ class Expansion:
     unlisted: tuple[int, ...] = ()
 
     @classmethod
-    def of(cls, encoding: Encoding, columns: FloatArray) -> Expansion:
+    def of(cls, encoding: Encoding, columns: FloatArray, most: int = MOST_VARIABLES) -> Expansion:
         """The terms of an encoding and the pairs that it wants, given the encoded columns of its table.
 
         If the products of all pairs have too many columns, there are no details, then no surfaces; if they still have
-        too many, pairs of numbers are not listed.
+        too many, pairs of numbers are not listed. Of more than `most` numbers no pairs are tried.
         """
         ranges, wanted = np.array([columns.min(axis=0), columns.max(axis=0)]), encoding.pairs
         sizes = np.array([_size(encoding.stems(l)) for l in range(len(encoding.terms))], dtype=np.intp)
@@ -101,7 +101,7 @@ class Expansion:
         elif categories:
             both = {(min(i, j), max(i, j)) for i in categories for j in wanted.members if i != j}
             listed = tuple(sorted(both - wanted.left_out))
-        if len(unlisted) > MOST_VARIABLES:
+        if len(unlisted) > most:
             _warn_left_out(f"All pairs of {len(unlisted):,} numbers")
             unlisted = ()
         return cls(encoding, ranges, listed, 1, unlisted)
@@ -183,10 +183,16 @@ class Expansion:
         """The expanded columns of a table."""
         return self.on(self.encoding.transform(table))
 
-    def on(self, columns: FloatArray) -> Design:
-        """The expanded columns, given the encoded ones."""
-        _, left, right = self._products
-        base = DenseDesign(columns, columns=self.encoding.column_names)
+    def on(self, columns: FloatArray, table: MatrixLike | None = None) -> Design:
+        """The expanded columns, given the encoded ones; where the table is, if it is a tensor."""
+        (_, left, right), names = self._products, self.encoding.column_names
+        base: Design
+        if is_tensor(table):
+            from covey.designs.torch import TorchDesign, on_device
+
+            base = TorchDesign(on_device(columns, table), columns=names)
+        else:
+            base = DenseDesign(columns, columns=names)
         return ProductColumns(base, left, right, self.ranges) if left.size or self.unlisted else base
 
     @cached_property
@@ -264,7 +270,7 @@ def expand(
 ) -> tuple[Expansion, Design]:
     """Fit the expansion that a user described with ``terms=``, and apply it to the same table.
 
-    Variables with constraints are in no pairs.
+    Variables with constraints are in no pairs. The columns of a tensor are where it is.
     """
     if groups is not None:
         raise ValueError("Both terms and groups are given: use terms for a table of variables, groups for columns.")
@@ -273,8 +279,8 @@ def expand(
     if constraints:
         encoding = without_pairs(encoding, list(requirements_of(constraints, encoding)), described.pairs)
     columns = encoding.transform(table)
-    expansion = Expansion.of(encoding, columns)
-    return expansion, expansion.on(columns)
+    expansion = Expansion.of(encoding, columns, MOST_ON_DEVICE if is_tensor(table) else MOST_VARIABLES)
+    return expansion, expansion.on(columns, table)
 
 
 def _warn_left_out(which: str) -> None:

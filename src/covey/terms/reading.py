@@ -12,7 +12,7 @@ import pandas as pd
 
 from covey.tables.complaint import Column, TableError, listed
 from covey.tables.marks import describe_marks
-from covey.validation import Array, FloatArray, MatrixLike, is_sparse, pandas_frame, refuse_odd
+from covey.validation import Array, FloatArray, MatrixLike, is_sparse, is_tensor, on_host, pandas_frame, refuse_odd
 
 __all__ = [
     "as_days",
@@ -33,13 +33,13 @@ LARGEST = 1e150
 def as_frame(table: MatrixLike, names: Sequence[str] | None = None) -> pd.DataFrame:
     """A table of variables as a DataFrame with text for names; an array gets the given names, or x0, x1, ..."""
     library = type(table).__module__.partition(".")[0]
-    if is_sparse(table) or library in ("torch", "dask", "zarr"):
+    if is_sparse(table) or library in ("dask", "zarr"):
         storage = "sparse" if is_sparse(table) else f"of {library}"
         raise ValueError(
-            f"X is {storage}, and terms= reads tables in memory (pandas, polars, pyarrow, numpy): convert it, or give "
-            "a matrix of columns with groups= instead of terms=."
+            f"X is {storage}, and terms= reads tables in memory (pandas, polars, pyarrow, numpy, torch): convert it, "
+            "or give a matrix of columns with groups= instead of terms=."
         )
-    table = pandas_frame(table)
+    table = on_host(table) if is_tensor(table) else pandas_frame(table)
     if isinstance(table, pd.Series):
         raise ValueError("X must be a table of variables, not a single column: pass X.to_frame().")
     if isinstance(table, pd.DataFrame):
