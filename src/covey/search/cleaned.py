@@ -219,8 +219,7 @@ class CleanedRound:
         # from the smallest set on: separation carries over to larger sets
         for _, candidates in sorted(sets.items(), key=lambda item: len(item[0])):
             for i in sorted(set(candidates) - known, key=lambda i: -self.recipes[i].ridge):
-                coef, self.sizes[i], _ = self._refitted(i)
-                self._put(i, coef)
+                self._put(i, self._refitted(i)[0])
 
     def _fit_together(self, sets: Mapping[tuple[int, ...], Sequence[int]]) -> set[int]:
         """Fit the candidates that no other prefix or round has had, roughly; return those that need nothing more."""
@@ -265,7 +264,7 @@ class CleanedRound:
         """The model of a recipe, with all digits if it is returned to the user."""
         i, groups, remark = self.place[recipe], recipe.groups(self.training), ""
         if self.training.final and (self.rows is not None or not self.active.response.loss.quadratic):
-            coef, _, separated = self._refitted(i)
+            coef, separated = self._refitted(i)
             self._put(i, coef)
             if separated:
                 remark = f"ridge {self.training.posed.settings.separated_ridge:g}"
@@ -284,8 +283,8 @@ class CleanedRound:
         """The positions of the columns of some groups of the path, without the intercept."""
         return spans(self._starts, np.asarray(left, dtype=np.intp))
 
-    def _refitted(self, i: int) -> tuple[FloatArray, int, bool]:
-        """The minimiser on a candidate's groups; its size, and whether it has a small ridge against infinity."""
+    def _refitted(self, i: int) -> tuple[FloatArray, bool]:
+        """The minimiser on a candidate's groups, and whether it has a small ridge against infinity."""
         recipe, training, first = self.recipes[i], self.training, self.intercept
         left = self.sets[recipe]
         groups = frozenset(self.groups[l] for l in left)
@@ -311,10 +310,9 @@ class CleanedRound:
         place = {group: l for l, group in enumerate(self.groups)}
         coef = np.zeros((first + self.columns.size, self.W.shape[1]))
         coef[:first], coef[first + self._at([place[group] for group in order])] = level, known
-        size = self.sizes[i]
         if self.active.deficient and not recipe.ridge and self.rows is None:
-            coef, size = self._least_norm(self._at(left), coef)
-        return coef, size, not recipe.ridge and any(gone <= groups for gone in training.infinite)
+            coef = self._least_norm(self._at(left), coef)
+        return coef, not recipe.ridge and any(gone <= groups for gone in training.infinite)
 
     def _keep(self, left: Sequence[int], groups: frozenset[int], ridge: float, coef: FloatArray) -> None:
         """Remember a minimiser for other prefixes and rounds."""
@@ -343,17 +341,17 @@ class CleanedRound:
             self._last = self._last[0], curvature, coef
         return coef, fit.status
 
-    def _least_norm(self, at: NDArray[np.intp], coef: FloatArray) -> tuple[FloatArray, int]:
-        """The coefficients of least norm that give the same predictions, and the rank of their columns."""
+    def _least_norm(self, at: NDArray[np.intp], coef: FloatArray) -> FloatArray:
+        """The coefficients of least norm that give the same predictions."""
         first, response, out = self.intercept, self.active.response, coef.copy()
         q, Z = response.weight / response.total_weight, host(self.active.A[:, first + at])
         means = (q * response.one) @ Z * first
         centred = Z - np.outer(response.one, means)
         K = centred.T @ (q[:, None] * centred)
-        least, rank = least_norm(K, K @ coef[first + at], DEPENDENT)
+        least, _ = least_norm(K, K @ coef[first + at], DEPENDENT)
         out[:first] += (means @ (coef[first + at] - least))[None, :][:first]
         out[first + at] = least
-        return out, rank
+        return out
 
 
 @dataclass(frozen=True)
