@@ -53,7 +53,8 @@ def test_a_minimum_at_infinity_is_not_taken_for_one_that_was_reached(slope):
     start = np.array([0.0, slope])
     response, _, _, done, _ = fitted("binomial", y, A, start, sets=[np.array([0, 1])])
     assert not done[0]
-    assert minimise(response, A[:, :2], start[:, None], rough=True).status == "separated"
+    for rough_ in (False, True):
+        assert minimise(response, A[:, :2], start[:, None], rough=rough_).status == "separated"
     assert fitted("binomial", y, A, sets=[np.array([0, 2])])[3].all()
 
 

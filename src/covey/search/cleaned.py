@@ -128,7 +128,9 @@ class CleanedRound:
         self.W: FloatArray = np.empty((0, active.response.n_outputs, self.columns.size))
         self.levels: FloatArray = np.empty((0, active.response.n_outputs))
         self.place: dict[Cleaned, int] = {}
-        self._penalty: FloatArray | None = None
+        self._penalties: dict[int, FloatArray] = {}
+        if self.n_always and active.separated[self.n_always]:
+            training.infinite.append(frozenset(training.always))
         cone = training.posed.cone
         self.rows = None if cone is None else cone.rows(groups)
         # the last set that was fitted: its groups, the second derivative of the loss, and the minimiser
@@ -141,11 +143,15 @@ class CleanedRound:
 
     @property
     def penalty(self) -> FloatArray:
-        """The quadratic form of a ridge, in units of the null model's curvature; zero for groups that are always in."""
-        if self._penalty is None:
+        """The quadratic form of a ridge, in units of the null model's curvature.
+
+        It is zero for groups that are always in, unless the minimum on them lies at infinity.
+        """
+        n_free = 0 if self.training.always_infinite else self.n_always
+        if n_free not in self._penalties:
             unit = self.active.response.null_curvature(self.training.posed.intercept)
-            self._penalty = self.training.penalties.matrix(self.groups, self.n_always) * unit
-        return self._penalty
+            self._penalties[n_free] = self.training.penalties.matrix(self.groups, n_free) * unit
+        return self._penalties[n_free]
 
     def quadratics(self, prefixes: Sequence[int]) -> list[Quadratic]:
         """The quadratic model of the loss at the end of each prefix."""
@@ -300,10 +306,9 @@ class CleanedRound:
             if penalty is None and not any(gone <= groups for gone in training.infinite):
                 coef, status = self._minimised(columns, start)
             if status != "converged":
-                if penalty is None:  # a small ridge against infinity
-                    unit = self.active.response.null_curvature(training.posed.intercept)
-                    penalty = np.diag(np.full(at.size, training.posed.settings.separated_ridge * unit))
+                if penalty is None:
                     training.infinite.append(groups)
+                    penalty = self._against_infinity(at)
                 coef, _ = self._minimised(columns, start, penalty)
             self._keep(left, groups, recipe.ridge, coef)
         order, level, known = training.fits[groups, recipe.ridge]
@@ -313,6 +318,13 @@ class CleanedRound:
         if self.active.deficient and not recipe.ridge and self.rows is None:
             coef = self._least_norm(self._at(left), coef)
         return coef, not recipe.ridge and any(gone <= groups for gone in training.infinite)
+
+    def _against_infinity(self, at: NDArray[np.intp]) -> FloatArray:
+        """A small ridge; a larger one on groups that are always in, if they need one: nothing else shrinks them."""
+        training, settings = self.training, self.training.posed.settings
+        always = (at < self._starts[self.n_always]) & training.always_infinite
+        ridge = np.where(always, settings.elimination_ridge, settings.separated_ridge)
+        return np.diag(ridge * self.active.response.null_curvature(training.posed.intercept))
 
     def _keep(self, left: Sequence[int], groups: frozenset[int], ridge: float, coef: FloatArray) -> None:
         """Remember a minimiser for other prefixes and rounds."""
