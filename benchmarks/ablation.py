@@ -44,7 +44,6 @@ LOSSES = ("squared", "binomial", "poisson")
 # what leaves a kind of candidates out, or a step of the search
 REMOVED: dict[str, dict[str, Any]] = {
     "ridges": {"ridges": ()},
-    "low_ridges": {"low_ridges": ()},
     "penalties": {"penalties": ()},
     "reweightings": {"reweightings": 0},
     "rounds": {"rounds": 1},

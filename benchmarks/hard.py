@@ -180,6 +180,22 @@ def skip(method: str, cell: str) -> str | None:
     return "takes minutes where all columns share a factor" if method == "covey network" and "equi" in cell else None
 
 
+def print_discoveries(store: Store, names: list[str], methods: list[str], seeds: list[int]) -> None:
+    """The share of false groups among those selected, and of active groups that are, by signal-to-noise ratio."""
+    print("\n| signal to noise | method | false of selected | selected of active |")
+    print("| --- | --- | --- | --- |")
+    for snr in SNRS:
+        cells = [name for name in names if f" snr={snr:g} " in name]
+        for method in methods:
+            rows = [store.rows.get((method, name, seed), {}) for name in cells for seed in seeds]
+            rows = [row for row in rows if "false" in row]
+            if rows:
+                false = np.mean([row["false"] / max(row["groups"], 1) for row in rows])
+                right = np.array([row["groups"] - row["false"] for row in rows])
+                power = np.mean(right / np.maximum(right + [row["missed"] for row in rows], 1))
+                print(f"| {snr:g} | {method} | {false:.2f} | {power:.2f} |")
+
+
 def report(store: Store, names: list[str], asked: list[str] | None, seeds: list[int], brief: bool) -> None:
     """Errors relative to the best rival, then each method relative to 0.1.0 and to the group lasso."""
     shown = print_all(store, names, asked, RIVALS, seeds, "cell", brief)
@@ -199,6 +215,7 @@ def report(store: Store, names: list[str], asked: list[str] | None, seeds: list[
                     mean = np.exp(np.log(ratio).mean())
                     middle, worst = np.median(ratio), ratio.max()
                     print(f"{method} / {base}: geometric mean {mean:.3f}, median {middle:.3f}, worst {worst:.2f}")
+    print_discoveries(store, names, shown, seeds)
 
 
 def main() -> None:

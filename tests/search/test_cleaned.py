@@ -160,6 +160,33 @@ def test_separated_classes_have_a_small_ridge_and_a_remark():
         assert np.isfinite(models[size].on_columns()[1]).all()
 
 
+@pytest.mark.parametrize("ridges", [(), (0.1,)], ids=["", "ridges"])
+def test_groups_that_are_always_in_do_not_go_to_infinity(ridges):
+    """A level without an event: one row with an event there would have made every held-out deviance explode."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([np.arange(80) % 4 == 0, rng.standard_normal((80, 3))])
+    y = rng.poisson(np.where(X[:, 0] == 1, 0.0, 2.0)).astype(float)
+    for training in cleaned(in_folds(X, y, Groups.from_size(1, 4), loss=Poisson()), 2, [3], ridges, always=[0]):
+        for recipe in training.rounds[0].recipes:
+            columns, coef, _ = recipe.fit(training).on_columns()
+            assert -8 < coef[0, columns == 0] < -1, recipe.text()
+
+
+def test_models_of_the_same_groups_have_the_same_size():
+    """Also if one level has no event, and another one no row but in a fold: shrunk or not, the better one is chosen."""
+    rng = np.random.default_rng(0)
+    level = np.where(np.arange(90) % 3 == 0, 4, np.arange(90) % 4)
+    X = np.hstack([np.eye(5)[level], rng.standard_normal((90, 2))])
+    y = rng.poisson(np.where(level == 0, 0.0, 1.0 + level)).astype(float)
+    groups = [np.arange(5), np.arange(5, 7)]
+    trainings = cleaned(in_folds(X, y, groups, loss=Poisson()), 2, [2], ridges=[0.1])
+    assert trainings[0].infinite
+    assert trainings[0].rounds[0].active.deficient
+    for one in (training.rounds[0] for training in trainings if training.rough):
+        sizes = {(tuple(one.sets[recipe]), size) for recipe, size in zip(one.recipes, one.sizes, strict=True)}
+        assert len(sizes) == len(set(map(tuple, one.sets.values())))
+
+
 def test_recipes_describe_themselves():
     assert Cleaned(0, 18, 0, 0.0, 9, 0).text() == "no group"
     assert Cleaned(0, 18, 6, 0.0, 9, 3).text("maximum likelihood") == "maximum likelihood on 3 of the first 9 groups"

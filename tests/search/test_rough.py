@@ -43,12 +43,19 @@ def test_models_that_are_done_are_near_their_minimum(name, strength, start):
             assert -1e-14 * abs(least) - 1e-12 <= excess <= ROUGH * response.scale(best.eta)
 
 
-def test_a_minimum_at_infinity_is_not_taken_for_one_that_was_reached():
+@pytest.mark.parametrize("slope", [0.0, 10.0, 40.0])
+def test_a_minimum_at_infinity_is_not_taken_for_one_that_was_reached(slope):
+    """Far on the way to it the gradient is small, and one more step promises next to nothing."""
     rng = np.random.default_rng(0)
     A = np.column_stack([np.ones(60), rng.standard_normal((60, 2))])
     y = (A[:, 1] > 0).astype(float)
-    *_, done, _ = fitted("binomial", y, A, sets=[np.array([0, 1]), np.array([0, 2])])
-    assert done.tolist() == [False, True, True, True, True, True]
+    A[:, 1] += np.sign(A[:, 1])
+    start = np.array([0.0, slope])
+    response, _, _, done, _ = fitted("binomial", y, A, start, sets=[np.array([0, 1])])
+    assert not done[0]
+    for rough_ in (False, True):
+        assert minimise(response, A[:, :2], start[:, None], rough=rough_).status == "separated"
+    assert fitted("binomial", y, A, sets=[np.array([0, 2])])[3].all()
 
 
 @pytest.mark.parametrize("name", ["poisson", "binomial"])

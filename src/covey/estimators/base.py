@@ -44,6 +44,10 @@ if TYPE_CHECKING:
 __all__ = ["GroupSparseEstimator"]
 
 
+# How far a linear predictor may leave its range in `fit`, in widths of that range: a trend may go on for half as long
+# again, and the mean of a log link is at most the largest seen times the root of its ratio to the smallest.
+BEYOND = 0.5
+
 # What replaces the rules of version 0.2.
 REPLACED = {"min": " Use 'predict' where you had 'min'.", "1se": " Use 'select' where you had '1se'."}
 
@@ -259,18 +263,19 @@ class GroupSparseEstimator(GroupViews, BaseEstimator):
         if n_outside:
             warnings.warn(
                 f"{n_outside} of {len(given)} rows are so far outside the rows of fit that their linear predictor "
-                "leaves the range seen there by more than its width; it is bounded there. Check the columns of these "
-                "rows, and splines that continue beyond the range of their data.",
+                "leaves the range seen there by more than half its width; it is bounded there. Check the columns of "
+                "these rows, and splines that continue beyond the range of their data.",
                 stacklevel=4,
             )
         return bounded
 
     def _bounded(self, eta: FloatArray) -> FloatArray:
-        """Linear predictors, whose last axis has the outputs, at most the width of their range in `fit` outside it."""
+        """Linear predictors, whose last axis has the outputs, not far outside their range in `fit`."""
         if self.predictor_range_ is None:
             return eta
         low, high = self.predictor_range_
-        return np.clip(eta, low - (high - low), high + (high - low)).astype(eta.dtype, copy=False)
+        beyond = BEYOND * (high - low)
+        return np.clip(eta, low - beyond, high + beyond).astype(eta.dtype, copy=False)
 
     def _calibrate(
         self,

@@ -80,7 +80,7 @@ n_splits_, n_deals_ : int
     The number of folds in all deals, and how often the rows were dealt to folds.
 predictor_range_ : ndarray of shape (2, n_outputs) or None
     The range of the linear predictor in `fit`, for losses that take its exponential. Predictions for rows that
-    leave it by more than its width are bounded there, with a warning.
+    leave it by more than half its width are bounded there, with a warning.
 path_ : Path
     The path on all rows; it ends with the chosen model.
 expansion_ : Expansion

@@ -128,7 +128,9 @@ class CleanedRound:
         self.W: FloatArray = np.empty((0, active.response.n_outputs, self.columns.size))
         self.levels: FloatArray = np.empty((0, active.response.n_outputs))
         self.place: dict[Cleaned, int] = {}
-        self._penalty: FloatArray | None = None
+        self._penalties: dict[int, FloatArray] = {}
+        if self.n_always and active.separated[self.n_always]:
+            training.infinite.append(frozenset(training.always))
         cone = training.posed.cone
         self.rows = None if cone is None else cone.rows(groups)
         # the last set that was fitted: its groups, the second derivative of the loss, and the minimiser
@@ -141,11 +143,15 @@ class CleanedRound:
 
     @property
     def penalty(self) -> FloatArray:
-        """The quadratic form of a ridge, in units of the null model's curvature; zero for groups that are always in."""
-        if self._penalty is None:
+        """The quadratic form of a ridge, in units of the null model's curvature.
+
+        It is zero for groups that are always in, unless the minimum on them lies at infinity.
+        """
+        n_free = 0 if self.training.always_infinite else self.n_always
+        if n_free not in self._penalties:
             unit = self.active.response.null_curvature(self.training.posed.intercept)
-            self._penalty = self.training.penalties.matrix(self.groups, self.n_always) * unit
-        return self._penalty
+            self._penalties[n_free] = self.training.penalties.matrix(self.groups, n_free) * unit
+        return self._penalties[n_free]
 
     def quadratics(self, prefixes: Sequence[int]) -> list[Quadratic]:
         """The quadratic model of the loss at the end of each prefix."""
@@ -219,8 +225,7 @@ class CleanedRound:
         # from the smallest set on: separation carries over to larger sets
         for _, candidates in sorted(sets.items(), key=lambda item: len(item[0])):
             for i in sorted(set(candidates) - known, key=lambda i: -self.recipes[i].ridge):
-                coef, self.sizes[i], _ = self._refitted(i)
-                self._put(i, coef)
+                self._put(i, self._refitted(i)[0])
 
     def _fit_together(self, sets: Mapping[tuple[int, ...], Sequence[int]]) -> set[int]:
         """Fit the candidates that no other prefix or round has had, roughly; return those that need nothing more."""
@@ -265,7 +270,7 @@ class CleanedRound:
         """The model of a recipe, with all digits if it is returned to the user."""
         i, groups, remark = self.place[recipe], recipe.groups(self.training), ""
         if self.training.final and (self.rows is not None or not self.active.response.loss.quadratic):
-            coef, _, separated = self._refitted(i)
+            coef, separated = self._refitted(i)
             self._put(i, coef)
             if separated:
                 remark = f"ridge {self.training.posed.settings.separated_ridge:g}"
@@ -284,8 +289,8 @@ class CleanedRound:
         """The positions of the columns of some groups of the path, without the intercept."""
         return spans(self._starts, np.asarray(left, dtype=np.intp))
 
-    def _refitted(self, i: int) -> tuple[FloatArray, int, bool]:
-        """The minimiser on a candidate's groups; its size, and whether it has a small ridge against infinity."""
+    def _refitted(self, i: int) -> tuple[FloatArray, bool]:
+        """The minimiser on a candidate's groups, and whether it has a small ridge against infinity."""
         recipe, training, first = self.recipes[i], self.training, self.intercept
         left = self.sets[recipe]
         groups = frozenset(self.groups[l] for l in left)
@@ -301,20 +306,25 @@ class CleanedRound:
             if penalty is None and not any(gone <= groups for gone in training.infinite):
                 coef, status = self._minimised(columns, start)
             if status != "converged":
-                if penalty is None:  # a small ridge against infinity
-                    unit = self.active.response.null_curvature(training.posed.intercept)
-                    penalty = np.diag(np.full(at.size, training.posed.settings.separated_ridge * unit))
+                if penalty is None:
                     training.infinite.append(groups)
+                    penalty = self._against_infinity(at)
                 coef, _ = self._minimised(columns, start, penalty)
             self._keep(left, groups, recipe.ridge, coef)
         order, level, known = training.fits[groups, recipe.ridge]
         place = {group: l for l, group in enumerate(self.groups)}
         coef = np.zeros((first + self.columns.size, self.W.shape[1]))
         coef[:first], coef[first + self._at([place[group] for group in order])] = level, known
-        size = self.sizes[i]
         if self.active.deficient and not recipe.ridge and self.rows is None:
-            coef, size = self._least_norm(self._at(left), coef)
-        return coef, size, not recipe.ridge and any(gone <= groups for gone in training.infinite)
+            coef = self._least_norm(self._at(left), coef)
+        return coef, not recipe.ridge and any(gone <= groups for gone in training.infinite)
+
+    def _against_infinity(self, at: NDArray[np.intp]) -> FloatArray:
+        """A small ridge; a larger one on groups that are always in, if they need one: nothing else shrinks them."""
+        training, settings = self.training, self.training.posed.settings
+        always = (at < self._starts[self.n_always]) & training.always_infinite
+        ridge = np.where(always, settings.elimination_ridge, settings.separated_ridge)
+        return np.diag(ridge * self.active.response.null_curvature(training.posed.intercept))
 
     def _keep(self, left: Sequence[int], groups: frozenset[int], ridge: float, coef: FloatArray) -> None:
         """Remember a minimiser for other prefixes and rounds."""
@@ -343,17 +353,17 @@ class CleanedRound:
             self._last = self._last[0], curvature, coef
         return coef, fit.status
 
-    def _least_norm(self, at: NDArray[np.intp], coef: FloatArray) -> tuple[FloatArray, int]:
-        """The coefficients of least norm that give the same predictions, and the rank of their columns."""
+    def _least_norm(self, at: NDArray[np.intp], coef: FloatArray) -> FloatArray:
+        """The coefficients of least norm that give the same predictions."""
         first, response, out = self.intercept, self.active.response, coef.copy()
         q, Z = response.weight / response.total_weight, host(self.active.A[:, first + at])
         means = (q * response.one) @ Z * first
         centred = Z - np.outer(response.one, means)
         K = centred.T @ (q[:, None] * centred)
-        least, rank = least_norm(K, K @ coef[first + at], DEPENDENT)
+        least, _ = least_norm(K, K @ coef[first + at], DEPENDENT)
         out[:first] += (means @ (coef[first + at] - least))[None, :][:first]
         out[first + at] = least
-        return out, rank
+        return out
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,8 @@ from covey.validation import FloatArray
 
 __all__ = ["DenseRidges", "Reweighted", "can_be_dense", "can_have_pairs", "dense_is_left_out"]
 
-# The relative penalty of groups that are always in the model: as good as none, but the matrix stays invertible.
+# The relative penalty of groups that are always in the model: as good as none, but the matrix stays invertible. If the
+# minimum on them lies at infinity, they have the same penalty as others.
 ALWAYS = 1e-6
 
 # The nominal size of a ridge on all columns: larger than any set of groups, and a little smaller for each reweighting.
@@ -127,6 +128,7 @@ class DenseRidges:
         self.settings: Settings = self.posed.settings
         self.penalties = trainings[0].penalties
         self.always = np.asarray(trainings[0].always, dtype=np.intp)
+        self.always_share = 1.0 if any(training.always_infinite for training in trainings) else ALWAYS
         self.noise = noise_norms(self.posed.working.layout.sizes[: self.posed.n_mains])
         self.recipes: list[Recipe] = []
         self._fits: dict[tuple[Reweighted, int], RidgeFit] = {}
@@ -141,7 +143,7 @@ class DenseRidges:
         if self.table.mains_near:
             return ScaledColumns(self.table, np.arange(self.posed.n_mains), self.penalties)
         shares = np.ones(self.posed.n_mains)
-        shares[self.always] = ALWAYS
+        shares[self.always] = self.always_share
         return RowCoordinates(self.table, self.penalties, shares)
 
     @cached_property
@@ -151,7 +153,7 @@ class DenseRidges:
         groups = np.delete(np.arange(posed.ranks.size), posed.late)
         is_main = groups < posed.n_mains
         factors = np.where(is_main, 1.0, posed.ranks[groups[~is_main]].sum() / posed.ranks[groups[is_main]].sum())
-        factors[np.isin(groups, self.always)] = ALWAYS
+        factors[np.isin(groups, self.always)] = self.always_share
         return ScaledColumns(self.table, groups, self.penalties, factors)
 
     @cached_property
@@ -248,7 +250,7 @@ class DenseRidges:
             norms = self._norms[before, training.number]
             # large for groups of small norm
             shares = self.noise / np.maximum(norms / (float(norms.mean()) or 1.0), self.settings.least_share)
-        shares[self.always] = ALWAYS
+        shares[self.always] = self.always_share
         coordinates = self.coordinates(recipe)
         return shares[coordinates.groups] if isinstance(coordinates, ScaledColumns) else shares
 

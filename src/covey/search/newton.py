@@ -193,6 +193,8 @@ def minimise(
     if penalty is not None:
         value += 0.5 * float((coef * times(penalty, coef)).sum())
     fresh, last, solve = True, np.inf, None
+    # a fit may start where another ended, far on the way to infinity: a small gradient there is no minimum
+    may_recede = penalty is None
     for step in range(MOST_STEPS):
         # 1. the gradient, and whether it is small enough; what constraints hold back is no reason to go on
         score = response.score(eta)
@@ -204,8 +206,8 @@ def minimise(
         if fresh:
             # a gradient larger than at the null model means a bad start, where slow steps are normal
             slow = slow + 1 if SHRINKS * before < size <= 1 else (slow if before == np.inf else 0)
-        if size <= TOLERANCE:
-            return Fit(coef, eta, "separated" if slow and reach > FAR and penalty is None else "converged", step)
+        if size <= TOLERANCE and not (step == 0 and may_recede):
+            return Fit(coef, eta, "separated" if slow and reach > FAR and may_recede else "converged", step)
         # 2. the step to the minimum of the quadratic model; whether it leads to infinity
         if rows is None:
             fresh = not rough or not curvature.known or not response.isotropic or size > KEPT_SHRINKS * last
@@ -240,12 +242,13 @@ def minimise(
         # 4. whether that step was the last
         moved, promised = reach_of(response, move), float((gradient * direction).sum())
         enough = ROUGH * response.scale(eta) if rough else 0.0
-        if length == 1.0 and promised <= enough * (1.0 if fresh else KEPT_ROUGH) and not (slow and moved > FAR):
+        receding = slow or (may_recede and before == np.inf)
+        if length == 1.0 and promised <= enough * (1.0 if fresh else KEPT_ROUGH) and not (receding and moved > FAR):
             return Fit(coef, eta, "converged", step + 1)
         # a step that lowers the loss by less than its round-off error leaves only round-off error in the gradient
         still = still + 1 if lowered <= 4 * EPS * abs(value) and size <= np.sqrt(TOLERANCE) else 0
         if still > STILL_STEPS:
-            return Fit(coef, eta, "converged", step)
+            return Fit(coef, eta, "separated" if slow and moved > FAR and may_recede else "converged", step)
         if length < 1.0:
             last = 0.0
         before, reach = (size, moved) if length == 1.0 and fresh else (np.inf, 0.0)

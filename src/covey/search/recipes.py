@@ -124,6 +124,12 @@ class Training:
         self.infinite: list[frozenset[int]] = []
 
     @property
+    def always_infinite(self) -> bool:
+        """Whether the minimum on the groups that are always in lies at infinity."""
+        always = frozenset(self.always)
+        return bool(always) and any(gone <= always for gone in self.infinite)
+
+    @property
     def response(self) -> Observations:
         """The response, with weight zero outside the training rows."""
         return self.table.on_split(self.split)[0]

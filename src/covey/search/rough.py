@@ -142,7 +142,8 @@ def _descend(
         values = np.where(lower, tried, values)
         # 3. the models that are done; without a penalty, slow steps that move rows far may lead to infinity
         full, reach = lower & (length == 1), host(namespace(move).amax(abs(move[response.used]), 0))
-        receding = (ridges[at] == 0) & (steps.sizes > SHRINKS * before[at]) & (reach > FAR)
+        slow = (steps.sizes > SHRINKS * before[at]) | (before[at] == np.inf)  # nothing is known of the first step
+        receding = (ridges[at] == 0) & slow & (reach > FAR)
         enough = ROUGH * _scales(response, eta) * np.where(steps.exact, 1.0, KEPT_ROUGH)
         ends = full & (promised <= enough) & ~receding
         done[at[ends]] = True

@@ -43,6 +43,8 @@ class Settings:
     separated_ridge, elimination_ridge : float
         If the minimum lies at infinity (perfectly separated classes), models have the first of these penalties, which
         is far below any ridge that is tried, and groups are eliminated in the quadratic model of a fit with the second.
+        Groups that are always in have the second if the minimum on them alone lies at infinity: no candidate shrinks
+        them more.
     column_range : float
         A ridge scales a column by its standard deviation times its range over this number of standard deviations,
         which is the range of some hundred normal values: what a few rows decide is shrunk more.
