@@ -96,6 +96,12 @@ def test_groups_from_names(spec, names):
     assert read_groups(spec, ["a_1", "a_2", "b_1", "b_2", "c"]).names == names
 
 
+def test_digits_with_leading_zeros_name_a_group_and_no_size():
+    assert read_groups("00731", ["00731", "00732"]).names == ("00731", "00732")
+    with pytest.raises(TableError, match="'0002' is not a file, size or pattern"):
+        read_groups("0002", ["00731", "00732"])
+
+
 def test_a_group_file_with_and_without_a_header(tmp_path):
     file = tmp_path / "groups.csv"
     for header in ("column,group\n", ""):

@@ -220,13 +220,8 @@ def _classes(result: Fit) -> str:
     """Which class's odds the coefficients describe, if there is one row of them."""
     if not result.problem.response.has_classes or result.outputs:
         return ""
-    if len(result.shown.classes_) > 2:
-        order = " < ".join(plain(label) for label in result.shown.classes_)
-        return (
-            f"; {order}; {'coefficients' if result.encoding is None else 'effects'} describe the odds of a higher class"
-        )
-    first, second = (plain(label) for label in result.shown.classes_)
-    return f"; {'coefficients' if result.encoding is None else 'effects'} describe the odds of {second} against {first}"
+    what = "coefficients" if result.encoding is None else "effects"
+    return f"; {what} describe {plain(result.shown._odds_in_words())}"
 
 
 def _print_scores(result: Fit) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,7 +23,20 @@ from sklearn.metrics import (
 from covey.losses import Binomial
 from covey.validation import Array, FloatArray, PerRow
 
-__all__ = ["ClassScores", "class_position"]
+__all__ = ["ClassScores", "class_position", "positive_position"]
+
+# Of two classes with these names, a reader expects scores and effects of the first kind.
+YES = {
+    "1", "+", "yes", "y", "ja", "j", "oui", "o", "si", "sí", "s", "sim", "true", "t", "wahr", "vrai", "on",
+    "positive", "positiv", "pos", "case", "cases", "present", "dead", "abnormal", "ill", "sick", "malignant",
+    "event",
+}  # fmt: skip
+NO = {
+    "0", "-", "no", "n", "nein", "non", "nao", "não", "false", "f", "falsch", "faux", "off", "negative",
+    "negativ", "neg", "control", "controls", "absent", "alive", "normal", "healthy", "well", "benign",
+    "censored",
+}  # fmt: skip
+NOT = re.compile(r"(?:no|non|not|nicht|kein|keine|never)[\s_-]+(.+)")
 
 # Shares of the rows with the highest probabilities, for the table of thresholds; each needs a few rows.
 SHARES, FEWEST_ROWS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5), 5
@@ -68,6 +82,24 @@ def class_position(classes: Array, label: object, name: str = "positive") -> int
     return found[0]
 
 
+def positive_position(classes: Array) -> int | None:
+    """The position of the class that scores are about by default: of two, the affirmative one, or else the second.
+
+    Of classes that are not sorted somebody has given the order, and the second is the higher one.
+
+    >>> [positive_position(np.array(names)) for names in (["Ja", "Nein"], ["no", "yes"], ["default", "no default"])]
+    [0, 1, 0]
+    >>> positive_position(np.array(["cat", "dog"])), positive_position(np.array(["a", "b", "c"]))
+    (1, None)
+    """
+    if len(classes) != 2:
+        return None
+    first, second = (str(label).strip().casefold() for label in np.asarray(classes).tolist())
+    denied, is_sorted = NOT.fullmatch(second), np.argsort(classes)[0] == 0
+    is_first = (first in YES and second in NO) or (denied is not None and denied[1] == first)
+    return 0 if is_first and is_sorted else 1
+
+
 @dataclass(frozen=True, repr=False)
 class ClassScores:
     """Scores of class probabilities that were predicted by models without the predicted rows; all are weighted.
@@ -94,11 +126,9 @@ class ClassScores:
     def of(
         cls, classes: Array, codes: ArrayLike, probabilities: ArrayLike, weight: PerRow = None, positive: object = None
     ) -> ClassScores:
-        """The scores of some rows; without `positive`, the second of two classes is the positive one."""
+        """The scores of some rows; without `positive`, one of two classes is: see `positive_position`."""
         codes = np.asarray(codes, dtype=np.intp)
-        position = 1 if len(classes) == 2 else None
-        if positive is not None:
-            position = class_position(classes, positive)
+        position = positive_position(classes) if positive is None else class_position(classes, positive)
         weight = np.ones(len(codes)) if weight is None else np.asarray(weight, dtype=float)
         return cls(np.asarray(classes), codes, np.asarray(probabilities, dtype=float), weight, position)
 

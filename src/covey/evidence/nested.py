@@ -84,7 +84,8 @@ def nested_score(
         columns, standardised (with ``terms=``, to the columns that encode the variables, without pairs); a dictionary
         adds your own estimators, which are fitted to X as given.
     positive : object, optional
-        The class that `class_scores` of the result are about; by default the second of two classes.
+        The class that `class_scores` of the result are about; by default, of two, the affirmative
+        one, such as yes or ja, or else the second.
     n_jobs : int, optional
         How many folds to run in parallel.
     random_state : int

@@ -88,7 +88,7 @@ class NestedScore:
         the second class if there are two), or the log risk for survival times. NaN for rows that were in no test fold.
     classes : ndarray or None
     positive : object
-        The class that `class_scores` are about; None for the second of two.
+        The class that `class_scores` are about; None for the default.
     response, weight : ndarray
         The observed response, and the row weights.
     selected : list of tuple
