@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, TypeAlias
@@ -29,7 +30,9 @@ from covey.search.recipes import Recipe
 from covey.search.select import SelectionLike
 from covey.search.splits import MissingClassError
 from covey.summary import Summary
+from covey.tables.complaint import listed
 from covey.terms import Constraints, TermsLike
+from covey.terms.levels import spelt_alike
 from covey.validation import Array, FloatArray, MatrixLike, PerRow, on_host
 
 __all__ = ["GroupSparseClassifier", "class_weight_of_rows"]
@@ -195,6 +198,8 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
         loss = self._ordinal()
         design, response, weight = read_problem(self, X, y, sample_weight, read_labels if loss is None else loss.read)
         self.classes_ = response.labels
+        if alike := spelt_alike([label for label in self.classes_.tolist() if isinstance(label, str)]):
+            warnings.warn(f"y has classes that differ in spaces or capitals only: {listed(alike)}.", stacklevel=2)
         if self.class_weight is not None:
             codes = response.loss.classes(response.y)
             weight = weight * class_weight_of_rows(self.class_weight, self.classes_, codes, weight)

@@ -13,7 +13,7 @@ from covey.estimators.coefficients import coefficients_table
 from covey.estimators.reading import read_rows
 from covey.estimators.term_views import TermViews, as_terms
 from covey.search.agreement import fold_counts, split_warning
-from covey.search.chosen import binding, interchangeable, price_of_sparsity
+from covey.search.chosen import binding, interchangeable, price_of_sparsity, too_good
 from covey.summary import Summary, digits
 from covey.validation import FloatArray, MatrixLike, on_host
 
@@ -138,10 +138,10 @@ class GroupViews(TermViews):
         warning = split_warning(self._found(), counts, self.n_splits_) if counts else ""
         either = [f"{a} or {b}" for a, b in interchangeable(self)[:MOST_PAIRS]]
         rivals = f"The held-out rows cannot tell which is needed: {', '.join(either)} (rivals_)." if either else ""
-        price, binds = price_of_sparsity(self), binding(self)
+        price, others = price_of_sparsity(self), (binding(self), rivals, warning, too_good(self))
         if hasattr(self, "expansion_"):
-            return self._terms_summary((as_terms(price), binds, rivals, warning))
-        notes = tuple(filter(None, (price, binds, rivals, warning)))
+            return self._terms_summary((as_terms(price), *others))
+        notes = tuple(filter(None, (price, *others)))
         table = self.group_table()
         always = f", {len(self.always_groups_)} more always in" if self.always_groups_ else ""
         of = self.groups_.n_groups - len(self.always_groups_)

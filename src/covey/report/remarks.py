@@ -23,7 +23,7 @@ from covey.groups.checks import plural
 from covey.report.page import asset
 from covey.report.quality import is_squared
 from covey.search.agreement import fold_counts, split_warning
-from covey.search.chosen import Judged, interchangeable, price_of_sparsity
+from covey.search.chosen import Judged, interchangeable, price_of_sparsity, too_good
 from covey.validation import IntArray, MatrixLike, PerRow, some
 
 __all__ = ["Remark", "remarks"]
@@ -146,6 +146,12 @@ def score(fit: Fit) -> Found:
     where = "held-out rows" if nested is not None else "the rows used to choose it"
     error = "squared error" if is_squared(fit.model) else "deviance"
     return "hardly_predicts", {"where": where, "share": max(r2, 0.0), "error": error}
+
+
+def perfection(fit: Fit) -> Found:
+    """Whether the model has hardly any error."""
+    question = too_good(fit.model)
+    return ("too_good", {"question": question}) if question else None
 
 
 def accuracy(fit: Fit) -> Found:
@@ -306,7 +312,7 @@ def correlation(fit: Fit) -> Found:
 
 # Checks of a model with groups, and those that need the data too.
 MODEL: tuple[Callable[[Fit], Found], ...] = (
-    evidence, split, constraints, price, rivals, sparsity, shrinkage,
+    perfection, evidence, split, constraints, price, rivals, sparsity, shrinkage,
 )  # fmt: skip
 DATA: tuple[Callable[[Fit], Found], ...] = (overlap, dependence, correlation)
 

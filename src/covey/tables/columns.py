@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from covey.tables.complaint import Column, TableError, check_names, leave_out, listed, near, shown
 from covey.tables.unreadable import complaint, read_unreadable
-from covey.validation import Array, FloatArray
+from covey.validation import Array, FloatArray, one_value
 
 
 def find_columns(name: str, columns: Sequence[str], option: str) -> list[str]:
@@ -196,4 +196,6 @@ def _refuse_missing(missing: NDArray[np.bool_], column: Column, option: str) -> 
         raise TableError(f"{option} {column.name!r} is missing in every row: is it the right column?")
     if n:
         rows = f"{n} row{'' if n == 1 else 's'} of {len(missing)}"
+        if option == "--target" and column.nunique() == 1:
+            raise TableError(one_value(f"{option} {column.name!r}", column.dropna().iloc[0], rows))
         raise TableError(f"{option} {column.name!r} is missing in {rows}; leave them out with --drop-missing.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -19,6 +20,7 @@ __all__ = [
     "as_frame",
     "as_labels",
     "as_numbers",
+    "has_time_zone",
     "label",
     "level_order",
     "missing_values",
@@ -26,6 +28,8 @@ __all__ = [
 ]
 
 DAY = 86_400.0  # seconds
+# A time zone at the end of a time, such as +02:00.
+OFFSET = re.compile(r":\d{2}([.,]\d+)?\s?[+-](?!00:?00)\d{2}:?\d{2}$")
 # squares of larger numbers overflow
 LARGEST = 1e150
 
@@ -185,6 +189,14 @@ def level_order(column: Column, texts: Sequence[str]) -> list[str]:
         return sorted(set(texts), key=float)
     except ValueError:
         return sorted(set(texts))
+
+
+def has_time_zone(column: Column) -> bool:
+    """Whether dates have a time zone other than UTC."""
+    zone = getattr(column.dtype, "tz", None)
+    if zone is not None:
+        return str(zone) != "UTC"
+    return column.dtype.kind == "O" and any(isinstance(value, str) and OFFSET.search(value) for value in column)
 
 
 def as_days(column: Column, format: str = "") -> FloatArray:
