@@ -184,3 +184,14 @@ def test_a_summary_says_whose_odds_coefficients_describe_and_names_the_order_of_
     assert "the odds of Nein against Ja" in str(two.summary())
     three = GroupSparseClassifier().fit(X, np.array(["low", "medium", "high"])[order])
     assert "Ordinal(order=['low', 'medium', 'high'])" in str(three.summary())
+
+
+def test_a_model_without_variables_has_nothing_to_act_on():
+    codes = np.repeat([0, 1], [190, 10])
+    p = np.resize([0.049, 0.051], 200)  # the base rates of two folds
+    scores = ClassScores.of(np.array(["no", "yes"]), codes, np.column_stack([1 - p, p]))
+    assert scores.is_flat
+    assert scores.thresholds.empty
+    assert "Every row has about the same probabilities, so no is always the most likely class." in str(scores)
+    assert "calibration" not in str(scores)
+    assert "Judge this model" not in str(scores)

@@ -55,6 +55,9 @@ EPS = np.finfo(float).eps
 
 NAN = float("nan")
 
+# Log odds that differ by less than this do not order rows: models without variables in several folds.
+FLAT = 0.1
+
 # The columns of a printed table: their headings and formats.
 SHOWN = {
     "base_rate": ("base rate", "{:.1%}"),
@@ -206,17 +209,23 @@ class ClassScores:
 
     @cached_property
     def thresholds(self) -> pd.DataFrame:
-        """What follows from saying the positive class from a probability on; empty without a positive class.
+        """What follows from saying the positive class from a probability on; empty without one, or for a flat model.
 
         The thresholds are 0.5 and those that a hundredth to one half of the rows reach. Columns: ``threshold``;
         ``flagged``, the share of the rows at or above it; ``precision``, the share of the positive class among these;
         ``recall``, the share of the positive class that is among these; ``specificity``, the share of the other rows
         that are not; and ``lift``, the precision divided by the base rate.
         """
-        if self.position is None:
+        if self.position is None or self.is_flat:
             return pd.DataFrame()
         wanted = [self._threshold(self.position, share) for share in SHARES if share * self.weight.sum() >= FEWEST_ROWS]
         return pd.DataFrame([self._above(self.position, t) for t in sorted({0.5, *wanted}, reverse=True)])
+
+    @cached_property
+    def is_flat(self) -> bool:
+        """Whether all rows have about the same probabilities, so that there is nothing to order them by."""
+        log_odds = Binomial().link(np.clip(self.probabilities, EPS, 1 - EPS))
+        return bool((np.ptp(log_odds, axis=0) < FLAT).all())
 
     def _threshold(self, k: int, share: float) -> float:
         """The probability that at least this share of the rows reaches."""
@@ -257,6 +266,8 @@ class ClassScores:
         ]
 
     def _accuracy(self) -> list[str]:
+        if self.is_flat:
+            return [f"Every row has about the same probabilities, so {self.commonest} is always the most likely class."]
         gain, margin = self.gain
         always = f"Always saying {self.commonest} is right in {self.shares.max():.1%} of the rows"
         if gain > margin:
@@ -283,7 +294,10 @@ class ClassScores:
         }
 
     def __str__(self) -> str:
-        shown = pd.DataFrame({head: self.table[name].map(number.format) for name, (head, number) in SHOWN.items()})
+        shown = pd.DataFrame(
+            {head: [_text(value, number) for value in self.table[name]] for name, (head, number) in SHOWN.items()},
+            index=self.table.index,
+        )
         if self.position is None:
             lines = ["Held-out probabilities of each class against the others:", shown.rename_axis(None).to_string()]
             return "\n".join([*lines, *self._remarks()])
@@ -297,7 +311,8 @@ class ClassScores:
             "lift": "how many times as common in the tenth of the rows with the highest probabilities",
         }
         lines = [f"Held-out probabilities of {self.positive}, {base:.1%} of the rows (the base rate)"]
-        lines += [f"  {head:<17}  {shown[head].iloc[0]:>6}   {meaning}" for head, meaning in meanings.items()]
+        if not self.is_flat:
+            lines += [f"  {head:<17}  {shown[head].iloc[0]:>6}   {meaning}" for head, meaning in meanings.items()]
         return "\n".join([*lines, *self._remarks()])
 
     __repr__ = __str__
@@ -309,12 +324,18 @@ def _calibration(is_it: FloatArray, p: FloatArray, weight: FloatArray) -> tuple[
     log_odds = loss.link(np.clip(p, EPS, 1 - EPS))
     intercept = float(np.ravel(loss.null(is_it, weight, log_odds))[0])
     separated = log_odds[is_it > 0].min() > log_odds[is_it == 0].max()
-    if separated or np.ptp(log_odds) == 0:
+    if separated or np.ptp(log_odds) < FLAT:
         return NAN, intercept
     # without a penalty; the log odds are scaled for the solver
     scale = float(np.abs(log_odds).max())
     line = LogisticRegression(C=np.inf, tol=1e-8).fit(log_odds[:, None] / scale, is_it, sample_weight=weight)
     return float(line.coef_[0, 0]) / scale, intercept
+
+
+def _text(value: float, number: str) -> str:
+    """A score as it is printed: a dash if there is none, and no minus before zero."""
+    text = "-" if np.isnan(value) else number.format(value)
+    return text if re.search("[1-9]", text) else text.removeprefix("-") or text
 
 
 def _plain(line: dict[Hashable, float]) -> dict[str, float | None]:

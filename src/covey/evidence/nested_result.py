@@ -225,7 +225,8 @@ class NestedScore:
         for name, one in methods.items():
             what = f"   {one.what}" if isinstance(one, MethodScore) and one.what else ""
             margin = "" if np.isnan(one.margin) else f" ± {one.margin:.{digits}f}"
-            lines.append(f"  {names[name]:<{width}}  {one.mean:{digits + 3}.{digits}f}{margin}{what}".rstrip())
+            mean = round(one.mean, digits) + 0.0  # no minus before zero
+            lines.append(f"  {names[name]:<{width}}  {mean:{digits + 3}.{digits}f}{margin}{what}".rstrip())
         if self.measure in MEANINGS:
             lines.append(MEANINGS[self.measure])
         if self.responses:

@@ -157,7 +157,7 @@ def perfection(fit: Fit) -> Found:
 def accuracy(fit: Fit) -> Found:
     """Whether always saying the commonest class is right as often."""
     scores = None if fit.nested is None else fit.nested.class_scores
-    if scores is None or scores.gain[0] > scores.gain[1]:
+    if scores is None or scores.is_flat or scores.gain[0] > scores.gain[1]:
         return None
     return "no_more_accurate", {"commonest": _quoted(scores.commonest), "remark": scores.remark}
 
