@@ -27,7 +27,7 @@ from covey.report.effects import expanded_columns, term_effects
 from covey.report.fit_page import render_page
 from covey.report.numbers import shown
 from covey.report.page import template
-from covey.report.quality import Score, Test, coded, in_memory, null_error, quality
+from covey.report.quality import Score, Test, coded, null_error, quality
 from covey.report.remarks import Remark, remarks
 from covey.report.repeating import membership as members
 from covey.report.repeating import parameters, shorten, versions
@@ -39,7 +39,7 @@ from covey.report.traces import Frames, keep_frames
 from covey.search.agreement import selects_groups
 from covey.search.chosen import Judged, how_chosen, in_words, judged, price_of_sparsity
 from covey.terms.effects import Effect
-from covey.validation import FloatArray, IntArray, MatrixLike, PerRow, as_sample_weight
+from covey.validation import IntArray, MatrixLike, PerRow
 
 __all__ = ["FitReport", "fit_report", "render", "write"]
 
@@ -260,20 +260,11 @@ class FitReport:
             stability=stability,
             tests=tests,
             effects=term_effects(*given, score),
-            terms=term_part(model, score, _deviations(model, y, sample_weight)),
+            terms=term_part(model, score),
             residuals=residuals(model, X, y, offset, score),
             command=command,
             membership=() if has_terms else members(model.groups_),
         )
-
-
-def _deviations(model: BaseEstimator, y: PerRow, weight: PerRow) -> FloatArray | None:
-    """The standard deviations of several responses; None for a single one, or if they are not known."""
-    if y is None or not model.loss_.several:
-        return None
-    values = in_memory(y)
-    share = as_sample_weight(weight, len(values))
-    return np.sqrt(share @ np.square(values - share @ values))
 
 
 def _folds(model: BaseEstimator, nested: NestedScore | None) -> tuple[IntArray | None, int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -38,13 +38,12 @@ class TermPart:
     remarks: tuple[str, ...]
     effects: tuple[Effect, ...]  # variables first, then pairs together with the effects of their variables
     n_left: int  # smaller effects that are not shown
-    unit: str = ""  # of effects on several responses, if it is not that of the strengths
 
 
-def term_part(model: BaseEstimator, nested: NestedScore | None, deviations: FloatArray | None) -> TermPart | None:
+def term_part(model: BaseEstimator, nested: NestedScore | None) -> TermPart | None:
     """Collect the terms of a fitted estimator; None if it has no terms.
 
-    Effects on several responses are in their standard deviations, if these are given, so that one scale suits all.
+    Effects on several responses are in their standard deviations, so that one scale suits all.
     """
     if not hasattr(model, "expansion_"):
         return None
@@ -55,7 +54,7 @@ def term_part(model: BaseEstimator, nested: NestedScore | None, deviations: Floa
         names = [terms[root].name for root in part.roots]
         pair = len(names) == 2
         effect = model.effect(*names, main=pair, n=N_SIDE if pair else N_POINTS, refits=refits)
-        effects.append(effect if deviations is None else _divided(effect, deviations))
+        effects.append(effect.divided(model.response_deviations_) if model.loss_.several else effect)
     effects.sort(key=lambda one: (len(one.axes), -one.span))
     encoding = model.encoding_
     found = model._variables_in_words()
@@ -63,14 +62,7 @@ def term_part(model: BaseEstimator, nested: NestedScore | None, deviations: Floa
         found, len(encoding.variables), len(model.variables_),
         tuple(encoding.table().to_dict("records")), encoding.remarks,
         tuple(effects[:MOST_EFFECTS]), max(0, len(effects) - MOST_EFFECTS),
-        "the units of each response" if model.loss_.several and deviations is None else "",
     )  # fmt: skip
-
-
-def _divided(one: Effect, deviations: FloatArray) -> Effect:
-    """An effect on several responses in standard deviations of each."""
-    low, high, missing = (None if part is None else part / deviations for part in (one.low, one.high, one.missing))
-    return replace(one, effect=one.effect / deviations, low=low, high=high, missing=missing)
 
 
 def column_view(part: TermPart | None) -> dict[str, object] | None:
