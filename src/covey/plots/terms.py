@@ -172,7 +172,7 @@ def _unit(model: BaseEstimator) -> str:
     """What effects are on: of two classes, the log odds of the second; several responses have one scale."""
     unit = UNITS.get(model.loss_.name, "linear predictor")
     if model.loss_.several:
-        return f"{unit}, in standard deviations"
+        return "responses (in SD)"
     classes = [str(label) for label in getattr(model, "classes_", ())]
     return f"{unit} of {plain(classes[1], 12)}" if len(classes) == 2 else unit
 
