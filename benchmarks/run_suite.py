@@ -80,7 +80,7 @@ def main() -> None:
     parser.add_argument("--problems", nargs="+", help="only those whose name contains one of these")
     parser.add_argument("--seeds", nargs="+", type=int, default=SEEDS)
     parser.add_argument("--quick", action="store_true", help="two seeds of four problems, without slow methods")
-    parser.add_argument("--keep", type=Path, help="a file of results to go on from and to add to; suite.jsonl with --page")
+    parser.add_argument("--keep", type=Path, help="results to go on from and to add to; suite.jsonl with --page")
     parser.add_argument("--page", action="store_true", help="write docs/suite.md and its pictures from the results")
     args = parser.parse_args()
     methods, problems = dict(METHODS), {} if args.only else dict(PROBLEMS)
