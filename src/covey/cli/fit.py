@@ -116,7 +116,8 @@ def fit(
 
 def print_fit(result: Fit, out: Path) -> None:
     """What became of each column, what was selected, how well it predicts, and where to look."""
-    from covey.search.chosen import binding, how_chosen, in_words, price_of_sparsity, too_good
+    from covey.estimators.group_views import too_good
+    from covey.search.chosen import binding, how_chosen, in_words, price_of_sparsity
     from covey.wording import as_options
 
     model, response = result.estimator, result.problem.response
@@ -232,8 +233,7 @@ def _print_scores(result: Fit) -> None:
     scores, nested = result.scores, result.nested
     name = scores.measure.replace("²", "^2")
     if nested is not None:
-        text = str(nested).replace(nested.verdict, _worded(nested.verdict, result))
-        say("\n".join(map(plain, as_options(text).splitlines())))
+        say("\n".join(map(plain, as_options(str(nested)).splitlines())))
         if nested.class_scores is not None:
             print_table(_thresholds(nested.class_scores), most=SHOWN)
     text = f"Not held out, so optimistic{'' if nested else ' (--nested gives a held-out score)'}:"

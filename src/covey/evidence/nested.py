@@ -185,6 +185,7 @@ def nested_score(
         response.classes, response.values, weight, [one.selected for one in results],
         tuple(filter(None, [results[0].note, *notes])), [one.model for one in results if one.model is not None],
         positive, _scores_of_responses(results, folds, weight, split_groups, getattr(y, "columns", None)),
+        "groups" if getattr(last, "terms", None) is None else "terms",
     )  # fmt: skip
 
 

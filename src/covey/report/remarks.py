@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from covey.estimators.group_views import too_good
 from covey.estimators.term_views import as_terms
 from covey.evidence import NestedScore
 from covey.evidence.nested_result import MEASURES
@@ -23,7 +24,7 @@ from covey.groups.checks import plural
 from covey.report.page import asset
 from covey.report.quality import is_squared
 from covey.search.agreement import fold_counts, split_warning
-from covey.search.chosen import Judged, interchangeable, price_of_sparsity, too_good
+from covey.search.chosen import Judged, interchangeable, price_of_sparsity
 from covey.validation import IntArray, MatrixLike, PerRow, some
 
 __all__ = ["Remark", "remarks"]

@@ -23,14 +23,10 @@ __all__ = [
     "interchangeable",
     "judged",
     "price_of_sparsity",
-    "too_good",
 ]
 
 # The most constraints that a sentence names.
 MOST_NAMES = 5
-
-# A model that leaves less than this share of the error on real data may have been told the response.
-PERFECT = 1e-4
 
 LABELS = {
     "mse": "mean squared error on held-out rows",
@@ -178,15 +174,6 @@ def price_of_sparsity(model: FittedModel) -> str:
     if gain <= 0:
         return f"No model of {every} predicts better."
     return f"The best model of {every} predicts {gain:.1%} ± {standard_error:.1%} better (rule='predict')."
-
-
-def too_good(model: FittedModel) -> str:
-    """A question about a model without errors; empty if it has some."""
-    found = judged(model)
-    if found is None or found.r2 is None or found.r2 < 1 - PERFECT or not model.selected_groups_:
-        return ""
-    name = model.selected_groups_[0]
-    return f"Hardly any error is left on held-out rows: is {name} a copy of the response, or known only after it?"
 
 
 def binding(model: FittedModel) -> str:
