@@ -6,6 +6,7 @@ import re
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from datetime import datetime
 
 import numpy as np
@@ -202,22 +203,20 @@ def has_time_zone(column: Column) -> bool:
 def as_days(column: Column, format: str = "") -> FloatArray:
     """Dates as days since 1970, NaN for missing ones; time zones are converted to UTC.
 
-    Text is in ISO 8601, or all of it in the given format.
+    Text is all of it in the given format, or in ISO 8601.
     """
     missing = missing_values(column)
     if isinstance(column.dtype, pd.PeriodDtype):
         column = pd.Series(column.dt.to_timestamp(), name=column.name)
-    try:
-        dates = pd.Series(
-            column
-            if column.dtype.kind == "M"
-            else pd.to_datetime(_objects(column), format=format or "ISO8601", utc=True)
-        )
-    except (TypeError, ValueError, OverflowError):
+    dates = pd.Series(column) if column.dtype.kind == "M" else None
+    for written in filter(None, (format, "ISO8601")):
+        with suppress(TypeError, ValueError, OverflowError):
+            dates = pd.Series(pd.to_datetime(_objects(column), format=written, utc=True)) if dates is None else dates
+    if dates is None:
         raise TableError(
             f"The variable {column.name!r} holds values that are no dates; write them like "
             f"{datetime(2026, 5, 31).strftime(format or '%Y-%m-%d')}."
-        ) from None
+        )
     if getattr(dates.dtype, "tz", None) is not None:
         dates = dates.dt.tz_convert("UTC").dt.tz_localize(None)
     seconds = dates.to_numpy(dtype="datetime64[us]").astype(np.int64) / 1e6
