@@ -31,6 +31,7 @@ from suite.problems import PROBLEMS
 from suite.store import Store, solved
 
 DOCS = Path(__file__).parents[1] / "docs"
+RESULTS = Path(__file__).parent / "results" / "suite.jsonl"
 SEEDS = [100, 101, 102]
 QUICK = ["few strong groups", "every group a little", "two classes", "curves and pairs"]
 COMPILED = {"EBM", "mgcv", "glinternet", "grpreg lasso", "grpreg MCP"}  # beforehand: they need no warm-up
@@ -79,7 +80,7 @@ def main() -> None:
     parser.add_argument("--problems", nargs="+", help="only those whose name contains one of these")
     parser.add_argument("--seeds", nargs="+", type=int, default=SEEDS)
     parser.add_argument("--quick", action="store_true", help="two seeds of four problems, without slow methods")
-    parser.add_argument("--keep", type=Path, help="a file of single results to go on from and to add to")
+    parser.add_argument("--keep", type=Path, help="results to go on from and to add to; suite.jsonl with --page")
     parser.add_argument("--page", action="store_true", help="write docs/suite.md and its pictures from the results")
     args = parser.parse_args()
     methods, problems = dict(METHODS), {} if args.only else dict(PROBLEMS)
@@ -95,7 +96,7 @@ def main() -> None:
     if args.quick:
         names, seeds = [name for name in names if name in QUICK or name not in PROBLEMS], seeds[:2]
         chosen = [method for method in chosen if args.methods or method not in QUICK_WITHOUT]
-    store = Store(args.keep)
+    store = Store(args.keep or (RESULTS if args.page else None))
     run(
         {name: methods[name] for name in chosen}, {name: problems[name] for name in names}, seeds, store,
         lambda line: print(line, file=sys.stderr, flush=True),

@@ -2,9 +2,11 @@
 A loss of your own
 ==================
 
-Counts are often overdispersed. The negative binomial loss models this, and is not built in. Adding it takes three
-functions of the response and the linear predictor; everything else follows, from the path to the choice of the model.
-The counts of the example are mostly chance: their true means remove two fifths of the deviance.
+Counts are often overdispersed, which the negative binomial loss models. It is built in, as
+``loss="negative-binomial"``, with an overdispersion that is estimated; written anew with a known one, it shows what a
+loss of your own takes: three functions of the response and the linear predictor, from which everything else follows,
+from the path to the choice of the model. The counts of the example are mostly chance: their true means remove two
+fifths of the deviance.
 """
 
 from dataclasses import dataclass

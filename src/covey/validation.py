@@ -112,6 +112,14 @@ def some(names: Sequence[object], most: int) -> str:
     return ", ".join(map(str, names[:most])) + more
 
 
+def one_value(what: str, value: object, rows: str) -> str:
+    """The message for a response that has one value, such as x, and is empty in other rows."""
+    return (
+        f"{what} is missing in {rows} and {value!r} in all others: if an empty cell means no, write a word such as no "
+        "there, or 0 beside 1."
+    )
+
+
 def refuse_odd(values: object, name: str) -> None:
     """Refuse masked, complex and date values, which numpy would silently alter, iterators, and damaged matrices."""
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
@@ -284,8 +292,20 @@ def response_numbers(y: ArrayLike, name: str) -> FloatArray:
             raise TypeError
         return np.where(isna(array), np.nan, array).astype(np.float64) if kind == "O" else array.astype(np.float64)
     except (TypeError, ValueError):
-        rule = f"{name} holds text, and must hold numbers" if text else f"{name} must hold numbers"
+        rule = f"{name} holds text{_odd_text(array)}, and must hold numbers" if text else f"{name} must hold numbers"
         raise ValueError(f"{rule}. For classes use covey.GroupSparseClassifier.") from None
+
+
+def _odd_text(values: Array) -> str:
+    """The first text that is no number, and how many there are, if most values are numbers."""
+    from pandas import Series, to_numeric
+
+    given = Series(values.ravel())
+    odd = (to_numeric(given, errors="coerce").isna() & given.notna()).to_numpy()
+    if not 0 < 2 * odd.sum() < odd.size:
+        return ""
+    row = int(odd.argmax())
+    return f", {_short(given[row])} in row {row} ({int(odd.sum())} of {odd.size} values)"
 
 
 def finite_response(y: ArrayLike, name: str, *, vector: bool = False) -> FloatArray:

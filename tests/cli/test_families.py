@@ -60,8 +60,12 @@ def test_auto_says_what_it_took_and_why(values, family, words):
         ([1, 3, 2, 3], "3 different whole numbers: if they are classes, give --family multinomial"),
         (list(range(1, 40)), ""),
         ([0.5, 3, 1], ""),
+        (["high", "low", "medium"] * 2, "seems to have an order, which these classes ignore: --order low,medium,high"),
+        (["Often", "Never", "Always"] * 2, "--order Never,Often,Always uses it"),
+        (pd.Categorical(list("cbacba"), list("cba"), ordered=True), "--family ordinal uses it"),
+        (["cat", "dog", "owl"] * 2, ""),
     ],
-    ids=["counts", "ratings", "ages", "numbers"],
+    ids=["counts", "ratings", "ages", "numbers", "grades", "how often", "ordered category", "animals"],
 )
 def test_what_else_it_may_be_is_a_hint(values, hint):
     assert hint in found(values).hint
@@ -184,6 +188,22 @@ def test_the_positive_class_is_chosen_and_classes_are_weighted(table, tmp_path):
     equal = library.load(other / "model.skops")
     assert covey(*given, "-o", tmp_path / "plain").exit_code == 0
     np.testing.assert_allclose(equal.coef_, library.load(tmp_path / "plain" / "model.skops").coef_, atol=1e-8)
+
+
+def test_the_affirmative_class_is_the_positive_one_for_constraints_too(table, tmp_path):
+    frame = pd.read_csv(table)
+    frame["two"] = np.where(frame["two"] == "well", "Ja", "Nein")
+    other, out = tmp_path / "ja.csv", tmp_path / "fit"
+    frame.to_csv(other, index=False)
+    given = ("fit", other, "-t", "two", "-g", "1", "--selection", "ebic", "--drop", ",".join(RESPONSES[1:]))
+    columns = [name for name in frame if name not in RESPONSES]
+    result = covey(*given, "--constraint", "*>=0", "--no-nested", "-o", out)
+    assert result.exit_code == 0, result.output
+    assert "coefficients describe the odds of Ja against Nein" in result.stdout
+    coefficients = pd.read_csv(out / "coefficients.csv").set_index("column")["coefficient"]
+    assert coefficients[columns].min() >= 0
+    assert coefficients[columns].max() > 0
+    assert ">=0 for the odds of Ja" in (out / "report.html").read_text().replace("&gt;", ">")
 
 
 @pytest.mark.parametrize(

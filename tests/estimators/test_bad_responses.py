@@ -227,3 +227,14 @@ def test_numbers_with_a_decimal_comma_are_no_classes(estimator):
     y = pd.Series([f"{i},5" for i in range(len(X))])
     with pytest.raises(ValueError, match=r"y holds '0,5', a decimal comma; read the table with decimal=','"):
         estimator(1).fit(X, y)
+
+
+def test_a_class_beside_empty_cells_may_be_a_yes():
+    said = r"y is missing in 14 rows of 40 and 'x' in all others: if an empty cell means no, write a word"
+    refused(GroupSparseClassifier(), pd.Series(np.where(np.arange(N) % 3, "x", None)), said)
+
+
+def test_classes_that_differ_in_spelling_only():
+    y = np.where(X[:, 0] > 0, "good", np.where(X[:, 1] > 0, "bad", "bad "))
+    with pytest.warns(UserWarning, match="classes that differ in spaces or capitals only: 'bad', 'bad '"):
+        GroupSparseClassifier(selection="ebic").fit(X, y)

@@ -345,3 +345,10 @@ def test_coefficients_of_classes_and_of_terms():
         "coefficient_1",
         "coefficient_2",
     ]
+
+
+def test_a_model_whose_likelihood_is_infinite_has_one_name():
+    X = np.random.default_rng(0).standard_normal((60, 6))
+    model = GroupSparseClassifier().fit(X, X[:, 0] > 0)
+    assert "is infinite" in model.recipe_
+    assert model.candidates_.query("chosen")["recipe"].tolist() == [model.recipe_]

@@ -53,6 +53,8 @@ def test_rows_to_predict_and_arrays():
         model.predict(HOLES)
     with pytest.raises(TableError, match=r"missing in 'column 0' \(2\), .* rows with X\[~np.isnan"):
         covey.GroupSparseRegressor().fit(HOLES.to_numpy(), Y)
+    with pytest.raises(TableError, match=r"'column 1' holds text with 2 different values, 'm' in row 1.*terms='auto'"):
+        covey.GroupSparseRegressor().fit(X[["a"]].assign(sex=["m", "f"] * 30).to_numpy(), Y)
 
 
 def test_all_columns_of_a_formula():

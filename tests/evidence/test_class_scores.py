@@ -165,3 +165,33 @@ def test_weights_of_classes_count_in_the_score_and_are_said_to_spoil_probabiliti
     assert nested.mean == pytest.approx(nested.references["ridge"].mean, abs=0.05)
     report = FitReport.from_model(model.fit(X, y), X, y, nested=nested)
     assert next(one.value for one in report.scores if "training" in one.label) == pytest.approx(nested.mean, abs=0.1)
+
+
+def test_of_two_classes_the_affirmative_one_is_positive():
+    for yes, no in (("Ja", "Nein"), ("case", "control"), ("yes", "no"), ("1", "0"), ("default", "no default")):
+        scores = ClassScores.of(np.unique([yes, no]), [0, 1, 1], np.full((3, 2), 0.5))
+        assert scores.positive == yes
+    # an order that somebody gave counts, and of other names the second is positive
+    assert ClassScores.of(np.array(["yes", "no"]), [0, 1], np.full((2, 2), 0.5)).positive == "no"
+    assert ClassScores.of(np.array(["cat", "dog"]), [0, 1], np.full((2, 2), 0.5)).positive == "dog"
+
+
+def test_a_summary_says_whose_odds_coefficients_describe_and_names_the_order_of_classes():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((90, 2))
+    order = np.digitize(X[:, 0] + 0.3 * rng.standard_normal(90), [-0.5, 0.5])
+    two = GroupSparseClassifier().fit(X, np.where(order > 0, "Ja", "Nein"))
+    assert "the odds of Nein against Ja" in str(two.summary())
+    three = GroupSparseClassifier().fit(X, np.array(["low", "medium", "high"])[order])
+    assert "Ordinal(order=['low', 'medium', 'high'])" in str(three.summary())
+
+
+def test_a_model_without_variables_has_nothing_to_act_on():
+    codes = np.repeat([0, 1], [190, 10])
+    p = np.resize([0.049, 0.051], 200)  # the base rates of two folds
+    scores = ClassScores.of(np.array(["no", "yes"]), codes, np.column_stack([1 - p, p]))
+    assert scores.is_flat
+    assert scores.thresholds.empty
+    assert "Every row has about the same probabilities, so no is always the most likely class." in str(scores)
+    assert "calibration" not in str(scores)
+    assert "Judge this model" not in str(scores)

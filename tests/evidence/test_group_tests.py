@@ -154,6 +154,10 @@ def test_noise_is_not_found():
             MODEL, rng.standard_normal((50, 60)), rng.standard_normal(50), n_pairs=4, n_first=4, random_state=seed
         )
         least.append(np.min(found.p_values))
+    # the summary shows what comes nearest
+    assert found.n_selected == 0
+    assert "None is selected" in str(found.summary())
+    assert len(found.summary().table) == 5
     for u in (0.05, 0.2, 0.5):
         assert np.mean(np.array(least) <= u) <= u + 2 * np.sqrt(u * (1 - u) / 15)
 

@@ -279,3 +279,12 @@ def test_the_null_model_is_named_for_what_it_is():
     )
     shifted = nested_score(GroupSparseRegressor(3, selection="bic"), X, Y, 2, offset=X[:, 5], references=False)
     assert shifted.references["null"].what == "the offset, plus the best constant of the training rows"
+
+
+def test_the_verdict_on_terms_speaks_of_terms():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"a": rng.standard_normal(80), "b": rng.choice(["u", "v"], 80)})
+    y = table["a"] + 0.5 * rng.standard_normal(80)
+    said = nested_score(GroupSparseRegressor(terms="auto", selection="bic"), table, y).verdict
+    assert "terms" in said
+    assert "groups" not in said

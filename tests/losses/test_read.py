@@ -34,6 +34,7 @@ def test_other_losses_are_for_one_response(loss):
     ("y", "match"),
     [
         (["1", "2"], "holds text, and must hold numbers. For classes use covey.GroupSparseClassifier"),
+        (["1", "2", "n/a?"], r"holds text, 'n/a\?' in row 2 \(1 of 3 values\), and must hold numbers"),
         (np.array(["1", 2.0], dtype=object), "holds text"),
         (np.array(["2020-01-01"], dtype="datetime64[D]"), "must hold numbers, not datetime64"),
         (np.ma.array([1.0, 2.0], mask=[False, True]), "masked array"),

@@ -34,10 +34,10 @@ def test_a_model_without_groups_still_says_what_was_kept_out():
     assert "The rows contradict a constraint" in [one.heading for one in said]
 
 
-def test_effects_for_the_other_class_say_whose_odds_are_constrained():
+def test_effects_for_the_other_class_have_the_opposite_constraints():
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.standard_normal((150, 3)), columns=["a", "b", "c"])
     y = np.where(X["a"] + 0.5 * rng.standard_normal(150) > 0, "yes", "no")
     model = GroupSparseClassifier(constraints={"a": ">=0"}).fit(X, y)
     report = FitReport.from_model(model, X, y, nested=0, positive="no")
-    assert report.constraints[0].constraint == ">=0 for the odds of yes"
+    assert report.constraints[0].constraint == "<=0 for the odds of no"

@@ -229,3 +229,12 @@ def test_every_text_is_found_by_a_check():
     for name, text in texts.items():
         assert f'"{name}"' in source
         assert {"heading", "meaning"} <= set(text) <= {"heading", "meaning", "remedy", "serious"}
+
+
+def test_a_copy_of_the_response_is_asked_about(data):
+    X, y = data
+    copied = pd.DataFrame(X).assign(copy=2.2 * y).rename(columns=str)
+    model = GroupSparseRegressor().fit(copied, y)
+    assert "is copy a copy of the response" in remarks_on(model, copied, y)["The prediction is nearly perfect"].meaning
+    assert "is copy a copy of the response" in str(model.summary())
+    assert "copy of the response" not in str(GroupSparseRegressor().fit(X, y).summary())

@@ -287,3 +287,17 @@ def test_a_report_of_quantiles(data):
 def test_a_report_says_what_was_estimated(data, loss, words):
     model = GroupSparseRegressor(2, loss=loss, selection="bic").fit(data["X"], data["count"])
     assert words in unescape(render(FitReport.from_model(model, data["X"], data["count"], nested=0)))
+
+
+def test_effects_on_several_responses_share_a_scale(data):
+    table = pd.DataFrame(data["X"][:, :2], columns=["a", "b"])
+    Y = pd.DataFrame(data["both"] * [1.0, 100.0], columns=["one", "hundred"])
+    model = GroupSparseRegressor(terms="auto", selection="bic").fit(table, Y)
+    page = FitReport.from_model(model, table, Y, nested=0)
+    effect = page.terms.effects[0]
+    raw = model.effect(effect.name, n=len(effect.effect)).effect
+    np.testing.assert_allclose(effect.effect, raw / Y.std(ddof=0).to_numpy())
+    assert "in standard deviations of the responses" in render(page)
+    drawn = [line.get_ydata() for line in model.plot_terms(["a"]).axes_[0].lines]
+    expected = model.effect("a").effect / Y.std(ddof=0).to_numpy()
+    assert any(len(line) == len(expected) and np.allclose(line, expected[:, 1]) for line in drawn)

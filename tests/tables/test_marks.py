@@ -121,6 +121,16 @@ def test_a_target_with_marks(tmp_path):
     refused(command("fit", tmp_path / "u.csv", "-t", "y"), "'1,000', which is 1000 with --thousands ,", "--decimal ,")
 
 
+@pytest.mark.parametrize("mark", [".", " ", "'"])
+def test_thousands_with_a_decimal_comma_beside_smaller_numbers(tmp_path, mark):
+    rows = [f"{i % 7};{i},25\n{i % 5};{i}{mark}{i:03d},50\n" for i in range(1, 20)]
+    (tmp_path / "t.csv").write_text("a;y\n" + "".join(rows))
+    name = "space" if mark == " " else mark
+    refused(command("fit", tmp_path / "t.csv", "-t", "y"), "and a decimal comma", "--decimal , and --thousands")
+    read = read_table(tmp_path / "t.csv", decimal=",", thousands=name)
+    assert read["y"].tolist()[:4] == [1.25, 1001.5, 2.25, 2002.5]
+
+
 def test_marks_that_contradict_each_other(tmp_path):
     (tmp_path / "t.csv").write_text("a;y\n1;2\n")
     refused(command("fit", tmp_path / "t.csv", "-t", "y", "--decimal", ",", "--thousands", ","), "are the same mark")

@@ -96,6 +96,12 @@ def test_groups_from_names(spec, names):
     assert read_groups(spec, ["a_1", "a_2", "b_1", "b_2", "c"]).names == names
 
 
+def test_digits_with_leading_zeros_name_a_group_and_no_size():
+    assert read_groups("00731", ["00731", "00732"]).names == ("00731", "00732")
+    with pytest.raises(TableError, match="'0002' is not a file, size or pattern"):
+        read_groups("0002", ["00731", "00732"])
+
+
 def test_a_group_file_with_and_without_a_header(tmp_path):
     file = tmp_path / "groups.csv"
     for header in ("column,group\n", ""):
@@ -190,3 +196,18 @@ def test_names_that_are_missing_in_the_first_line(tmp_path):
         read_table(tmp_path / "t.csv")
     (tmp_path / "t.csv").write_text(",a,y,\n0,1,2,\n1,3,4,\n")  # row numbers, and a column without values
     read_table(tmp_path / "t.csv")
+
+
+def test_a_separator_at_the_end_of_every_line(tmp_path):
+    (tmp_path / "t.csv").write_text("a;b;\n1;2;\n3;4;\n")
+    assert read_table(tmp_path / "t.csv").columns.tolist() == ["a", "b"]
+    (tmp_path / "u.csv").write_text("a;b\n1;2;\n3;4;\n")
+    with pytest.raises(TableError, match="lines end with a separator, which the header lacks"):
+        read_table(tmp_path / "u.csv")
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_row_numbers_without_a_name_are_not_left_out_silently(tmp_path, first):
+    (tmp_path / "t.csv").write_text("a,b\n" + "".join(f"{i},{i % 3},{i % 2}\n" for i in range(first, first + 9)))
+    with pytest.raises(TableError, match="more values in a row than names in its header"):
+        read_table(tmp_path / "t.csv")

@@ -46,6 +46,7 @@ def test_text_that_is_left_out_can_be_used():
         ([f"({i}.50)" if i % 3 else f"{i}.50" for i in range(N)], "a number in brackets; write it with a minus"),
         ([f"{i % 24}:{i:02d}" for i in range(N)], "holds times of the day, '0:00' in row 1"),
         ([f"{i} kg" for i in range(N)], "a number with a unit"),
+        (["<0.5" if i % 2 else f"{i}.1" for i in range(N)], "holds '<0.5' in row 2 below the header, a limit instead"),
     ],
 )
 def test_numbers_in_disguise(values, words):
@@ -173,3 +174,19 @@ def test_a_row_of_totals_is_pointed_out():
 def test_infinite_values_are_counted():
     with pytest.raises(TableError, match=r"infinite values in 2 rows; .*na_values=\['inf', '-inf'\]"):
         remarks(z=np.where(np.arange(N) < 2, np.inf, X))
+
+
+def test_whole_numbers_with_the_name_of_a_code():
+    zips = np.array([10115, 20095, 80331])[np.arange(N) % 3]
+    for name in ("plz", "ZIP code", "home_postcode"):
+        said = f"{name} is taken as a number: if its values are codes, say terms={{{name!r}: 'levels'}}."
+        assert said in remarks(**{name: zips})
+    assert "codes" not in remarks(price=zips, zip=zips + 0.5)
+
+
+def test_time_zones_are_said_to_be_read_as_utc():
+    local = pd.date_range("2024-03-01", periods=N, freq="7h", tz="Europe/Berlin")
+    said = "Times with a time zone are read as UTC: 'd'."
+    assert said in remarks(d=local)
+    assert said in remarks(d=[one.isoformat() for one in local])
+    assert "UTC" not in remarks(d=local.tz_convert("UTC"), e=[one.isoformat() for one in local.tz_localize(None)])

@@ -116,6 +116,7 @@ def fit(
 
 def print_fit(result: Fit, out: Path) -> None:
     """What became of each column, what was selected, how well it predicts, and where to look."""
+    from covey.estimators.group_views import too_good
     from covey.search.chosen import binding, how_chosen, in_words, price_of_sparsity
     from covey.wording import as_options
 
@@ -135,6 +136,8 @@ def print_fit(result: Fit, out: Path) -> None:
     print_table(_selected(result), most=SHOWN, more=f": {every}")
     _print_scores(result)
     _print_warning(result)
+    if question := too_good(model):
+        say(plain(question))
     say(f"The report: {out / 'report.html'}")
 
 
@@ -220,13 +223,8 @@ def _classes(result: Fit) -> str:
     """Which class's odds the coefficients describe, if there is one row of them."""
     if not result.problem.response.has_classes or result.outputs:
         return ""
-    if len(result.shown.classes_) > 2:
-        order = " < ".join(plain(label) for label in result.shown.classes_)
-        return (
-            f"; {order}; {'coefficients' if result.encoding is None else 'effects'} describe the odds of a higher class"
-        )
-    first, second = (plain(label) for label in result.shown.classes_)
-    return f"; {'coefficients' if result.encoding is None else 'effects'} describe the odds of {second} against {first}"
+    what = "coefficients" if result.encoding is None else "effects"
+    return f"; {what} describe {plain(result.shown._odds_in_words())}"
 
 
 def _print_scores(result: Fit) -> None:
@@ -235,19 +233,23 @@ def _print_scores(result: Fit) -> None:
     scores, nested = result.scores, result.nested
     name = scores.measure.replace("²", "^2")
     if nested is not None:
-        text = str(nested).replace(nested.verdict, _worded(nested.verdict, result))
-        say("\n".join(map(plain, as_options(text).splitlines())))
+        say("\n".join(map(plain, as_options(str(nested)).splitlines())))
         if nested.class_scores is not None:
             print_table(_thresholds(nested.class_scores), most=SHOWN)
     text = f"Not held out, so optimistic{'' if nested else ' (--nested gives a held-out score)'}:"
     if scores.chosen_r2 is not None:
-        text += f" {name} {scores.chosen_r2:.3f} on the rows used to choose the model ({scores.chosen_by}),"
-    say(f"{text} {name} {scores.train_r2:.3f} on the rows it was fitted to.")
+        text += f" {name} {_three(scores.chosen_r2)} on the rows used to choose the model ({scores.chosen_by}),"
+    say(f"{text} {name} {_three(scores.train_r2)} on the rows it was fitted to.")
     given = [value for value in (scores.chosen_r2, scores.train_r2) if value is not None]
     if below := [f"{value:.3f}" for value in given if nested is not None and round(nested.mean - value, 3) > 0]:
         from covey.report.quality import BELOW
 
         say(BELOW.replace("it is", f"{' and '.join(below)} {'is' if len(below) == 1 else 'are'}"))
+
+
+def _three(score: float) -> str:
+    """A score with three decimals, and no minus before zero."""
+    return f"{round(score, 3) + 0.0:.3f}"
 
 
 def _thresholds(scores: ClassScores) -> pd.DataFrame:

@@ -56,6 +56,7 @@ class GroupSparseEstimator(GroupViews, BaseEstimator):
     """Fits, predicts and describes one model, for any loss."""
 
     response_strengths_: FloatArray
+    response_deviations_: FloatArray
     response_names_: list[str]
     predictor_range_: FloatArray | None
     held_out_: HeldOut | None
@@ -226,9 +227,10 @@ class GroupSparseEstimator(GroupViews, BaseEstimator):
         strongest = np.argsort(-found.strengths, kind="stable").tolist()
         self.selected_groups_ = [groups.names[l] for l in strongest if l in in_model]
         self.group_strengths_ = found.strengths
-        self.__dict__.pop("response_strengths_", None)  # of an earlier fit
+        for name in ("response_strengths_", "response_deviations_"):
+            self.__dict__.pop(name, None)  # of an earlier fit
         if self.loss_.several:
-            self.response_strengths_ = found.by_output
+            self.response_strengths_, self.response_deviations_ = found.by_output, found.output_units
         self.recipe_, self.shrunk_ = found.recipe, found.shrunk
         self.candidates_ = found.candidates
         self.fold_frequencies_, self.n_splits_, self.n_deals_ = found.frequencies, found.n_splits, found.n_deals

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, TypeAlias
@@ -23,11 +24,15 @@ from covey.groups import GroupsLike
 from covey.losses import Loss, Ordinal
 from covey.losses.base import Response
 from covey.losses.classes import ClassLoss, read_labels
+from covey.losses.ordinal import known_order
 from covey.search.held_out import FoldModels
 from covey.search.recipes import Recipe
 from covey.search.select import SelectionLike
 from covey.search.splits import MissingClassError
+from covey.summary import Summary
+from covey.tables.complaint import listed
 from covey.terms import Constraints, TermsLike
+from covey.terms.levels import spelt_alike
 from covey.validation import Array, FloatArray, MatrixLike, PerRow, on_host
 
 __all__ = ["GroupSparseClassifier", "class_weight_of_rows"]
@@ -193,6 +198,8 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
         loss = self._ordinal()
         design, response, weight = read_problem(self, X, y, sample_weight, read_labels if loss is None else loss.read)
         self.classes_ = response.labels
+        if alike := spelt_alike([label for label in self.classes_.tolist() if isinstance(label, str)]):
+            warnings.warn(f"y has classes that differ in spaces or capitals only: {listed(alike)}.", stacklevel=2)
         if self.class_weight is not None:
             codes = response.loss.classes(response.y)
             weight = weight * class_weight_of_rows(self.class_weight, self.classes_, codes, weight)
@@ -332,6 +339,29 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
             return class_sets(held_out, p, interval)
         eta = np.asarray(self._linear(X, offset))
         return self.classes_[self.loss_.log_probabilities(eta).argmax(axis=1)]
+
+    def summary(self) -> Summary:
+        """As for other responses; it also says whose odds are described, and if classes seem to have an order.
+
+        Returns
+        -------
+        Summary
+        """
+        found: Summary = super().summary()
+        order = [] if isinstance(self.loss_, Ordinal) else known_order(self.classes_.tolist())
+        hint = f"The classes seem to have an order, which is ignored: loss=covey.losses.Ordinal(order={order}) uses it."
+        return replace(found, notes=(*found.notes, hint)) if order else found
+
+    def _odds_in_words(self) -> str:
+        """Whose odds the coefficients describe; empty if there is a row of them for every class."""
+        first, *others = (str(label) for label in self.classes_)
+        if isinstance(self.loss_, Ordinal):
+            return f"the odds of a higher class ({' < '.join([first, *others])})"
+        return f"the odds of {others[0]} against {first}" if len(others) == 1 else ""
+
+    def _ending(self, n_selected: int) -> str:
+        odds = self._odds_in_words() if n_selected else ""
+        return super()._ending(n_selected) + (f"; they describe {odds}" if odds else "")
 
     def _fold_loss(self, fold: int) -> ClassLoss:
         """The loss of a fold's model, which has its own thresholds."""

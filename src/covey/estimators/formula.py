@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from covey.groups import Groups
 from covey.losses import survival
 from covey.optional import optional
+from covey.tables.complaint import near
 from covey.validation import Array, Stored, pandas_frame
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def read_formula(
         right = DOT.sub(f"({' + '.join(names)})", right)
         spec = Formula(right).get_model_matrix(frame, na_action="raise").model_spec
     except (FormulaicError, ValueError) as reason:
-        raise ValueError(_explained(reason)) from None
+        raise ValueError(_explained(reason, frame)) from None
     terms = {str(term): range(at.start, at.stop) for term, at in spec.term_slices.items()}
     constant = terms.pop("1", range(0))
     if not terms:
@@ -78,7 +79,7 @@ def formula_columns(spec: ModelSpec, data: Any) -> Any:
     try:
         matrix = spec.get_model_matrix(data)
     except (FormulaicError, ValueError) as reason:
-        raise ValueError(_explained(reason)) from None
+        raise ValueError(_explained(reason, data)) from None
     return pd.DataFrame(matrix)[names].astype(float)
 
 
@@ -92,7 +93,7 @@ def number_response(left: str, data: pd.DataFrame) -> pd.Series | pd.DataFrame:
     try:
         responses = pd.DataFrame(Formula(f"{left} - 1").get_model_matrix(data, na_action="raise"))
     except (FormulaicError, ValueError) as reason:
-        raise ValueError(_explained(reason)) from None
+        raise ValueError(_explained(reason, data)) from None
     return responses.iloc[:, 0] if responses.shape[1] == 1 else responses
 
 
@@ -119,11 +120,16 @@ def survival_response(left: str, data: pd.DataFrame) -> Array:
     return survival(data[time], data[event])
 
 
-def _explained(reason: Exception) -> str:
+def _explained(reason: Exception, data: pd.DataFrame) -> str:
     """Formulaic's message, with the remedy if it is known."""
     text = " ".join(re.sub(r"\x1b\[[0-9;]*m|[⧛⧚]", "", str(reason)).split())
-    if "null values" in text:
-        return f"{text} Drop or impute the rows with missing values first."
+    if found := re.search(r"`([^`]+)` contains null values", text):
+        return (
+            f"{found[1]!r} in the formula has missing values: drop or impute these rows first, or fit with "
+            "terms='auto', which takes missing values."
+        )
+    if found := re.search(r"`([^`]+)` is not present in the dataset", text):
+        return f"The formula names {found[1]!r}, which the data lack: {near(found[1], list(map(str, data.columns)))}"
     if "beyond upper and/or lower bounds" in text:
         return f"{text} Use bs(x, extrapolation='extend') to extrapolate beyond the range of the fitted rows."
     return f"The formula cannot be read: {text}"

@@ -13,14 +13,18 @@ from covey.estimators.coefficients import coefficients_table
 from covey.estimators.reading import read_rows
 from covey.estimators.term_views import TermViews, as_terms
 from covey.search.agreement import fold_counts, split_warning
-from covey.search.chosen import binding, interchangeable, price_of_sparsity
+from covey.search.chosen import FittedModel, binding, interchangeable, judged, price_of_sparsity
 from covey.summary import Summary, digits
+from covey.tables.complaint import in_sentence
 from covey.validation import FloatArray, MatrixLike, on_host
 
 if TYPE_CHECKING:
     from covey.path import Path
 
-__all__ = ["GroupViews"]
+__all__ = ["GroupViews", "too_good"]
+
+# A model that leaves less than this share of the error on real data may have been told the response.
+PERFECT = 1e-4
 
 # The most pairs of interchangeable groups that a summary names.
 MOST_PAIRS = 5
@@ -138,10 +142,10 @@ class GroupViews(TermViews):
         warning = split_warning(self._found(), counts, self.n_splits_) if counts else ""
         either = [f"{a} or {b}" for a, b in interchangeable(self)[:MOST_PAIRS]]
         rivals = f"The held-out rows cannot tell which is needed: {', '.join(either)} (rivals_)." if either else ""
-        price, binds = price_of_sparsity(self), binding(self)
+        price, others = price_of_sparsity(self), (binding(self), rivals, warning, too_good(self))
         if hasattr(self, "expansion_"):
-            return self._terms_summary((as_terms(price), binds, rivals, warning))
-        notes = tuple(filter(None, (price, binds, rivals, warning)))
+            return self._terms_summary((as_terms(price), *others))
+        notes = tuple(filter(None, (price, *others)))
         table = self.group_table()
         always = f", {len(self.always_groups_)} more always in" if self.always_groups_ else ""
         of = self.groups_.n_groups - len(self.always_groups_)
@@ -188,3 +192,12 @@ class GroupViews(TermViews):
     def _found(self) -> list[Hashable]:
         """The selected groups except those that are always in the model."""
         return [name for name in self.selected_groups_ if name not in self.always_groups_]
+
+
+def too_good(model: FittedModel) -> str:
+    """A question about a model without errors; empty if it has some."""
+    found = judged(model)
+    if found is None or found.r2 is None or found.r2 < 1 - PERFECT or not model.selected_groups_:
+        return ""
+    name = in_sentence(str(model.selected_groups_[0]))
+    return f"Hardly any error is left on held-out rows: is {name} a copy of the response, or known only after it?"

@@ -8,6 +8,8 @@ from dataclasses import replace
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
+from covey.terms.requirements import opposite_text
+
 __all__ = ["for_odds_of"]
 
 
@@ -35,7 +37,8 @@ def for_odds_of(model: BaseEstimator, label: object) -> BaseEstimator:
         turned.predictor_range_ = -model.predictor_range_[::-1]
     if hasattr(model, "constraints_"):
         table = model.constraints_
-        turned.constraints_ = table.assign(constraint=table["constraint"] + f" for the odds of {classes[1]}")
+        texts = [f"{opposite_text(text)} for the odds of {classes[0]}" for text in table["constraint"]]
+        turned.constraints_ = table.assign(constraint=texts)
     if hasattr(model, "term_means_"):
         turned.term_means_ = -model.term_means_
     return turned

@@ -79,6 +79,8 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
     response_strengths_ : ndarray of shape (n_responses, n_groups)
         Only with several responses: the same for each of them, in its own units; `group_strengths_` is then in units of
         the responses' standard deviations.
+    response_deviations_ : ndarray of shape (n_responses,)
+        Only with several responses: these standard deviations.
     response_names_ : list of str
         Only with several responses: the names of the columns of y, if it is a table.
     $recipe_

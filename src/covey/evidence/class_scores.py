@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,7 +23,20 @@ from sklearn.metrics import (
 from covey.losses import Binomial
 from covey.validation import Array, FloatArray, PerRow
 
-__all__ = ["ClassScores", "class_position"]
+__all__ = ["ClassScores", "class_position", "positive_position"]
+
+# Of two classes with these names, a reader expects scores and effects of the first kind.
+YES = {
+    "1", "+", "yes", "y", "ja", "j", "oui", "o", "si", "sí", "s", "sim", "true", "t", "wahr", "vrai", "on",
+    "positive", "positiv", "pos", "case", "cases", "present", "dead", "abnormal", "ill", "sick", "malignant",
+    "event",
+}  # fmt: skip
+NO = {
+    "0", "-", "no", "n", "nein", "non", "nao", "não", "false", "f", "falsch", "faux", "off", "negative",
+    "negativ", "neg", "control", "controls", "absent", "alive", "normal", "healthy", "well", "benign",
+    "censored",
+}  # fmt: skip
+NOT = re.compile(r"(?:no|non|not|nicht|kein|keine|never)[\s_-]+(.+)")
 
 # Shares of the rows with the highest probabilities, for the table of thresholds; each needs a few rows.
 SHARES, FEWEST_ROWS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5), 5
@@ -40,6 +54,9 @@ NORMAL_90 = 1.645
 EPS = np.finfo(float).eps
 
 NAN = float("nan")
+
+# Log odds that differ by less than this do not order rows: models without variables in several folds.
+FLAT = 0.1
 
 # The columns of a printed table: their headings and formats.
 SHOWN = {
@@ -68,6 +85,24 @@ def class_position(classes: Array, label: object, name: str = "positive") -> int
     return found[0]
 
 
+def positive_position(classes: Array) -> int | None:
+    """The position of the class that scores are about by default: of two, the affirmative one, or else the second.
+
+    Of classes that are not sorted somebody has given the order, and the second is the higher one.
+
+    >>> [positive_position(np.array(names)) for names in (["Ja", "Nein"], ["no", "yes"], ["default", "no default"])]
+    [0, 1, 0]
+    >>> positive_position(np.array(["cat", "dog"])), positive_position(np.array(["a", "b", "c"]))
+    (1, None)
+    """
+    if len(classes) != 2:
+        return None
+    first, second = (str(label).strip().casefold() for label in np.asarray(classes).tolist())
+    denied, is_sorted = NOT.fullmatch(second), np.argsort(classes)[0] == 0
+    is_first = (first in YES and second in NO) or (denied is not None and denied[1] == first)
+    return 0 if is_first and is_sorted else 1
+
+
 @dataclass(frozen=True, repr=False)
 class ClassScores:
     """Scores of class probabilities that were predicted by models without the predicted rows; all are weighted.
@@ -94,11 +129,9 @@ class ClassScores:
     def of(
         cls, classes: Array, codes: ArrayLike, probabilities: ArrayLike, weight: PerRow = None, positive: object = None
     ) -> ClassScores:
-        """The scores of some rows; without `positive`, the second of two classes is the positive one."""
+        """The scores of some rows; without `positive`, one of two classes is: see `positive_position`."""
         codes = np.asarray(codes, dtype=np.intp)
-        position = 1 if len(classes) == 2 else None
-        if positive is not None:
-            position = class_position(classes, positive)
+        position = positive_position(classes) if positive is None else class_position(classes, positive)
         weight = np.ones(len(codes)) if weight is None else np.asarray(weight, dtype=float)
         return cls(np.asarray(classes), codes, np.asarray(probabilities, dtype=float), weight, position)
 
@@ -176,17 +209,23 @@ class ClassScores:
 
     @cached_property
     def thresholds(self) -> pd.DataFrame:
-        """What follows from saying the positive class from a probability on; empty without a positive class.
+        """What follows from saying the positive class from a probability on; empty without one, or for a flat model.
 
         The thresholds are 0.5 and those that a hundredth to one half of the rows reach. Columns: ``threshold``;
         ``flagged``, the share of the rows at or above it; ``precision``, the share of the positive class among these;
         ``recall``, the share of the positive class that is among these; ``specificity``, the share of the other rows
         that are not; and ``lift``, the precision divided by the base rate.
         """
-        if self.position is None:
+        if self.position is None or self.is_flat:
             return pd.DataFrame()
         wanted = [self._threshold(self.position, share) for share in SHARES if share * self.weight.sum() >= FEWEST_ROWS]
         return pd.DataFrame([self._above(self.position, t) for t in sorted({0.5, *wanted}, reverse=True)])
+
+    @cached_property
+    def is_flat(self) -> bool:
+        """Whether all rows have about the same probabilities, so that there is nothing to order them by."""
+        log_odds = Binomial().link(np.clip(self.probabilities, EPS, 1 - EPS))
+        return bool((np.ptp(log_odds, axis=0) < FLAT).all())
 
     def _threshold(self, k: int, share: float) -> float:
         """The probability that at least this share of the rows reaches."""
@@ -227,6 +266,8 @@ class ClassScores:
         ]
 
     def _accuracy(self) -> list[str]:
+        if self.is_flat:
+            return [f"Every row has about the same probabilities, so {self.commonest} is always the most likely class."]
         gain, margin = self.gain
         always = f"Always saying {self.commonest} is right in {self.shares.max():.1%} of the rows"
         if gain > margin:
@@ -253,7 +294,10 @@ class ClassScores:
         }
 
     def __str__(self) -> str:
-        shown = pd.DataFrame({head: self.table[name].map(number.format) for name, (head, number) in SHOWN.items()})
+        shown = pd.DataFrame(
+            {head: [_text(value, number) for value in self.table[name]] for name, (head, number) in SHOWN.items()},
+            index=self.table.index,
+        )
         if self.position is None:
             lines = ["Held-out probabilities of each class against the others:", shown.rename_axis(None).to_string()]
             return "\n".join([*lines, *self._remarks()])
@@ -267,7 +311,8 @@ class ClassScores:
             "lift": "how many times as common in the tenth of the rows with the highest probabilities",
         }
         lines = [f"Held-out probabilities of {self.positive}, {base:.1%} of the rows (the base rate)"]
-        lines += [f"  {head:<17}  {shown[head].iloc[0]:>6}   {meaning}" for head, meaning in meanings.items()]
+        if not self.is_flat:
+            lines += [f"  {head:<17}  {shown[head].iloc[0]:>6}   {meaning}" for head, meaning in meanings.items()]
         return "\n".join([*lines, *self._remarks()])
 
     __repr__ = __str__
@@ -279,12 +324,18 @@ def _calibration(is_it: FloatArray, p: FloatArray, weight: FloatArray) -> tuple[
     log_odds = loss.link(np.clip(p, EPS, 1 - EPS))
     intercept = float(np.ravel(loss.null(is_it, weight, log_odds))[0])
     separated = log_odds[is_it > 0].min() > log_odds[is_it == 0].max()
-    if separated or np.ptp(log_odds) == 0:
+    if separated or np.ptp(log_odds) < FLAT:
         return NAN, intercept
     # without a penalty; the log odds are scaled for the solver
     scale = float(np.abs(log_odds).max())
     line = LogisticRegression(C=np.inf, tol=1e-8).fit(log_odds[:, None] / scale, is_it, sample_weight=weight)
     return float(line.coef_[0, 0]) / scale, intercept
+
+
+def _text(value: float, number: str) -> str:
+    """A score as it is printed: a dash if there is none, and no minus before zero."""
+    text = "-" if np.isnan(value) else number.format(value)
+    return text if re.search("[1-9]", text) else text.removeprefix("-") or text
 
 
 def _plain(line: dict[Hashable, float]) -> dict[str, float | None]:

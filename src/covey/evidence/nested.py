@@ -84,7 +84,8 @@ def nested_score(
         columns, standardised (with ``terms=``, to the columns that encode the variables, without pairs); a dictionary
         adds your own estimators, which are fitted to X as given.
     positive : object, optional
-        The class that `class_scores` of the result are about; by default the second of two classes.
+        The class that `class_scores` of the result are about; by default, of two, the affirmative
+        one, such as yes or ja, or else the second.
     n_jobs : int, optional
         How many folds to run in parallel.
     random_state : int
@@ -184,6 +185,7 @@ def nested_score(
         response.classes, response.values, weight, [one.selected for one in results],
         tuple(filter(None, [results[0].note, *notes])), [one.model for one in results if one.model is not None],
         positive, _scores_of_responses(results, folds, weight, split_groups, getattr(y, "columns", None)),
+        "groups" if getattr(last, "terms", None) is None else "terms",
     )  # fmt: skip
 
 

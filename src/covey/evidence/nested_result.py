@@ -88,7 +88,7 @@ class NestedScore:
         the second class if there are two), or the log risk for survival times. NaN for rows that were in no test fold.
     classes : ndarray or None
     positive : object
-        The class that `class_scores` are about; None for the second of two.
+        The class that `class_scores` are about; None for the default.
     response, weight : ndarray
         The observed response, and the row weights.
     selected : list of tuple
@@ -99,6 +99,8 @@ class NestedScore:
         The models fitted without each outer fold, if ``return_estimator=True``.
     responses : dict of str to MethodScore
         The R^2 of each of several responses, by name or position; empty for one response.
+    selects : {"groups", "terms"}
+        What the models select.
     """
 
     mean: float
@@ -116,6 +118,7 @@ class NestedScore:
     estimators: list[BaseEstimator] = field(default_factory=list)
     positive: object = None
     responses: Mapping[Hashable, MethodScore] = field(default_factory=dict)
+    selects: str = "groups"
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -176,7 +179,7 @@ class NestedScore:
         if name == ALONE:
             if unclear:
                 return (
-                    "These rows cannot tell whether the selected groups add to what is always in: "
+                    f"These rows cannot tell whether the selected {self.selects} add to what is always in: "
                     f"{self.measure} differs by {gap}."
                 )
             if better:
@@ -185,16 +188,19 @@ class NestedScore:
         if unclear:
             return (
                 f"A {name} of single columns predicts as well (the difference is {gap}), "
-                "which does not mean that the groups do not matter."
+                f"which does not mean that the {self.selects} do not matter."
             )
         if better:
             left = (1 - rival.mean) / (1 - self.mean) if self.measure in MEASURES and self.mean < 1 else 0.0
             error = f", which leaves {left:.3g} times the error" if left else ""
             return (
-                f"Keeping columns together in groups helps: {self.measure} is {gap} above that of the {name}, "
+                f"Keeping columns together in {self.selects} helps: {self.measure} is {gap} above that of the {name}, "
                 f"the best of the others{error}."
             )
-        return f"The {name}, which does not know the groups, predicts better: its {self.measure} is higher by {gap}."
+        return (
+            f"The {name}, which does not know the {self.selects}, predicts better: its {self.measure} is higher by "
+            f"{gap}."
+        )
 
     def as_dict(self) -> dict[str, object]:
         """The figures as plain values, as in run.json."""
@@ -225,7 +231,8 @@ class NestedScore:
         for name, one in methods.items():
             what = f"   {one.what}" if isinstance(one, MethodScore) and one.what else ""
             margin = "" if np.isnan(one.margin) else f" ± {one.margin:.{digits}f}"
-            lines.append(f"  {names[name]:<{width}}  {one.mean:{digits + 3}.{digits}f}{margin}{what}".rstrip())
+            mean = round(one.mean, digits) + 0.0  # no minus before zero
+            lines.append(f"  {names[name]:<{width}}  {mean:{digits + 3}.{digits}f}{margin}{what}".rstrip())
         if self.measure in MEANINGS:
             lines.append(MEANINGS[self.measure])
         if self.responses:

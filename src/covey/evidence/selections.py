@@ -18,6 +18,9 @@ from covey.validation import FloatArray
 
 __all__ = ["GroupSelection", "KnockoffSelection", "StabilitySelection"]
 
+# What a summary shows if no group is selected.
+MOST_NEAREST, NEAREST = 5, "None is selected; the table has those with the strongest evidence:"
+
 
 @dataclass(frozen=True, repr=False)
 class GroupSelection(ABC):
@@ -71,11 +74,16 @@ class GroupSelection(ABC):
         return frame.sort_values(list(evidence), ascending=ascending, kind="stable")
 
     def summary(self) -> Summary:
-        """The selected groups, the guarantee and the caveats; ``print`` it, or let a notebook show it."""
-        table = self.to_frame().query("selected").drop(columns="selected")
+        """The selected groups, the guarantee and the caveats; ``print`` it, or let a notebook show it.
+
+        If none is selected, the table has the groups that come nearest to it.
+        """
+        every = self.to_frame()
+        table = (every.query("selected") if self.n_selected else every.head(MOST_NEAREST)).drop(columns="selected")
         table = table.assign(**{name: table[name].map(self._number_format.format) for name in self._evidence()})
         notes = tuple(f"Note: {remark}" for remark in self.remarks)
-        return Summary((self._headline(), self.promise()), table.reset_index(), notes, "to_frame()")
+        head = self._headline(), self.promise() if self.n_selected else NEAREST
+        return Summary(head, table.reset_index(), notes, "to_frame()")
 
     def _repr_html_(self) -> str:
         return self.summary()._repr_html_()

@@ -14,7 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from covey.losses.arrays import codes_among, common_dtype, floating, namespace, refuse_rows, spread
 from covey.losses.base import Loss, Response
-from covey.validation import Array, FloatArray, finite_response, on_host
+from covey.validation import Array, FloatArray, finite_response, on_host, one_value
 
 __all__ = ["Binomial", "ClassLoss", "Multinomial", "read_labels"]
 
@@ -269,6 +269,9 @@ def read_labels(y: ArrayLike, name: str = "y", classes: Array | None = None) -> 
     given = np.array(y, dtype=object).reshape(len(values)) if isinstance(y, list | tuple) else values
     missing = np.flatnonzero(isna(given) if given.dtype.kind != "f" else ~np.isfinite(given))
     if missing.size:
+        known = set(np.delete(given, missing).tolist())
+        if len(known) == 1 and given.dtype.kind != "f":
+            raise ValueError(one_value(name, known.pop(), f"{missing.size} rows of {len(given)}"))
         raise ValueError(
             f"{name} has missing labels (NaN, None or NA, or infinite), first in row {missing[0]} ({missing.size} in "
             "all): drop these rows, or give them a label."

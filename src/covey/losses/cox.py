@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -13,7 +14,10 @@ from covey.losses.base import Loss, Response
 from covey.losses.risk_sets import EVENT, STOP, STRATUM, RiskSets
 from covey.validation import Array, FloatArray, on_host
 
-__all__ = ["Cox", "FieldNames", "SurvivalTimes", "read_survival", "survival"]
+__all__ = ["Cox", "FieldNames", "SurvivalTimes", "likely_event", "read_survival", "survival"]
+
+# Common words for an event, in columns of text.
+EVENT_WORDS = ("dead", "died", "death", "deceased", "event", "yes", "true", "relapse", "relapsed", "failed", "failure")
 
 # Round-off error of a martingale residual of zero.
 ROUNDING = 1e-9
@@ -312,6 +316,11 @@ def _numbers(values: ArrayLike, name: str) -> FloatArray:
     return numbers
 
 
+def likely_event(known: Sequence[str]) -> str:
+    """The value that most likely means the event: a known word, or the last one in order, such as 2 of 1 and 2."""
+    return next((value for value in known if value.lower() in EVENT_WORDS), max(known))
+
+
 def _events(values: ArrayLike, name: str) -> NDArray[np.bool_]:
     given = np.asarray(on_host(values))
     if given.dtype.kind == "b" and given.ndim == 1:
@@ -321,12 +330,13 @@ def _events(values: ArrayLike, name: str) -> NDArray[np.bool_]:
         if 1 < len(texts) <= 10 and not set(texts) <= {"0", "1", "0.0", "1.0", "True", "False"}:
             raise ValueError(
                 f"{name} must be 0 or 1, or boolean, but holds {', '.join(map(repr, texts))}: say which value is the "
-                f"event, such as event == {texts[-1]!r}."
+                f"event, such as event == {likely_event(texts)!r}."
             )
     numbers = _numbers(values, name)
+    largest = numbers.max(initial=0.0)
     refuse_rows(
         ~np.isin(numbers, (0.0, 1.0)), numbers, f"{name} must be 0 or 1, or boolean",
-        "Code the event as 1 and censoring as 0.",
+        f"Say which value is the event, such as event == {largest:g}, or code it as 1 and censoring as 0.",
     )  # fmt: skip
     return numbers == 1.0
 

@@ -20,7 +20,37 @@ from covey.losses.classes import ClassLoss, read_labels
 from covey.losses.cumulative import CumulativeLogits, edges
 from covey.validation import Array, FloatArray, finite_response
 
-__all__ = ["Ordinal"]
+__all__ = ["Ordinal", "known_order"]
+
+# Words whose order everybody knows, from the lowest to the highest; words between bars mean the same.
+LADDERS = tuple(
+    [step.split("|") for step in text.split(",")]
+    for text in (
+        "very low,low,medium|middle|moderate|mid|average|normal,high,very high",
+        "sehr niedrig,niedrig|gering,mittel|normal,hoch,sehr hoch",
+        "xs,s,m,l,xl,xxl",
+        "tiny,small,medium|middle,large|big,huge",
+        "none|no,mild|slight,moderate|medium,severe|strong,very severe",
+        "very poor,poor|bad,fair|ok|average,good,very good,excellent",
+        "never,rarely|seldom,sometimes,often,always",
+        "strongly disagree,disagree,neutral|undecided,agree,strongly agree",
+        "i,ii,iii,iv,v",
+    )
+)
+
+
+def known_order(labels: Sequence[object]) -> list[object]:
+    """At least three labels from the lowest to the highest, if these are words whose order is known; else none.
+
+    >>> known_order(["high", "low", "medium"]), known_order(["cat", "dog", "owl"])
+    (['low', 'medium', 'high'], [])
+    """
+    words = [str(label).strip().casefold() for label in labels]
+    for ladder in LADDERS:
+        steps = [next((k for k, step in enumerate(ladder) if word in step), -1) for word in words]
+        if len(set(steps)) == len(steps) > 2 and min(steps) >= 0:
+            return [labels[at] for at in np.argsort(steps)]
+    return []
 
 
 @dataclass(frozen=True)

@@ -150,6 +150,7 @@ MODEL: dict[str, Check] = {
     "group_norms_": _array("groups", least=0),
     "group_strengths_": _array("groups", least=0),
     "response_strengths_": _array("outputs groups", least=0),
+    "response_deviations_": _array("outputs", least=0),
     "response_names_": _each(_is(str), "outputs"),
     "selected_groups_": _each(_is(object)),
     "term_means_": _array("outputs selected"),
@@ -174,8 +175,11 @@ MODEL: dict[str, Check] = {
 
 # Attributes that a fitted model may lack.
 ABSENT = frozenset(
-    {"constraints_", "expansion_", "feature_names_in_", "response_names_", "response_strengths_", "term_means_"}
-)
+    {
+        "constraints_", "expansion_", "feature_names_in_", "response_deviations_", "response_names_",
+        "response_strengths_", "term_means_",
+    }
+)  # fmt: skip
 
 FITTED: dict[str, dict[str, Check]] = {
     "covey.estimators.regressor.GroupSparseRegressor": MODEL,

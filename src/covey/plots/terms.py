@@ -100,11 +100,12 @@ class TermsDisplay:
         for name in wanted:
             terms = last.encoding_.terms
             roots = [terms[root].name for root in parts[name].roots] if name in parts else [name]
-            effects.append(last.effect(*roots, main=len(roots) == 2, refits=refits))
+            effect = last.effect(*roots, main=len(roots) == 2, refits=refits)
+            effects.append(effect.divided(last.response_deviations_) if last.loss_.several else effect)
         if names is None:
             effects.sort(key=lambda one: (len(one.axes), -one.span))
         dots = None if X is None else pandas_frame(X)
-        display = cls(effects[:MOST_PANELS], UNITS.get(last.loss_.name, "linear predictor"), dots)
+        display = cls(effects[:MOST_PANELS], _unit(last), dots)
         display.n_left = len(effects) - len(display.effects)
         return display.plot(ax=ax)
 
@@ -165,6 +166,15 @@ class TermsDisplay:
         said += [f"{self.n_left} smaller effect{'s' * (self.n_left > 1)} not drawn"] if self.n_left else []
         if said and alone:
             self.figure_.supxlabel("; ".join(said), fontsize=8, color=MARK)
+
+
+def _unit(model: BaseEstimator) -> str:
+    """What effects are on: of two classes, the log odds of the second; several responses have one scale."""
+    unit = UNITS.get(model.loss_.name, "linear predictor")
+    if model.loss_.several:
+        return "responses (in SD)"
+    classes = [str(label) for label in getattr(model, "classes_", ())]
+    return f"{unit} of {plain(classes[1], 12)}" if len(classes) == 2 else unit
 
 
 def _grid(n: int) -> tuple[Figure, list[Axes]]:

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from covey.estimators.orientation import for_odds_of
 from covey.estimators.term_views import as_terms
 from covey.evidence import GroupTests, NestedScore, StabilitySelection, nested_score
-from covey.evidence.class_scores import class_position
+from covey.evidence.class_scores import class_position, positive_position
 from covey.files import write_atomically
 from covey.losses.risk_sets import STOP
 from covey.report.along import Along, along_the_path
@@ -183,7 +183,7 @@ class FitReport:
             calibration plot. 0 for none. Or a result of `covey.nested_score`.
         positive : object, optional
             The class that scores are about and, if there are two, whose odds the effects and coefficients describe. By
-            default the one of `nested`, or the second of two classes.
+            default the one of `nested`, or of two classes the affirmative one, such as yes or ja, or else the second.
         stability : StabilitySelection, optional
             The result of `covey.stability_selection` on the same data.
         tests : GroupTests, optional
@@ -207,7 +207,8 @@ class FitReport:
         score, why_not = _nested(*given, y, sample_weight, offset, nested, positive)
         if (classes := getattr(model, "classes_", None)) is not None and len(classes) == 2:
             chosen = positive if score is None else score.positive
-            label = classes.tolist()[1 if chosen is None else class_position(classes, chosen)]
+            position = positive_position(classes) if chosen is None else class_position(classes, chosen)
+            label = classes.tolist()[position]
             given, model = (for_odds_of(given[0], label), given[1]), for_odds_of(model, label)
             if score is not None:
                 score = replace(score, estimators=[for_odds_of(one, label) for one in score.estimators])

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from covey.estimators.term_views import as_terms
 from covey.report.classes import class_view
 from covey.report.judged_plot import judged_plot
 from covey.report.numbers import time
@@ -65,7 +64,7 @@ def _groups(report: FitReport) -> View:
 def _nested(report: FitReport) -> View | None:
     if report.nested is None:
         return {} if report.no_nested else None
-    return {"verdict": as_terms(report.nested.verdict) if report.terms else report.nested.verdict}
+    return {"verdict": report.nested.verdict}
 
 
 def _evidence(found: GroupSelection | None, shown: Callable[[pd.DataFrame], object]) -> View | None:

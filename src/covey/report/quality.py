@@ -41,7 +41,8 @@ class Score(NamedTuple):
     @property
     def text(self) -> str:
         """The value as it is shown, with as many decimals as on the console."""
-        text = f"{self.value:.1%}" if self.is_share else f"{self.value:.{self.digits}f}"
+        value = round(self.value, self.digits) + 0.0  # no minus before zero
+        text = f"{self.value:.1%}" if self.is_share else f"{value:.{self.digits}f}"
         return text.replace("-", "−")
 
 

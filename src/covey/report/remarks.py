@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from covey.estimators.group_views import too_good
 from covey.estimators.term_views import as_terms
 from covey.evidence import NestedScore
 from covey.evidence.nested_result import MEASURES
@@ -148,10 +149,16 @@ def score(fit: Fit) -> Found:
     return "hardly_predicts", {"where": where, "share": max(r2, 0.0), "error": error}
 
 
+def perfection(fit: Fit) -> Found:
+    """Whether the model has hardly any error."""
+    question = too_good(fit.model)
+    return ("too_good", {"question": question}) if question else None
+
+
 def accuracy(fit: Fit) -> Found:
     """Whether always saying the commonest class is right as often."""
     scores = None if fit.nested is None else fit.nested.class_scores
-    if scores is None or scores.gain[0] > scores.gain[1]:
+    if scores is None or scores.is_flat or scores.gain[0] > scores.gain[1]:
         return None
     return "no_more_accurate", {"commonest": _quoted(scores.commonest), "remark": scores.remark}
 
@@ -306,7 +313,7 @@ def correlation(fit: Fit) -> Found:
 
 # Checks of a model with groups, and those that need the data too.
 MODEL: tuple[Callable[[Fit], Found], ...] = (
-    evidence, split, constraints, price, rivals, sparsity, shrinkage,
+    perfection, evidence, split, constraints, price, rivals, sparsity, shrinkage,
 )  # fmt: skip
 DATA: tuple[Callable[[Fit], Found], ...] = (overlap, dependence, correlation)
 

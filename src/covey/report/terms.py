@@ -41,7 +41,10 @@ class TermPart:
 
 
 def term_part(model: BaseEstimator, nested: NestedScore | None) -> TermPart | None:
-    """Collect the terms of a fitted estimator; None if it has no terms."""
+    """Collect the terms of a fitted estimator; None if it has no terms.
+
+    Effects on several responses are in their standard deviations, so that one scale suits all.
+    """
     if not hasattr(model, "expansion_"):
         return None
     fitted, terms = model.fitted_terms_, model.encoding_.terms
@@ -50,7 +53,8 @@ def term_part(model: BaseEstimator, nested: NestedScore | None) -> TermPart | No
     for part in fitted.parts:
         names = [terms[root].name for root in part.roots]
         pair = len(names) == 2
-        effects.append(model.effect(*names, main=pair, n=N_SIDE if pair else N_POINTS, refits=refits))
+        effect = model.effect(*names, main=pair, n=N_SIDE if pair else N_POINTS, refits=refits)
+        effects.append(effect.divided(model.response_deviations_) if model.loss_.several else effect)
     effects.sort(key=lambda one: (len(one.axes), -one.span))
     encoding = model.encoding_
     found = model._variables_in_words()

@@ -363,6 +363,8 @@ def _published(
 ) -> Selected:
     """The model with its path, converted from group by group to the columns of X."""
     groups, binding = problem.groups, None
+    if candidates["chosen"].sum() == 1:  # where a likelihood is infinite, the model has another name than its recipe
+        candidates.loc[candidates["chosen"], "recipe"] = recipe
     if posed.cone is not None:
         n_rows = count_rows(np.asarray(problem.weight, dtype=float))
         binding = binding_table(posed, mean.coef, mean.intercept, n_rows)

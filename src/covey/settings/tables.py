@@ -174,10 +174,11 @@ class FitSettings(TableSettings):
     )
     positive: str | None = in_model(
         None,
-        "The class that scores and thresholds are about and, if there are two, whose odds the effects describe.",
+        "The class that scores and thresholds are about and, if there are two, whose odds the effects and constraints "
+        "describe.",
         "CLASS",
         parameter="positive",
-        shown="the second of two",
+        shown="of two, yes, ja, true and the like, or else the second",
     )
     factors: str | None = in_model(
         None,

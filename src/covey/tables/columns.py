@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from covey.tables.complaint import Column, TableError, check_names, leave_out, listed, near, shown
 from covey.tables.unreadable import complaint, read_unreadable
-from covey.validation import Array, FloatArray
+from covey.validation import Array, FloatArray, one_value
 
 
 def find_columns(name: str, columns: Sequence[str], option: str) -> list[str]:
@@ -86,9 +86,22 @@ def named_faults(X: object) -> Iterator[None]:
         if isinstance(X, pd.DataFrame):
             refuse_missing(numeric_frame(X.rename(columns=str)))
         elif (values := _floats(X)) is not None:
-            frame = pd.DataFrame(values, columns=[f"column {j}" for j in range(values.shape[1])])
-            refuse_missing(numeric_frame(frame, "leave such columns out"), "X[~np.isnan(X).any(axis=1)]")
+            refuse_missing(numeric_frame(_named(values), "leave such columns out"), "X[~np.isnan(X).any(axis=1)]")
+        elif _has_text(values := np.asarray(X)):
+            numeric_frame(_named(values), "encode it, or give a DataFrame and terms='auto'")
         raise reason
+
+
+def _named(values: Array) -> pd.DataFrame:
+    return pd.DataFrame(values, columns=[f"column {j}" for j in range(values.shape[1])])
+
+
+def _has_text(values: Array) -> bool:
+    """Whether a matrix holds text, and else numbers only."""
+    if values.ndim != 2 or values.dtype.kind not in "OU":
+        return False
+    kinds = {type(value) for value in values.flat}
+    return str in kinds and all(issubclass(kind, str | int | float | np.number | None.__class__) for kind in kinds)
 
 
 def _floats(X: object) -> FloatArray | None:
@@ -196,4 +209,6 @@ def _refuse_missing(missing: NDArray[np.bool_], column: Column, option: str) -> 
         raise TableError(f"{option} {column.name!r} is missing in every row: is it the right column?")
     if n:
         rows = f"{n} row{'' if n == 1 else 's'} of {len(missing)}"
+        if option == "--target" and column.nunique() == 1:
+            raise TableError(one_value(f"{option} {column.name!r}", column.dropna().iloc[0], rows))
         raise TableError(f"{option} {column.name!r} is missing in {rows}; leave them out with --drop-missing.")

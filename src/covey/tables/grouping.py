@@ -13,6 +13,7 @@ import pandas as pd
 from covey.groups import Groups
 from covey.groups.checks import is_separator
 from covey.tables.complaint import TableError, listed, near
+from covey.tables.marks import are_codes
 from covey.tables.reading import read_table
 
 Specs = str | Sequence[str] | None
@@ -38,7 +39,7 @@ def read_groups(specs: Specs, columns: Sequence[str]) -> Groups:
         return Groups.coerce(None, len(columns), columns)
     if len(wanted) == 1 and not Path(wanted[0]).is_file():
         spec = wanted[0]
-        if spec.isdigit():
+        if spec.isdecimal() and not are_codes([spec]):  # 00731 is a name
             return _by_size(int(spec), columns)
         if is_separator(spec):
             return _by_separator(spec.removeprefix("sep:"), columns)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -95,18 +96,22 @@ def describe_marks(texts: Sequence[str]) -> tuple[str, str] | None:
     ('a decimal comma', "decimal=','")
     >>> describe_marks(["1,057,566", "957"])
     ('with commas between thousands', "thousands=','")
-    >>> describe_marks(["1.234,5", "957"])
+    >>> describe_marks(["1.234,5", "0,5"])
     ('with points between thousands and a decimal comma', "decimal=',' and thousands='.'")
+    >>> describe_marks(["1 234,5", "957"])
+    ('with spaces between thousands and a decimal comma', "decimal=',' and thousands='space'")
     >>> describe_marks(["2,596", "957"])
     ("which is 2596 with thousands=',' and 2.596 with decimal=','", "thousands=',' or decimal=','")
     """
-    for mark in THOUSANDS:
-        grouped = Marks.of(None, mark).grouped()
-        marked = [text for text in texts if grouped.fullmatch(text)]
-        if not marked or not all(grouped.fullmatch(text) or _is_plain(text) for text in texts):
+    for mark, decimal in itertools.product(THOUSANDS, ".,"):
+        if mark == decimal:
             continue
-        if mark == "." and any("," in text for text in marked):
-            return "with points between thousands and a decimal comma", "decimal=',' and thousands='.'"
+        grouped, is_plain = Marks(decimal, mark).grouped(), _is_plain if decimal == "." else _is_plain_with_comma
+        marked = [text for text in texts if grouped.fullmatch(text)]
+        if not marked or not all(grouped.fullmatch(text) or is_plain(text) for text in texts):
+            continue
+        if decimal == "," and any("," in text for text in texts):
+            return f"with {WORDS[mark]} between thousands and a decimal comma", f"decimal=',' and thousands={mark!r}"
         if mark != "," or not _may_be_decimals(texts):
             return f"with {WORDS[mark]} between thousands", f"thousands={mark!r}"
         first = marked[0]
@@ -121,6 +126,10 @@ def _may_be_decimals(texts: Sequence[str]) -> bool:
     """Whether all texts are whole numbers or have one decimal comma."""
     commas = [text for text in texts if DECIMAL_COMMA.fullmatch(text)]
     return bool(commas) and all(DECIMAL_COMMA.fullmatch(text) or INTEGER.fullmatch(text) for text in texts)
+
+
+def _is_plain_with_comma(text: str) -> bool:
+    return bool(DECIMAL_COMMA.fullmatch(text) or INTEGER.fullmatch(text))
 
 
 def _is_plain(text: str) -> bool:

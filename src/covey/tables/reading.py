@@ -195,7 +195,8 @@ def read_text(
         encoding = _encoding(path, longest_line)
         with io.TextIOWrapper(_open(path), encoding, newline="") as text:
             header = text.readline(longest_line)
-        separator = _separator(header, SEPARATORS[kind]) if sep is None else _one_mark(sep)
+            separator = _separator(header, SEPARATORS[kind]) if sep is None else _one_mark(sep)
+            n_values = _n_values(text, separator)
         names = next(csv.reader(io.StringIO(header), delimiter=separator, skipinitialspace=True), [])
         check_names(names, path)
         parse: Any = partial(
@@ -227,13 +228,18 @@ def read_text(
         said = str(reason).removeprefix("Error tokenizing data. C error: ").strip().rstrip(".")
         first = f" The first line is {shown(header.strip())}: if that is not the header, remove it." if header else ""
         raise TableError(f"{path} cannot be read as a table: {said}.{first}{_hint(header, sep)}") from None
-    if not isinstance(frame.index, pd.RangeIndex):
+    if not frame.index.equals(pd.RangeIndex(len(frame))) or (n_values > len(names) and header.count('"') % 2 == 0):
+        remedy = "write it without row names, or name them; if that line is not the header, remove it"
+        if frame.iloc[:, -1].isna().all():
+            remedy = "lines end with a separator, which the header lacks: add it there, or remove it"
         raise TableError(
-            f"{path} has more values in a row than names in its header, {shown(header.strip())}; write it without row "
-            "names, or name them; if that line is not the header, remove it."
+            f"{path} has more values in a row than names in its header, {shown(header.strip())}; {remedy}."
             f"{_hint(header, sep)}"
         )
-    nameless = [name for name in frame.columns[1:] if str(name).startswith("Unnamed: ") and frame[name].notna().any()]
+    unnamed = [name for name in frame.columns[1:] if str(name).startswith("Unnamed: ")]
+    # a separator at the end of every line makes an empty column
+    frame = frame.drop(columns=[name for name in unnamed if frame[name].isna().all()])
+    nameless = [name for name in unnamed if name in frame]
     if nameless:
         warnings.warn(
             f"{path} has no name for {len(nameless)} of its columns in the first line, {shown(header.strip())}: if "
@@ -243,6 +249,16 @@ def read_text(
     frame = unguarded(frame)
     check_names([str(name) for name in frame.columns], path)
     return frame
+
+
+def _n_values(text: IO[str], separator: str) -> int:
+    """The number of values in the next line that is not empty: of one too many, a parser makes row names."""
+    if separator == " ":  # repeated spaces separate once
+        return 0
+    try:
+        return len(next(filter(None, csv.reader(text, delimiter=separator, skipinitialspace=True)), []))
+    except csv.Error:  # a cell that is longer than csv allows
+        return 0
 
 
 def _is_whole(column: Column) -> bool:

@@ -28,6 +28,7 @@ WITH_UNIT = re.compile(rf"{NUMBER}\s*(%|[€$£¥°]|\s[a-zA-Z]{{1,3}}\.?)$|[+\-
 WITH_WORD = re.compile(rf"{NUMBER}(\s+[^\W\d_]+|[^\W\d_]{{2,}})\.?$")
 MOST_UNITS = 3
 TYPOGRAPHIC_MINUS = re.compile(r"[\u2212\u2013]\s*\d*[.,]?\d+([eE][+-]?\d+)?$")
+LIMIT = re.compile(rf"[<>≤≥]=?\s*{NUMBER}$")
 IN_BRACKETS = re.compile(r"[([]\s*[€$£]?\d+([.,]\d+)*\s*[€$£]?[)\]]$")
 TIME_OF_DAY = re.compile(r"([01]?\d|2[0-4]):[0-5]\d(:[0-5]\d(\.\d+)?)?( ?[aApP]\.?[mM]\.?)?$")
 
@@ -134,6 +135,9 @@ def _read_fault(column: Column, bad: NDArray[np.bool_], texts: Sequence[str]) ->
         return Unreadable(name, f"holds {first}, with a dash instead of a minus", f"write a minus, or {without}")
     if _units(texts):
         return Unreadable(name, f"holds {first}, a number with a unit", f"write the number alone, or {without}")
+    if _all_match(LIMIT, texts):
+        holds = f"holds {first}, a limit instead of a number ({int(bad.sum())} of {column.notna().sum()} values)"
+        return Unreadable(name, holds, f"write a number, such as half of the limit, or {without}")
     if _all_match(IN_BRACKETS, texts):
         return Unreadable(name, f"holds {first}, a number in brackets", f"write it with a minus, or {without}")
     if _all_match(TIME_OF_DAY, texts):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -74,6 +74,11 @@ class Effect:
     def by_output(self, values: FloatArray) -> FloatArray:
         """Effects with an axis of outputs at the end, also for a single output."""
         return values if self.outputs else values[..., None]
+
+    def divided(self, by: FloatArray) -> Effect:
+        """The effects on several outputs, each divided by a number, such as the standard deviation of a response."""
+        low, high, missing = (None if part is None else part / by for part in (self.low, self.high, self.missing))
+        return replace(self, effect=self.effect / by, low=low, high=high, missing=missing)
 
     @property
     def span(self) -> float:

@@ -19,10 +19,19 @@ from covey.terms.dates import Date, fit_date
 from covey.terms.encoding import Encoding, Variable
 from covey.terms.guessing import Guess, guess, looks_like_identifier, text_reason
 from covey.terms.kinds import Auto, Curve, Drop, Kind, Levels, Linear
-from covey.terms.levels import Category, fit_levels
+from covey.terms.levels import Category, fit_levels, spelt_alike
 from covey.terms.numbers import BOOLEAN, LEAST_FLAGGED, Number, Sample, fit_numbers
 from covey.terms.pairs import PairsLike, find_pairs
-from covey.terms.reading import as_days, as_frame, as_labels, as_numbers, label, level_order, text_columns
+from covey.terms.reading import (
+    as_days,
+    as_frame,
+    as_labels,
+    as_numbers,
+    has_time_zone,
+    label,
+    level_order,
+    text_columns,
+)
 from covey.terms.splines import default_knots
 from covey.validation import FloatArray, MatrixLike, as_sample_weight
 
@@ -37,6 +46,11 @@ SMALLEST = 1e-290  # numbers below have few digits
 
 # A code for missing values.
 CODE = re.compile(r"-?9{2,}")
+
+# Names of variables whose whole numbers may be codes.
+CODE_NAME = re.compile(
+    r"(.*[\W_])?(plz|zip|zip[\W_]?code|post[\W_]?code|postal[\W_]?code|code|fips|type|category|cluster|region|district)"
+)
 
 # What a last row that sums up the others is called.
 TOTALS = ("total", "totals", "grand total", "all", "sum", "gesamt", "summe", "insgesamt", "somme", "totale", "suma")
@@ -85,6 +99,8 @@ def fit_encoding(
         *_left_out(dropped),
         *filter(None, map(_code, samples)),
         *filter(None, map(_digits_of_dates, samples)),
+        *filter(None, (_may_be_codes(one) for one in samples if isinstance(given[one.name], Auto))),
+        *_time_zones(frame, [one.name for one in planned.values() if isinstance(one, Date)]),
     ]
     guessed = [one for one in samples if isinstance(given[one.name], Auto) and one.n_knots]
     if len(guessed) > MOST_CURVES:
@@ -249,7 +265,7 @@ def _remarks(fitted: Any) -> list[str]:
             f"number, say terms={{{codes[0]!r}: 'linear'}}."
         )
     for one in categories:
-        if alike := _alike([*one.labels, *one.joined]):
+        if alike := spelt_alike([*one.labels, *one.joined]):
             said.append(f"{one.name} has levels that differ in spaces or capitals only: {listed(alike)}.")
     if joined:
         said.append(f"Rare levels were joined into one: {listed(joined)}.")
@@ -291,9 +307,15 @@ def _digits_of_dates(sample: Sample) -> str:
     return f"{sample.name} is taken as a number: if {first} is a date, write {first[:4]}-{first[4:6]}-{first[6:]}."
 
 
-def _alike(labels: Sequence[str]) -> list[str]:
-    """The levels that are the same but for spaces and capitals."""
-    spelt: dict[str, list[str]] = defaultdict(list)
-    for text in labels:
-        spelt[" ".join(text.split()).casefold()].append(text)
-    return [text for same in spelt.values() if len(same) > 1 for text in same]
+def _may_be_codes(sample: Sample) -> str:
+    """A remark if whole numbers have the name of a code, such as a postcode."""
+    values = sample.distinct
+    if sample.labels or len(values) < 3 or not CODE_NAME.fullmatch(sample.name.lower()) or (values % 1).any():
+        return ""
+    return f"{sample.name} is taken as a number: if its values are codes, say terms={{{sample.name!r}: 'levels'}}."
+
+
+def _time_zones(frame: pd.DataFrame, dates: Sequence[str]) -> list[str]:
+    """A remark on dates with time zones."""
+    zoned = [name for name in dates if has_time_zone(frame[name])]
+    return [f"Times with a time zone are read as UTC: {listed(zoned)}."] if zoned else []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -12,7 +13,7 @@ from covey.tables.complaint import Column, shortened
 from covey.terms.reading import as_labels
 from covey.validation import Array, FloatArray, IntArray, some
 
-__all__ = ["MISSING", "Category", "fit_levels", "rare_below"]
+__all__ = ["MISSING", "Category", "fit_levels", "rare_below", "spelt_alike"]
 
 MISSING = "(missing)"
 OTHER = "(other)"
@@ -152,3 +153,11 @@ def _free(label: str, taken: Sequence[str]) -> str:
     while label in taken:
         label = f"({label})"
     return label
+
+
+def spelt_alike(labels: Sequence[str]) -> list[str]:
+    """The levels that are the same but for spaces and capitals."""
+    spelt: dict[str, list[str]] = defaultdict(list)
+    for text in labels:
+        spelt[" ".join(text.split()).casefold()].append(text)
+    return [text for same in spelt.values() if len(same) > 1 for text in same]

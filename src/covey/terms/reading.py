@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from datetime import datetime
 
 import numpy as np
@@ -19,6 +21,7 @@ __all__ = [
     "as_frame",
     "as_labels",
     "as_numbers",
+    "has_time_zone",
     "label",
     "level_order",
     "missing_values",
@@ -26,6 +29,8 @@ __all__ = [
 ]
 
 DAY = 86_400.0  # seconds
+# A time zone at the end of a time, such as +02:00.
+OFFSET = re.compile(r":\d{2}([.,]\d+)?\s?[+-](?!00:?00)\d{2}:?\d{2}$")
 # squares of larger numbers overflow
 LARGEST = 1e150
 
@@ -187,25 +192,31 @@ def level_order(column: Column, texts: Sequence[str]) -> list[str]:
         return sorted(set(texts))
 
 
+def has_time_zone(column: Column) -> bool:
+    """Whether dates have a time zone other than UTC."""
+    zone = getattr(column.dtype, "tz", None)
+    if zone is not None:
+        return str(zone) != "UTC"
+    return column.dtype.kind == "O" and any(isinstance(value, str) and OFFSET.search(value) for value in column)
+
+
 def as_days(column: Column, format: str = "") -> FloatArray:
     """Dates as days since 1970, NaN for missing ones; time zones are converted to UTC.
 
-    Text is in ISO 8601, or all of it in the given format.
+    Text is all of it in the given format, or in ISO 8601.
     """
     missing = missing_values(column)
     if isinstance(column.dtype, pd.PeriodDtype):
         column = pd.Series(column.dt.to_timestamp(), name=column.name)
-    try:
-        dates = pd.Series(
-            column
-            if column.dtype.kind == "M"
-            else pd.to_datetime(_objects(column), format=format or "ISO8601", utc=True)
-        )
-    except (TypeError, ValueError, OverflowError):
+    dates = pd.Series(column) if column.dtype.kind == "M" else None
+    for written in filter(None, (format, "ISO8601")):
+        with suppress(TypeError, ValueError, OverflowError):
+            dates = pd.Series(pd.to_datetime(_objects(column), format=written, utc=True)) if dates is None else dates
+    if dates is None:
         raise TableError(
             f"The variable {column.name!r} holds values that are no dates; write them like "
             f"{datetime(2026, 5, 31).strftime(format or '%Y-%m-%d')}."
-        ) from None
+        )
     if getattr(dates.dtype, "tz", None) is not None:
         dates = dates.dt.tz_convert("UTC").dt.tz_localize(None)
     seconds = dates.to_numpy(dtype="datetime64[us]").astype(np.int64) / 1e6

@@ -16,12 +16,22 @@ import numpy as np
 
 from covey.tables.complaint import near
 
-__all__ = ["SHAPES", "Constraints", "Requirement", "check_bounds", "match", "read_requirement"]
+__all__ = [
+    "SHAPES",
+    "Constraints",
+    "Requirement",
+    "check_bounds",
+    "match",
+    "opposite",
+    "opposite_text",
+    "read_requirement",
+]
 
 # What is accepted as ``constraints=``. The keys, which are names of groups or patterns, have any one type.
 Constraints: TypeAlias = Mapping[Any, object] | None
 
 SHAPES = ("increasing", "decreasing", "convex", "concave")
+OPPOSITES = dict(zip(SHAPES, ("decreasing", "increasing", "concave", "convex"), strict=True))
 SIGN = re.compile(r"\s*(<=|>=)\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*")
 HOW = (
     "'>=0', '<=0', bounds such as (0, 2), 'increasing', 'decreasing', 'convex' or 'concave', or a list of some of these"
@@ -56,6 +66,31 @@ class Requirement:
         """The bounds of a slope, to which the direction of the effect contributes."""
         low = max(self.low, 0.0) if self.increasing > 0 else self.low
         return low, min(self.high, 0.0) if self.increasing < 0 else self.high
+
+
+def opposite(value: object) -> object:
+    """What a user wants of a name, for the odds of the other of two classes; what is none of it stays.
+
+    >>> opposite([">=0", "convex"]), opposite((0, 2))
+    (['<=0', 'concave'], (-2, 0))
+    """
+    if isinstance(value, list):
+        return [opposite(part) for part in value]
+    if isinstance(value, tuple):
+        return tuple(None if end is None else 0 - end for end in reversed(value))
+    if isinstance(value, str) and (sign := SIGN.fullmatch(value)):
+        return f"{'<=' if sign[1] == '>=' else '>='}{0 - float(sign[2]):g}"
+    return OPPOSITES.get(value, value) if isinstance(value, str) else value
+
+
+def opposite_text(text: str) -> str:
+    """The text of a requirement, for the odds of the other of two classes.
+
+    >>> opposite_text("increasing, 0 to 2")
+    'decreasing, -2 to 0'
+    """
+    parts = [tuple(map(float, part.split(" to "))) if " to " in part else part for part in text.split(", ")]
+    return read_requirement(opposite(parts), "").text
 
 
 def read_requirement(value: object, name: object) -> Requirement:

@@ -20,15 +20,17 @@ from covey.estimators.classifier import ClassWeight
 from covey.estimators.coefficients import coefficients_table
 from covey.estimators.orientation import for_odds_of
 from covey.evidence import NestedScore, StabilitySelection
-from covey.evidence.class_scores import class_position
+from covey.evidence.class_scores import class_position, positive_position
 from covey.evidence.stability import default_first
-from covey.losses import Loss, get_loss
+from covey.losses import Loss, Ordinal, get_loss
 from covey.search.agreement import selects_groups
 from covey.search.select import SelectionLike
 from covey.selection import Size
 from covey.settings import FitSettings
 from covey.tables import TableError
-from covey.terms import Encoding
+from covey.terms import Constraints, Encoding
+from covey.terms.requirements import opposite
+from covey.validation import Array
 from covey.wording import as_options
 from covey.workflow.constraints import read_constraints
 from covey.workflow.problem import Problem, Show, pose, show_nothing
@@ -56,7 +58,7 @@ class Fit:
     seconds: float  # duration of the fit alone
     nested: NestedScore | None = None  # the score on rows that played no part in choosing the model
     stability: StabilitySelection | None = None  # how often each group is found in random halves of the rows
-    positive: object = None  # the class that --positive names
+    positive: object = None  # the class that scores are about; None if there are more than two, or none
 
     @cached_property
     def shown(self) -> BaseEstimator:
@@ -122,8 +124,8 @@ def fit_table(settings: FitSettings, show: Show = show_nothing) -> Fit:
     check_settings(settings)  # before a large table is read
     problem = pose(settings, show)
     response = problem.response
-    estimator = make_estimator(settings, problem)
-    positive = None if settings.positive is None else find_class(response, settings.positive, "--positive")
+    positive = _positive(settings, response)
+    estimator = make_estimator(settings, problem, positive)
     y = problem.y if np.ndim(problem.y) == 1 else pd.DataFrame(problem.y, columns=[*response.targets])
     show("fitting")
     begin = time.perf_counter()
@@ -181,8 +183,23 @@ def _refuse_idle(settings: FitSettings, beside: str, *names: str) -> None:
             raise TableError(f"{settings.table()[name].flag} has no effect with {beside}.")
 
 
-def make_estimator(settings: FitSettings, problem: Problem) -> BaseEstimator:
-    """The estimator for these settings and this response."""
+def _positive(settings: FitSettings, response: Response) -> object:
+    """The class that --positive names, or that of two that is positive by default."""
+    if settings.positive is not None:
+        _refuse_for_classes(settings, response, "positive")
+        return find_class(response, settings.positive, "--positive")
+    position = positive_position(_classes(response)) if response.has_classes else None
+    return None if position is None else _classes(response).tolist()[position]
+
+
+def _classes(response: Response) -> Array:
+    """The labels in the order of the estimator's `classes_`."""
+    order = response.loss.order if isinstance(response.loss, Ordinal) else None
+    return np.unique(response.y) if order is None else np.array(order)
+
+
+def make_estimator(settings: FitSettings, problem: Problem, positive: object = None) -> BaseEstimator:
+    """The estimator for these settings and this response; constraints are about the odds of the positive class."""
     response = problem.response
     if response.family != "gaussian" and settings.selection == "discrepancy":
         raise TableError(
@@ -198,7 +215,7 @@ def make_estimator(settings: FitSettings, problem: Problem) -> BaseEstimator:
         "always": problem.find_terms(settings.always),
         "selection": _selection(settings.selection),
         "class_weight": _class_weight(settings, response),
-        "constraints": read_constraints(settings.constraint),
+        "constraints": _constraints(settings, response, positive),
     }
     accepted = signature(kind).parameters
     return kind(**{name: value for name, value in values.items() if name in accepted})
@@ -211,14 +228,26 @@ def _loss(response: Response) -> str | Loss:
     return response.loss.name if response.loss == get_loss(response.loss.name) else response.loss
 
 
+def _constraints(settings: FitSettings, response: Response, positive: object) -> Constraints:
+    """The estimator's `constraints`, which are about the odds of the second class in its order."""
+    given = read_constraints(settings.constraint)
+    if given is None or positive is None or _classes(response).tolist()[1:] == [positive]:
+        return given
+    return {name: opposite(value) for name, value in given.items()}
+
+
+def _refuse_for_classes(settings: FitSettings, response: Response, name: str) -> None:
+    """Refuse an option that is for classes only."""
+    if not response.has_classes:
+        flag = settings.table()[name].flag
+        raise TableError(f"{flag} is for classes, but the family is {response.family}: leave it out.")
+
+
 def _class_weight(settings: FitSettings, response: Response) -> ClassWeight:
-    """The estimator's `class_weight` for the text of the option; also refuses options that are for classes only."""
-    for name in ("class_weight", "positive"):
-        if getattr(settings, name) and not response.has_classes:
-            flag = settings.table()[name].flag
-            raise TableError(f"{flag} is for classes, but the family is {response.family}: leave it out.")
+    """The estimator's `class_weight` for the text of the option."""
     if not settings.class_weight:
         return None
+    _refuse_for_classes(settings, response, "class_weight")
     if settings.class_weight == ("balanced",):
         return "balanced"
     weights = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from covey.losses import Cox, Loss, MultiQuantile, Ordinal, Quantile, Tweedie, get_loss
+from covey.losses.ordinal import known_order
 from covey.settings import TableSettings
 from covey.tables import TableError, disguise_of
 from covey.tables.columns import labels, number_column, to_numbers
@@ -185,7 +187,7 @@ def _find_family(column: Column, squared: str) -> tuple[str, str, str]:
                 "column? --family multinomial treats them as classes anyway."
             )
         kind = "booleans" if pd.api.types.is_bool_dtype(column) else "text"
-        return _classes(n), f"{name} holds {kind} with {n} different values", ""
+        return _classes(n), f"{name} holds {kind} with {n} different values", _hint_at_order(column)
     known = to_numbers(column).dropna()
     values, n = known.to_numpy(dtype=float), known.nunique()
     finite = bool(np.isfinite(values).all())
@@ -198,6 +200,19 @@ def _find_family(column: Column, squared: str) -> tuple[str, str, str]:
         elif n <= FEW_VALUES:
             hint = f"{name} has {n} different whole numbers: if they are classes, give --family multinomial"
     return "gaussian", f"{name} holds numbers", hint
+
+
+def _hint_at_order(column: Column) -> str:
+    """A hint if text has an order: that of a category, or of words such as low, medium and high."""
+    found, dtype = column.dropna().unique().tolist(), column.dtype
+    if isinstance(dtype, pd.CategoricalDtype) and dtype.ordered:
+        named = "--family ordinal" if len(found) > 2 else ""
+    else:
+        order = known_order(found)
+        named = f"--order {shlex.quote(','.join(map(str, order)))}" if order else ""
+    if not named:
+        return ""
+    return f"{column.name} seems to have an order, which these classes ignore: {named} uses it"
 
 
 def _classes(n: int) -> str:

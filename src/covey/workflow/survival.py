@@ -9,14 +9,12 @@ import pandas as pd
 
 from covey.designs.rows import Mask
 from covey.losses import survival
+from covey.losses.cox import likely_event
 from covey.settings import TableSettings
 from covey.tables import TableError
 from covey.tables.columns import labels, number_column
 from covey.tables.complaint import Column, listed, near
 from covey.validation import Array, FloatArray, some
-
-# Common words for an event, in columns of text.
-EVENT_WORDS = ("dead", "died", "death", "deceased", "event", "yes", "true", "relapse", "relapsed", "failed", "failure")
 
 # The most values to list if a column is not an event indicator.
 FEW_VALUES = 6
@@ -126,7 +124,7 @@ def read_events(column: Column, event_value: Sequence[str]) -> Mask:
     if not np.isin(values, (0.0, 1.0)).all():
         remedy = "is it the right column?"
         if len(known) <= FEW_VALUES:
-            remedy = f"say which value is the event, such as --event-value {_likely_event(known)}"
+            remedy = f"say which value is the event, such as --event-value {likely_event(known)}"
         raise TableError(
             f"{option} must be 1 for the event and 0 for censoring, but holds {some(known, FEW_VALUES)}: {remedy}"
         )
@@ -183,11 +181,6 @@ def _spelt(value: str, known: Sequence[str]) -> str:
         return next((other for other in known if float(other) == float(value)), value)
     except ValueError:
         return value
-
-
-def _likely_event(known: Sequence[str]) -> str:
-    """The value that most likely means the event: a known word, or the largest number."""
-    return next((value for value in known if value.lower() in EVENT_WORDS), known[-1])
 
 
 def _counted(bad: Mask) -> str:

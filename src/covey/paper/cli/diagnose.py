@@ -18,7 +18,7 @@ __all__ = ["diagnose"]
 WITHOUT = [one.name for one in TableSettings.table().values() if one.option.panel == SURVIVAL]
 
 
-@takes(TableSettings, "family", "offset", *WITHOUT)
+@takes(TableSettings, "family", "quantile", "power", "order", "offset", *WITHOUT)
 def diagnose(
     settings: TableSettings,
     target: Annotated[

@@ -14,6 +14,7 @@ from rich.table import Table
 
 from covey.files import write_atomically
 from covey.groups import Groups
+from covey.groups.checks import plural
 from covey.paper.plots import CoherenceDisplay
 from covey.paper.theory import AssumptionReport, check_assumptions, coherence
 from covey.validation import FloatArray
@@ -84,7 +85,7 @@ def print_report(report: AssumptionReport, console: Console) -> None:
     """Print the verdict, one row per condition, and the consequence of each violation."""
     b = report.bounds
     console.print(
-        f"{b.n} rows, {b.p} columns, {b.L} groups; a pilot fit finds {b.s} groups with signal, "
+        f"{b.n} rows, {b.p} columns, {b.L} groups; a pilot fit finds {plural(b.s, 'group')} with signal, "
         f"norms {b.u_min**2:.3g} to {b.u_max**2:.3g}.",
         highlight=False,
     )

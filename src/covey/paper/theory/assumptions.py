@@ -151,7 +151,8 @@ def check_assumptions(
     w, sigma_found, estimated = _truth(X, response, groups, coef)
     if not np.any(w):
         raise ValueError(
-            "No group was found to carry signal, so u* is unknown: give coef=, the true or a fitted coefficient vector."
+            "A pilot fit finds no group with signal in these rows, and the conditions are about groups that have some; "
+            "check_assumptions(..., coef=) takes coefficients that are known."
         )
     leftover = correlate(X, response - fitted(X, w)) / n
     if not np.isfinite(leftover).all():
