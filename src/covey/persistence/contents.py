@@ -157,6 +157,8 @@ def _check_agreement(model: Any) -> None:
         _check_held_out(model.held_out_)
     if hasattr(model, "fold_hazards_") and (model.fold_hazards_ is None) != (model.held_out_ is None):
         raise ValueError("held_out_ and fold_hazards_ do not belong together")
+    if model.n_splits_ and not 1 <= model.n_deals_ <= model.n_splits_:
+        raise ValueError("n_deals_ is not a number of deals of n_splits_ folds")
     if not set(model.always_groups_) <= set(names):
         raise ValueError("always_groups_ are not among groups_")
     coef, intercept = path.model(len(path) - 1)
