@@ -31,8 +31,9 @@ def check_encoder(part: object) -> None:
         are_numbers = all(values.dtype.kind in "iufb" for values in part.categories_)
         first = [values[:1].astype(values.dtype if are_numbers else object) for values in part.categories_]
         _try(part, np.column_stack(first))
-    elif isinstance(part, TfidfTransformer) and "idf_" in vars(part):
-        if np.shape(part.idf_) != (vars(part).get("n_features_in_"),):
+    elif isinstance(part, TfidfTransformer):
+        held = vars(part)
+        if "idf_" in held and np.shape(held["idf_"]) != (held.get("n_features_in_"),):
             raise ValueError("idf_ does not belong to the columns of the encoder")
 
 
