@@ -7,6 +7,7 @@ kernels of the linear algebra library can be chosen before it is loaded (`tests/
 
 from __future__ import annotations
 
+import random
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -16,7 +17,7 @@ import numpy as np
 
 from covey import Groups, GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor
 
-__all__ = ["DESIGNS", "difference", "fit_names", "fits", "problem"]
+__all__ = ["DESIGNS", "difference", "fits", "problem"]
 
 Rng = np.random.Generator
 
@@ -132,21 +133,12 @@ def problem(design: str, noise: str, response: str, seed: int) -> tuple[Any, Any
 
 
 def fits(first: int, last: int, kinds: Sequence[str] = ()) -> Iterator[tuple[str, Any]]:
-    """Names and models: for every seed, response, design and noise one way to choose, in turn."""
-    ways = list(WAYS)
+    """Names and models, one per seed, which decides the response (of `kinds`), design, noise and way to choose."""
     for seed in range(first, last):
-        for place, name in enumerate(fit_names()):
-            response, design, noise = name.split(", ")
-            if kinds and response not in kinds:
-                continue
-            way = ways[(place + seed) % len(ways)]
-            X, y, groups = problem(design, noise, response, seed)
-            yield f"{name}, {way}, {seed}", RESPONSES[response](groups, **WAYS[way]()).fit(X, y)
-
-
-def fit_names() -> list[str]:
-    """What is fitted for one seed."""
-    return [f"{response}, {design}, {noise}" for response in RESPONSES for design in DESIGNS for noise in NOISE]
+        rng = random.Random(seed)
+        response, design, noise, way = (rng.choice(list(of)) for of in (kinds or RESPONSES, DESIGNS, NOISE, WAYS))
+        X, y, groups = problem(design, noise, response, seed)
+        yield f"{response}, {design}, {noise}, {way}, {seed}", RESPONSES[response](groups, **WAYS[way]()).fit(X, y)
 
 
 def difference(one: dict[str, Any], other: dict[str, Any]) -> dict[str, float]:

@@ -104,6 +104,14 @@ def number_as_function(encoder):
     encoder.preprocessor = 3
 
 
+def no_frequencies(encoder):
+    encoder._tfidf.idf_ = np.empty(0)
+
+
+def no_attributes(encoder):
+    vars(encoder).clear()
+
+
 def no_infrequent_categories(encoder):
     encoder._infrequent_enabled = True
 
@@ -114,7 +122,8 @@ def columns_of_objects(encoder):
 
 FORGED = [
     *(("one-hot", change) for change in (columns_of_objects, no_infrequent_categories)),
-    ("count", number_as_function),
+    *(("count", change) for change in (number_as_function, no_attributes)),
+    ("tf-idf", no_frequencies),
     *((name, set_word(value)) for name in ("count", "tf-idf", "records") for value in (10**6, -1, 0.5, 1)),
     *((name, more_words) for name in ("count", "records")),
     *((name, change) for name in ("one-hot", "dense one-hot") for change in (more_categories, unordered)),

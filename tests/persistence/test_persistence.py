@@ -217,6 +217,13 @@ def test_arrays_that_do_not_belong_together(model, tmp_path):
     refuses(tmp_path, rewritten(dump_bytes(model), swap), "damaged")
 
 
+def test_folds_that_were_dealt_no_times(model, tmp_path):
+    def deal_none(schema):
+        attributes(schema)["n_deals_"] |= {"content": "0", "__id__": 0}
+
+    refuses(tmp_path, rewritten(dump_bytes(model), deal_none), "number of deals")
+
+
 def test_groups_from_a_file_are_checked(model, tmp_path):
     def drop_a_name(node):
         if isinstance(node, dict) and node.get("__class__") == "Groups":

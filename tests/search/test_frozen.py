@@ -1,7 +1,7 @@
 """Fits give the models that were recorded when the rules became select and predict (decision 0053).
 
 Indicators, whose columns depend on each other, and a mean of binomial models were recorded again since: coefficients
-are of least norm, and scores of models that are only judged have more digits. So were the means of models, when their
+are of least norm, and scores of models that are only judged have other digits. So were the means of models, when their
 weights became roots of likelihoods (decision 0062).
 
 Until then these records were those of the version before the method was written once, and the same to 1e-8. To record

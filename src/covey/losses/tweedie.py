@@ -27,6 +27,9 @@ MOST_ROWS = 20_000
 # An estimate that moves by at most this has settled: the model depends little on the power.
 SETTLED = 0.01
 
+# Mean log likelihoods this close are equal.
+TIE = 1e-6
+
 # Terms of the density's series on either side of the largest, five per standard deviation of their bell, which makes
 # the sum as exact as its terms.
 TERMS_BEFORE, TERMS_AFTER, TERMS_PER_SD = 40, 48, 5
@@ -155,12 +158,17 @@ def _likeliest_power(y: FloatArray, eta: FloatArray, weight: FloatArray) -> floa
         power, log_dispersion = point
         return -float(share @ log_density(scaled, mean, float(power), float(np.exp(log_dispersion))))
 
-    start = Tweedie(1.5).deviance(scaled, np.log(mean))
-    found = minimize(
-        minus, [1.5, np.log(max(float(share @ start), 1e-8))], method="L-BFGS-B",
-        bounds=[(1 + INSIDE, 2 - INSIDE), (np.log(1e-8), np.log(1e8))],
-    )  # fmt: skip
-    return float(found.x[0])
+    ends = []
+    for power in (1.5, 1 + INSIDE):  # counts have two peaks there, and round-off error would decide which is climbed
+        dispersion = max(float(share @ Tweedie(power).deviance(scaled, np.log(mean))), 1e-8)
+        ends.append(
+            minimize(
+                minus, [power, np.log(dispersion)], method="L-BFGS-B",
+                bounds=[(1 + INSIDE, 2 - INSIDE), (np.log(1e-8), np.log(1e8))],
+            )
+        )  # fmt: skip
+    first, second = ends
+    return float((second if second.fun < first.fun - TIE else first).x[0])
 
 
 def log_density(y: FloatArray, mean: FloatArray, power: float, dispersion: float) -> FloatArray:

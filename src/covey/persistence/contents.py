@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from scipy.interpolate import BSpline
+from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
 from covey.groups import Groups
@@ -35,6 +36,8 @@ def check_contents(model: object) -> None:
         output = getattr(part, "__dict__", {}).get("_sklearn_output_config", {})
         if not isinstance(output, dict) or not all(kind in OUTPUTS for kind in output.values()):
             raise ValueError("a transformer with an unknown kind of output")
+        if isinstance(part, BaseEstimator):
+            _check_parameters(part)
         check_encoder(part)
         if sp.issparse(part):
             _check_sparse(part)
@@ -75,6 +78,14 @@ def _parts(model: object) -> Iterator[object]:
     return reversed(found)
 
 
+def _check_parameters(estimator: BaseEstimator) -> None:
+    """Refuse an estimator or transformer without one of its parameters; scikit-learn looks for it only when used."""
+    try:
+        estimator.get_params(deep=False)
+    except AttributeError as absent:
+        raise ValueError(str(absent)) from None
+
+
 def _check_sparse(table: sp.sparray | sp.spmatrix) -> None:
     if table.format not in ("csr", "csc"):
         raise ValueError(f"a sparse matrix of format {table.format}")
@@ -106,13 +117,11 @@ def _check_dataclass(part: Any) -> None:
 
 def _check_estimator(model: Any, wanted: dict[str, Check]) -> None:
     """Check that a fitted model has all its attributes, and that they agree with each other."""
-    absent = [name for name in model.get_params(deep=False) if name not in vars(model)]
-    absent += [name for name in wanted if name not in vars(model) and name not in ABSENT]
-    fitted = any(name.endswith("_") and name in vars(model) for name in wanted)
-    if absent and (fitted or absent[0] not in wanted):
+    if not any(name.endswith("_") and name in vars(model) for name in wanted):
+        return  # not fitted
+    absent = [name for name in wanted if name not in vars(model) and name not in ABSENT]
+    if absent:
         raise ValueError(f"{type(model).__name__} has no {absent[0]}")
-    if not fitted:
-        return
     path, groups = model.path_, model.groups_
     expansion = vars(model).get("expansion_")
     lengths = {
@@ -157,6 +166,8 @@ def _check_agreement(model: Any) -> None:
         _check_held_out(model.held_out_)
     if hasattr(model, "fold_hazards_") and (model.fold_hazards_ is None) != (model.held_out_ is None):
         raise ValueError("held_out_ and fold_hazards_ do not belong together")
+    if model.n_splits_ and not 1 <= model.n_deals_ <= model.n_splits_:
+        raise ValueError("n_deals_ is not a number of deals of n_splits_ folds")
     if not set(model.always_groups_) <= set(names):
         raise ValueError("always_groups_ are not among groups_")
     coef, intercept = path.model(len(path) - 1)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.feature_extraction import DictVectorizer
-from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder
 
@@ -31,6 +31,10 @@ def check_encoder(part: object) -> None:
         are_numbers = all(values.dtype.kind in "iufb" for values in part.categories_)
         first = [values[:1].astype(values.dtype if are_numbers else object) for values in part.categories_]
         _try(part, np.column_stack(first))
+    elif isinstance(part, TfidfTransformer):
+        held = vars(part)
+        if "idf_" in held and np.shape(held["idf_"]) != (held.get("n_features_in_"),):
+            raise ValueError("idf_ does not belong to the columns of the encoder")
 
 
 def _try(part: CountVectorizer | DictVectorizer | OneHotEncoder, row: Any) -> None:

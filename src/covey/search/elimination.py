@@ -33,7 +33,8 @@ TOGETHER, FILLED = 160, 1.6
 
 # Added to the Gram matrix's diagonal, relative to it, so that it stays invertible when groups nearly repeat each other.
 # Dropping a group loses twice the digits that the inverse has lost, so more is added when columns repeat others and
-# their variance inflation exceeds LARGEST.
+# their variance inflation exceeds LARGEST: a share of the groups' own blocks, so that neither the order of a group's
+# columns nor other columns that span the same decide.
 JITTER, LARGEST, MORE_JITTER = 1e-9, 1e6, 1e-5
 
 # The inverse of a column's square overflows if the square is below this.
@@ -83,7 +84,7 @@ def eliminate(
     inverse = np.asfortranarray(np.linalg.inv(K + np.diag(JITTER * diagonal)))
     repeated = bool((np.diag(inverse) * diagonal).max(initial=0.0) > LARGEST)
     if repeated:
-        inverse = np.asfortranarray(np.linalg.inv(K + np.diag(MORE_JITTER * diagonal)))
+        inverse = np.asfortranarray(np.linalg.inv(K + np.diag(JITTER * diagonal) + MORE_JITTER * _blocks(K, starts)))
     w = inverse @ c
     tie, nothing = REPEATED_TIE if repeated else TIE, NO_RISE * float(np.nan_to_num(np.abs((c * w).sum()), nan=0.0))
     dropped: list[int] = []
@@ -131,6 +132,12 @@ def eliminate(
             W[step] = 0.0
             W[step, alive] = least_norm(K[np.ix_(alive, alive)], c[alive], ROUNDING)[0]
     return dropped, W
+
+
+def _blocks(K: FloatArray, starts: NDArray[np.intp]) -> FloatArray:
+    """The blocks of the groups on the diagonal of K, and zeros elsewhere."""
+    group = np.repeat(np.arange(starts.size - 1), np.diff(starts))
+    return np.where(group[:, None] == group, K, 0.0)
 
 
 def eliminate_all(

@@ -26,8 +26,8 @@ __all__ = ["Curvature", "Fit", "Solver", "factorised", "minimise"]
 
 Solver = Callable[[FloatArray], FloatArray]
 
-# The largest gradient of a converged fit, in units of the gradient that the null residuals give a perfectly aligned
-# column of the same length.
+# The largest norm of the gradient of a converged fit, in units of the gradient that the null residuals give a perfectly
+# aligned column of the same length. Not its largest entry: that depends on the order of the columns that span a group.
 TOLERANCE = 1e-9
 
 # A rough fit ends with the first full step that promises to lower the mean deviance by at most this share of the
@@ -202,7 +202,7 @@ def minimise(
         if rows is not None:
             curvature.renew(response, A, eta)
             direction, left = rows.step(root(added(curvature.K, penalty)), coef, gradient)
-        size = float((np.abs(left) / unit).max())
+        size = float(np.linalg.norm(left / unit))
         if fresh:
             # a gradient larger than at the null model means a bad start, where slow steps are normal
             slow = slow + 1 if SHRINKS * before < size <= 1 else (slow if before == np.inf else 0)

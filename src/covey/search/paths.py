@@ -152,10 +152,10 @@ class Paths:
     def n_wakings(self) -> NDArray[np.intp]:
         """How many of the first events took time on the path of all rows, for every number of events.
 
-        A group and its parents wake at the same time.
+        A group and its parents wake at the same time, and so do groups that are tied, up to round-off error.
         """
         times = np.array([0.0, *self.paths[-1].times[len(self.starts[-1]) :]])
-        return np.append(0, np.cumsum(np.diff(times) > 0))
+        return np.append(0, np.cumsum(np.diff(times) > TIE * times[1:]))
 
     def advance(self, n_events: int, *, checked: bool = True) -> int:
         """Advance every split to `n_events` events, or until nothing is left to explain on some split.

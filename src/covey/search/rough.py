@@ -165,7 +165,7 @@ class _Steps:
     ----------
     direction : ndarray, shape (n_columns, n_models)
     sizes : ndarray, shape (n_models,)
-        The largest gradient in a column.
+        The norm of the gradient: its largest entry would depend on the order of the columns that span a group.
     fresh, exact : ndarray of bool, shape (n_models,)
         Whether the second derivative was computed for this step, and whether that was at this model.
     """
@@ -193,7 +193,7 @@ class _Set:
     Attributes
     ----------
     shrunk : float
-        The largest gradient at the last step; zero if the second derivatives have had their time.
+        The largest norm of a gradient at the last step; zero if the second derivatives have had their time.
     """
 
     def __init__(self, alike: Alike, penalty: FloatArray) -> None:
@@ -219,7 +219,8 @@ class _Set:
         left = inside
         if self._grams and self.rows is not None:  # what constraints hold back is no reason to go on
             solved, left = self._solved(models, inside, coefs, ridges)
-        steps.sizes[moving] = np.abs(left).max(axis=0, initial=0.0)
+        with np.errstate(over="ignore"):  # on columns of 1e150
+            steps.sizes[moving] = np.linalg.norm(left, axis=0)
         size = float(steps.sizes[moving].max())
         if not self._grams or size > KEPT_SHRINKS * self.shrunk:
             self._renew(models, moving, steps, gram)
