@@ -255,6 +255,11 @@ class Expansion:
                 n = n * self.freedom(j) // _size(self.terms[j].columns)
         return n
 
+    def variables_in(self, used: NDArray[np.bool_]) -> list[str]:
+        """The variables whose terms have some of the used columns, in the order of the table."""
+        names = {name for term in self.terms if used[term.columns].any() for name in term.variables}
+        return [name for name in self.encoding.variables if name in names]
+
     @property
     def always(self) -> list[int]:
         """The terms that are in every model."""

@@ -14,12 +14,8 @@ from sklearn.base import BaseEstimator
 from covey.persistence import ModelFileError, load
 from covey.tables import TableError, missing_values, numeric_frame
 from covey.tables.columns import complete_rows
-from covey.tables.complaint import Column, listed, near
+from covey.tables.complaint import listed, near
 from covey.terms import Encoding
-from covey.terms.levels import Category
-from covey.terms.numbers import Number
-from covey.terms.reading import as_labels
-from covey.terms.reading import missing_values as missing_in
 from covey.validation import FloatArray, MatrixLike
 from covey.workflow.response import read_offset
 
@@ -61,9 +57,7 @@ class SavedModel:
         if self.intervals and self.estimator.held_out_ is not None:
             used[self.estimator.held_out_.columns] = True
         if self._encoding is not None:
-            expansion = self.estimator.expansion_
-            kept = {name for term in expansion.terms if used[term.columns].any() for name in term.variables}
-            return [name for name in self.names if name in kept]
+            return self.estimator.expansion_.variables_in(used)
         if len(self.names) != len(used):
             return self.names
         return [name for name, is_used in zip(self.names, used, strict=True) if is_used]
@@ -130,38 +124,12 @@ class SavedModel:
         return numeric.reindex(columns=self.names, fill_value=0.0)
 
     def _variables(self, frame: pd.DataFrame) -> tuple[pd.DataFrame, tuple[str, ...]]:
-        """The variables of the fit, and what is unusual in them; those without an effect may be missing."""
+        """The variables of the fit; those without an effect may be missing. `predict` says what is unusual in them."""
         assert self._encoding is not None
-        notices = []
-        for name in self.needed:
-            variable = self._encoding.variable(name)
-            n_missing = int(missing_in(frame[name]).sum())
-            if isinstance(variable, Category):
-                texts = as_labels(frame[name])
-                unseen = variable.positions(texts) < 0
-                odd = list(
-                    dict.fromkeys(text for text, new in zip(texts, unseen, strict=True) if new and text is not None)
-                )
-                if odd:
-                    n = int(unseen.sum()) - (n_missing if variable.missing is None else 0)
-                    notices.append(
-                        f"{name} is {listed(odd)} in {counted(n)}, a level that the fit did not have: predicted as the "
-                        "mean of its levels."
-                    )
-                n_missing = 0 if variable.missing is not None else n_missing
-            elif variable.describe()["missing"]:
-                n_missing = 0
-            if far := _far_outside(variable, frame[name]):
-                notices.append(f"{name} is {far}: predicted by extrapolation.")
-            if n_missing:
-                notices.append(
-                    f"{name} is missing in {counted(n_missing)}, and never was in the fit: predicted as its mean."
-                )
         extra = [name for name in frame.columns if name not in self.names and name not in self._response]
-        if extra:
-            notices.append(f"The model was fitted without {listed(extra)}: ignored.")
+        notices = (f"The model was fitted without {listed(extra)}: ignored.",) if extra else ()
         others = {name: None for name in self._encoding.variables if name not in self.needed}
-        return frame.assign(**others)[list(self._encoding.variables)], tuple(notices)
+        return frame.assign(**others)[list(self._encoding.variables)], notices
 
     @property
     def _response(self) -> set[str]:
@@ -169,21 +137,3 @@ class SavedModel:
         survival, offset = self.facts.get("survival") or {}, self.facts.get("offset") or ""
         about = [*survival.get("strata", ()), survival.get("start"), offset, offset.removeprefix("log:")]
         return {*self.facts.get("targets", ()), *(name for name in about if name)}
-
-
-def _far_outside(variable: object, column: Column) -> str:
-    """Numbers further outside of the fit's range than that is wide, in words; empty if there are none."""
-    if not isinstance(variable, Number) or variable.labels is not None:
-        return ""
-    low, high = variable.low, variable.high
-    values = pd.to_numeric(column, errors="coerce").to_numpy(dtype=float, na_value=np.nan)
-    far = np.maximum(low - values, values - high)
-    n_far = int((far > high - low).sum())
-    if not n_far:
-        return ""
-    return f"{values[np.nanargmax(far)]:.6g} in {counted(n_far)}, far from {low:.6g} to {high:.6g} in the fit"
-
-
-def counted(n: int) -> str:
-    """A number of rows in words."""
-    return f"{n} row{'s' * (n != 1)}"
