@@ -15,6 +15,9 @@ DEPENDENT = 1e-11
 # Inequalities that are broken by less than this, relative to the size of their terms, are kept up to round-off error.
 KEPT = 1e-13
 
+# Coefficients below this share of those without constraints are round-off error of a group that is held at zero.
+HELD_AT_ZERO = 1e-14
+
 # How often a minimiser is moved to where it keeps inequalities that only round-off error breaks.
 MOST_ROUNDS = 3
 
@@ -41,7 +44,7 @@ def _workspace(m):
 
 @njit(cache=True)
 def _forced(M, d, tolerance, likely, l, s, slack, order, active, barred, L):
-    """`multipliers`, written into l."""
+    """`multipliers`, written into l; the first rows of the order are active, and L is their factor. Returns how many."""
     m, n = d.size, 0
     l[:], slack[:], active[:], barred[:] = 0.0, d, False, False
     for j in range(m):
@@ -109,6 +112,7 @@ def _forced(M, d, tolerance, likely, l, s, slack, order, active, barred, L):
             slack[j] = d[j]
             for i in range(n):
                 slack[j] += M[j, order[i]] * l[order[i]]
+    return n
 
 
 @njit(cache=True)
@@ -201,22 +205,27 @@ def held(G, h, V, w, likely):
                 for b in range(n):
                     M[a, b] += G[a, i] * V[b, i]
         tolerance[a] *= 0.1 * KEPT
-    forces = multipliers(M, slack, tolerance, likely)
-    out = w.copy()
-    order, m = np.empty(n, np.int64), 0
-    L, off, s = np.zeros((n, n)), np.zeros(n), np.zeros(n)
-    for a in range(n):
-        if forces[a] > 0:
-            out += V[a] * forces[a]
-            order[m] = a
-            m = _grown(L, M, order, m)
+    forces, out = np.zeros(n), w.copy()
+    s, left, order, active, barred, L = _workspace(n)
+    m = _forced(M, slack, tolerance, likely, forces, s, left, order, active, barred, L)
+    for i in range(m):
+        out += V[order[i]] * forces[order[i]]
     # round-off error in large numbers has removed the minimiser from the rows that hold it
     for i in range(m):
-        off[order[i]] = G[order[i]] @ out - h[order[i]]
-    _solved(L, off, order, m, s)
+        slack[order[i]] = G[order[i]] @ out - h[order[i]]
+    _solved(L, slack, order, m, s)
     for i in range(m):
         out += V[order[i]] * s[i]
+    _flush(out, w)
     return out, forces
+
+
+@njit(cache=True)
+def _flush(w, free):
+    """Remove the round-off error of coefficients that are held at zero."""
+    for i in range(w.size):
+        if abs(w[i]) <= HELD_AT_ZERO * abs(free[i]):
+            w[i] = 0.0
 
 
 @njit(cache=True)
@@ -340,8 +349,8 @@ def nested_ridge(L, z, U, c, G, h, first, last, lengths, likely):
     """
     W, m, at_first = np.zeros((lengths.size, c.size)), h.size, likely
     likely = likely.copy()
-    slack, tolerance, off = np.empty(m), np.empty(m), np.zeros(m)
-    order, R, s = np.empty(m, np.int64), np.zeros((m, m)), np.zeros(m)
+    slack, tolerance, forces, unused = np.empty(m), np.empty(m), np.zeros(m), np.zeros(m, np.bool_)
+    s, left, order, active, barred, R = _workspace(m)
     M, done = np.zeros((m, m)), 0
     for a in range(lengths.size - 1, -1, -1):
         k = lengths[a]
@@ -349,28 +358,28 @@ def nested_ridge(L, z, U, c, G, h, first, last, lengths, likely):
         M += more @ more.T
         done, ends, w = k, np.minimum(last, k), _backward(L, z[:k])
         starts = np.minimum(first, ends)
-        if broken(G, h, starts, ends, w, np.zeros(m, np.bool_)).size:
+        if broken(G, h, starts, ends, w, unused).size:
             for j in range(m):
                 slack[j], tolerance[j] = -h[j], abs(h[j])
                 for i in range(starts[j], ends[j]):
                     slack[j] += G[j, i] * w[i]
                     tolerance[j] += abs(G[j, i] * w[i])
-            forces, n, t = multipliers(M, slack, 0.1 * KEPT * tolerance, likely), 0, z[:k].copy()
-            for j in range(m):
-                likely[j] = forces[j] > 0
-                if likely[j]:
-                    t += forces[j] * U[j, :k]
-                    order[n] = j
-                    n = _grown(R, M, order, n)
-            w = _backward(L, t)
+                tolerance[j] *= 0.1 * KEPT
+            n, t = _forced(M, slack, tolerance, likely, forces, s, left, order, active, barred, R), z[:k].copy()
+            for i in range(n):
+                t += forces[order[i]] * U[order[i], :k]
+            likely[:] = active
+            held_back = _backward(L, t)
             # round-off error in large numbers has removed the minimiser from the rows that hold it
             for i in range(n):
-                off[order[i]] = G[order[i], :k] @ w - h[order[i]]
-            _solved(R, off, order, n, s)
+                slack[order[i]] = G[order[i], :k] @ held_back - h[order[i]]
+            _solved(R, slack, order, n, s)
             for i in range(n):
                 t += s[i] * U[order[i], :k]
-            w = _backward(L, t)
-            if broken(G, h, starts, ends, w, np.zeros(m, np.bool_)).size:
+            held_back = _backward(L, t)
+            _flush(held_back, w)
+            w = held_back
+            if broken(G, h, starts, ends, w, unused).size:
                 w = stepped(L[:k, :k], np.zeros(k), c[:k], G[:, :k], h, starts, ends)[0]
         W[a, :k] = w
         if a == lengths.size - 1:
