@@ -118,8 +118,9 @@ class Rows:
 def root(K: FloatArray) -> FloatArray:
     """The Cholesky factor of a matrix that may be singular up to round-off error, for `Rows.step`."""
     jitter, diagonal = JITTER, np.maximum(np.diag(K), 0.0)
-    K = K + np.diag(jitter * diagonal)
-    factor, failed = dpotrf(K)
+    S = K.copy()
+    S.flat[:: len(S) + 1] += jitter * diagonal
+    factor, failed = dpotrf(S.T, overwrite_a=1)
     while failed:  # no row has curvature in some direction
         jitter *= 100
         factor, failed = dpotrf(K + np.diag(jitter * np.where(diagonal > 0, diagonal, 1.0)))

@@ -285,7 +285,7 @@ def project(products, first, size, G, G_starts, M, M_starts):
     G, G_starts, M, M_starts : ndarray
         The rows of the cone of each group and their inner products, flattened, and where those of each group begin.
     """
-    d, tolerance, forces, unlikely = np.empty(0), np.empty(0), np.empty(0), np.zeros(0, np.bool_)
+    d, tolerance, forces, beyond = np.empty(0), np.empty(0), np.empty(0), np.zeros(0, np.bool_)
     s, slack, order, active, barred, L = _workspace(0)
     for l in range(first.size):
         k, a = size[l], first[l]
@@ -293,7 +293,7 @@ def project(products, first, size, G, G_starts, M, M_starts):
         rows = G[G_starts[l] : G_starts[l + 1]].reshape(m, k)
         inner = M[M_starts[l] : M_starts[l + 1]].reshape(m, m)
         if m != forces.size:
-            d, tolerance, forces, unlikely = np.empty(m), np.empty(m), np.empty(m), np.zeros(m, np.bool_)
+            d, tolerance, forces, beyond = np.empty(m), np.empty(m), np.empty(m), np.zeros(m, np.bool_)
             s, slack, order, active, barred, L = _workspace(m)
         for model in range(products.shape[1]):
             norm = 0.0
@@ -305,9 +305,10 @@ def project(products, first, size, G, G_starts, M, M_starts):
                 for i in range(k):
                     d[j] += rows[j, i] * products[a + i, model]
                 tolerance[j] = 1e-14 * np.sqrt(norm * inner[j, j])
-                outside = outside or d[j] < -tolerance[j]
+                beyond[j] = d[j] < -tolerance[j]
+                outside = outside or beyond[j]
             if outside:
-                _forced(inner, d, tolerance, unlikely, forces, s, slack, order, active, barred, L)
+                _forced(inner, d, tolerance, beyond, forces, s, slack, order, active, barred, L)
                 left = 0.0
                 for i in range(k):
                     value = products[a + i, model]

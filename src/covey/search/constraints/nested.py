@@ -97,14 +97,15 @@ def ridges_within(
     K, P, c = quadratic.K[np.ix_(at, at)], M[np.ix_(at, at)], quadratic.c[at, 0]
     some = Rows(np.ascontiguousarray(rows.G[:, at]), rows.h)
     out = np.zeros((len(tried), len(penalties), 1, len(quadratic.c)))
+    W = np.empty((len(penalties), len(tried), at.size))
     right = np.column_stack([c, some.G.T])
     likely = np.zeros(some.h.size, dtype=bool)  # from one penalty to the next
     for i, penalty in enumerate(penalties):
         L = root(K + penalty * P)
         divided = dtrtrs(L.T, right, trans=1)[0].T
         z, U = divided[0].copy(), np.ascontiguousarray(divided[1:])
-        W = nested_ridge(L, z, U, c, some.G, some.h, *some.spans, lengths, likely)
-        out[:, i, 0][:, at] = some.kept(W)
+        W[i] = nested_ridge(L, z, U, c, some.G, some.h, *some.spans, lengths, likely)
+    out[:, :, 0, at] = some.kept(W.reshape(-1, at.size)).reshape(W.shape).transpose(1, 0, 2)
     return out.reshape(-1, 1, len(quadratic.c))
 
 
