@@ -125,6 +125,26 @@ def test_ridges_are_the_minimisers_of_every_set(seed):
         )
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_a_group_that_is_held_at_zero_is_zero_without_round_off_error(seed):
+    rng = np.random.default_rng(seed)
+    A, k = rng.standard_normal((40, 7)), 7
+    turned = np.hstack([np.linalg.qr(rng.standard_normal((4, 4)))[0], np.zeros((4, 3))])
+    K, starts = A.T @ A, np.array([0, 4, 7])
+    c = K[:, 4:] @ [[1.0], [2.0], [3.0]]
+    c[:4] -= turned[:, :4].sum(axis=0)[:, None]  # the gradient that all four inequalities hold back
+    rows = Rows(turned, np.zeros(4))
+    quadratic = Quadratic(K, c, starts, np.zeros(k), np.zeros(1))
+    found = [
+        rows.step(root(K), np.zeros_like(c), c)[0][:, 0],
+        eliminate_within((K, c, starts, ()), rows)[1][0, :, 0],
+        ridges_within(quadratic, np.eye(k), [], [0], [1e-9], rows)[0, 0],
+    ]
+    for w in found:
+        assert not w[:4].any()
+        np.testing.assert_allclose(w[4:], [1.0, 2.0, 3.0], atol=1e-6)
+
+
 def test_inequalities_far_away_change_nothing():
     K, c, starts, rows = nested(0)
     parents = [[], [0], [], [1], [], []]

@@ -63,10 +63,10 @@ class Rows:
     @cached_property
     def spans(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """The first column of each inequality, and the one after its last."""
-        from covey.search.constraints.kernels import spans
-
-        found: tuple[NDArray[np.intp], NDArray[np.intp]] = spans(self.G)
-        return found
+        some, n = self.G != 0, self.G.shape[1]
+        if n == 0:
+            return np.zeros(self.h.size, dtype=np.intp), np.zeros(self.h.size, dtype=np.intp)
+        return some.argmax(axis=1), np.where(some.any(axis=1), n - some[:, ::-1].argmax(axis=1), 0)
 
     def on(self, columns: NDArray[np.intp]) -> Rows:
         """The inequalities on some of the columns, where the others are zero."""

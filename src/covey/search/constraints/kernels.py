@@ -6,7 +6,7 @@ import numpy as np
 
 from covey.compiling import njit
 
-__all__ = ["beside", "multipliers", "nested_minimisers", "nested_ridge", "project", "spans", "stepped"]
+__all__ = ["beside", "multipliers", "nested_minimisers", "nested_ridge", "project", "stepped"]
 
 # A row that depends on the active ones up to this share of its square gets this share as its pivot, so that one of
 # them leaves in its place.
@@ -146,18 +146,6 @@ def _solved(L, d, order, n, s):
 
 
 @njit(cache=True)
-def spans(G):
-    """Where the entries of each row that are not zero begin and end."""
-    first, last = np.zeros(len(G), np.int64), np.zeros(len(G), np.int64)
-    for j in range(len(G)):
-        for i in range(G.shape[1]):
-            if G[j, i] != 0:
-                first[j] = i if last[j] == 0 else first[j]
-                last[j] = i + 1
-    return first, last
-
-
-@njit(cache=True)
 def beside(G, h, own, own_h, starts, counts, groups, ends):
     """Write the inequalities of some groups into G and h, one group after another; their columns end at `ends`."""
     n = 0
@@ -234,22 +222,36 @@ def stepped(L, w, gradient, G, h, first, last):
 
     L is the Cholesky factor of the second derivative, and `gradient` minus the gradient at w.
     """
-    free = w + _divided(L, gradient)
-    there, left, used, n = free, gradient, np.zeros(h.size, np.bool_), 0
-    order, V, likely = np.empty(h.size, np.int64), np.empty((h.size, w.size)), np.zeros(h.size, np.bool_)
+    there, forces = _constrained(L, False, w + _divided(L, gradient), G, h, first, last)
+    left = gradient.copy()
+    for j in range(h.size):
+        if forces[j] > 0:
+            left += forces[j] * G[j]
+    return there - w, left
+
+
+@njit(cache=True)
+def _constrained(S, inverted, free, G, h, first, last):
+    """The minimiser under ``G w >= h``, given that without constraints, and the multipliers.
+
+    S is the inverse of the second derivative, or its Cholesky factor.
+    """
+    there, used, n, every = free, np.zeros(h.size, np.bool_), 0, np.zeros(h.size)
+    order, V, likely = np.empty(h.size, np.int64), np.zeros((h.size, free.size)), np.zeros(h.size, np.bool_)
     while True:
         new = broken(G, h, first, last, there, used)
         if new.size == 0:
-            return _polished(G, h, first, last, order[:n], V[:n], there) - w, left
+            return _polished(G, h, first, last, order[:n], V[:n], there), every
         for j in new:
-            used[j], order[n], V[n] = True, j, _divided(L, G[j])
+            used[j], order[n] = True, j
+            if inverted:
+                for i in range(first[j], last[j]):
+                    V[n] += G[j, i] * S[i]
+            else:
+                V[n] = _divided(S, G[j])
             n += 1
         there, forces = held(G[order[:n]], h[order[:n]], V[:n], free, likely)
-        left = gradient.copy()
-        for i in range(n):
-            likely[i] = forces[i] > 0
-            if likely[i]:
-                left += forces[i] * G[order[i]]
+        likely[:n], every[order[:n]] = forces > 0, forces
 
 
 @njit(cache=True)
@@ -322,25 +324,6 @@ def project(products, first, size, G, G_starts, M, M_starts):
 
 
 @njit(cache=True)
-def _within(inverse, w, G, h, first, last):
-    """The minimiser under constraints, given that without them, and the inverse of the second derivative."""
-    there, used, n = w.copy(), np.zeros(h.size, np.bool_), 0
-    order, V, likely = np.empty(h.size, np.int64), np.zeros((h.size, w.size)), np.zeros(h.size, np.bool_)
-    while True:
-        new = broken(G, h, first, last, there, used)
-        if new.size == 0:
-            return _polished(G, h, first, last, order[:n], V[:n], there)
-        for j in new:
-            used[j], order[n] = True, j
-            for i in range(first[j], last[j]):
-                if G[j, i] != 0:
-                    V[n] += G[j, i] * inverse[i]
-            n += 1
-        there, forces = held(G[order[:n]], h[order[:n]], V[:n], w, likely)
-        likely[:n] = forces > 0
-
-
-@njit(cache=True)
 def nested_ridge(L, z, U, c, G, h, first, last, lengths, likely):
     """The minimisers on the first columns under ``G w >= h``, for numbers of columns that fall; zero on the others.
 
@@ -400,10 +383,10 @@ def _backward(L, right):
 
 
 @njit(cache=True)
-def nested_minimisers(
-    inverse, w, starts, n_always, children, parents, parent_starts, G, h, given, wanted, tie, nothing
-):  # fmt: skip
+def nested_minimisers(inverse, w, starts, n_always, children, parents, parent_starts, G, h, first, last, tie, nothing):
     """Drop groups one by one; the minimisers under constraints before each drop and after the last one.
+
+    The group that costs least per dimension comes first, as if no constraint were active then.
 
     Parameters
     ----------
@@ -415,38 +398,26 @@ def nested_minimisers(
         The number of children of each group. Overwritten.
     parents, parent_starts : ndarray of int
         The parents of all groups, one group after another, and where those of each begin.
-    G, h : ndarray, shape (m, k) and (m,)
-        The inequalities ``G w >= h``.
-    given : ndarray of int
-        The order in which groups are dropped; if it is empty, the group that costs least per dimension comes first, as
-        if no constraint were active then.
-    wanted : ndarray of bool, shape (n_groups - n_always + 1,)
-        The sets whose minimisers are needed.
+    G, h, first, last : ndarray, shape (m, k) and (m,)
+        The inequalities ``G w >= h``, and where the entries of each row that are not zero begin and end.
     tie, nothing : float
         Costs this close, relative to each other or absolutely, are equal, and the last group is dropped.
     """
     k, L = w.size, starts.size - 1
-    first, last = spans(G)
     gone, asleep, width = np.zeros(L, np.bool_), np.zeros(k, np.bool_), k
     W, dropped = np.zeros((L - n_always + 1, k)), np.empty(L - n_always, np.int64)
     for step in range(L - n_always + 1):
-        if wanted[step]:
-            W[step] = _within(inverse, w, G, h, first, last)
+        W[step] = _constrained(inverse, True, w, G, h, first, last)[0]
         if step == L - n_always:
             break
-        group = -1
-        if given.size:
-            group = given[step]
-        else:
-            costs = np.full(L, np.inf)
-            least = np.inf
-            for l in range(n_always, L):
-                if not gone[l] and children[l] == 0:
-                    costs[l] = _cost(inverse, W[step], starts[l], starts[l + 1])
-                    least = min(least, costs[l])
-            for l in range(n_always, L):
-                if costs[l] <= least + tie * abs(least) + nothing:
-                    group = l
+        group, least, costs = -1, np.inf, np.full(L, np.inf)
+        for l in range(n_always, L):
+            if not gone[l] and children[l] == 0:
+                costs[l] = _cost(inverse, W[step], starts[l], starts[l + 1])
+                least = min(least, costs[l])
+        for l in range(n_always, L):
+            if costs[l] <= least + tie * abs(least) + nothing:
+                group = l
         dropped[step], gone[group] = group, True
         for e in range(parent_starts[group], parent_starts[group + 1]):
             children[parents[e]] -= 1

@@ -46,7 +46,6 @@ def eliminate_within(form: QuadraticForm, rows: Rows, n_always: int = 0) -> Elim
     K, c, starts, parents = form
     rows = rows.on(np.arange(len(c)))
     sizes = np.diff(starts)
-    wanted = np.ones(sizes.size - n_always + 1, dtype=bool)
     inverse, repeated = _inverse(K)
     w = inverse @ c[:, 0]
     nothing = NO_RISE * float(np.nan_to_num(np.abs(c[:, 0] @ w), nan=0.0))
@@ -54,8 +53,8 @@ def eliminate_within(form: QuadraticForm, rows: Rows, n_always: int = 0) -> Elim
     flat = np.array([p for some in listed for p in some], dtype=np.intp)
     dropped, W = nested_minimisers(
         inverse, w, starts, n_always, np.bincount(flat, minlength=sizes.size), flat,
-        offsets(np.array([len(some) for some in listed], dtype=np.intp)), rows.G, rows.h, np.empty(0, dtype=np.intp),
-        wanted, REPEATED_TIE if repeated else TIE, nothing,
+        offsets(np.array([len(some) for some in listed], dtype=np.intp)), rows.G, rows.h,
+        *rows.spans, REPEATED_TIE if repeated else TIE, nothing,
     )  # fmt: skip
     return dropped.tolist(), rows.kept(W)[:, :, None]
 
