@@ -44,7 +44,7 @@ def _workspace(m):
 
 @njit(cache=True)
 def _forced(M, d, tolerance, likely, l, s, slack, order, active, barred, L):
-    """`multipliers`, written into l; the first rows of the order are active, and L is their factor. Returns how many."""
+    """`multipliers`, written into l; returns how many rows are active, the first of the order. L is their factor."""
     m, n = d.size, 0
     l[:], slack[:], active[:], barred[:] = 0.0, d, False, False
     for j in range(m):
@@ -390,8 +390,8 @@ def nested_minimisers(inverse, w, starts, n_always, children, parents, parent_st
 
     Parameters
     ----------
-    inverse, w : ndarray, shape (k, k) and (k,)
-        The inverse of the second derivative and the minimiser without constraints, for all groups. Overwritten.
+    inverse, w : ndarray, shape (k, k) and (n_outputs, k)
+        The inverse of the second derivative and the minimisers without constraints, for all groups. Overwritten.
     starts, n_always
         As in `covey.search.elimination.eliminate`.
     children : ndarray of int, shape (n_groups,)
@@ -403,17 +403,20 @@ def nested_minimisers(inverse, w, starts, n_always, children, parents, parent_st
     tie, nothing : float
         Costs this close, relative to each other or absolutely, are equal, and the last group is dropped.
     """
-    k, L = w.size, starts.size - 1
+    (m, k), L = w.shape, starts.size - 1
     gone, asleep, width = np.zeros(L, np.bool_), np.zeros(k, np.bool_), k
-    W, dropped = np.zeros((L - n_always + 1, k)), np.empty(L - n_always, np.int64)
+    W, dropped = np.zeros((L - n_always + 1, m, k)), np.empty(L - n_always, np.int64)
     for step in range(L - n_always + 1):
-        W[step] = _constrained(inverse, True, w, G, h, first, last)[0]
+        for o in range(m):
+            W[step, o] = _constrained(inverse, True, w[o], G, h, first, last)[0]
         if step == L - n_always:
             break
         group, least, costs = -1, np.inf, np.full(L, np.inf)
         for l in range(n_always, L):
             if not gone[l] and children[l] == 0:
-                costs[l] = _cost(inverse, W[step], starts[l], starts[l + 1])
+                costs[l] = 0.0
+                for o in range(m):
+                    costs[l] += _cost(inverse, W[step, o], starts[l], starts[l + 1])
                 least = min(least, costs[l])
         for l in range(n_always, L):
             if costs[l] <= least + tie * abs(least) + nothing:
@@ -428,10 +431,11 @@ def nested_minimisers(inverse, w, starts, n_always, children, parents, parent_st
                 for r in range(width):
                     factor = inverse[r, i]
                     if factor != 0 and r != i:
-                        w[r] -= side[r] * w[i]
+                        for o in range(m):
+                            w[o, r] -= side[r] * w[o, i]
                         for s in range(width):
                             inverse[r, s] -= factor * side[s]
-            w[i], asleep[i] = 0.0, True
+            w[:, i], asleep[i] = 0.0, True
             inverse[i] = 0.0
             inverse[:, i] = 0.0
         while width > 0 and asleep[width - 1]:
