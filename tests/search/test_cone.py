@@ -170,7 +170,8 @@ class Working:
 
 def test_gradients_of_sleeping_groups_are_projected_on_their_cones():
     working = Working()
-    cone = Cone([Constraint((0,), np.eye(2), np.zeros(2)), Constraint((1,), -np.eye(1), np.zeros(1))], working, 1.5)
+    signs = [Constraint((0,), np.eye(2), np.zeros(2)), Constraint((1,), -np.eye(1), np.zeros(1))]
+    cone = Cone(signs, working, np.array([1.5]))
     products = np.random.default_rng(0).standard_normal((3, 20))
     projected = products.copy()
     cone.project(projected, np.array([0, 1]), np.array([0, 2, 3]))
@@ -181,7 +182,19 @@ def test_gradients_of_sleeping_groups_are_projected_on_their_cones():
 
 
 def test_bounds_away_from_zero_do_not_hold_a_sleeping_group_back():
-    cone = Cone([Constraint((1,), np.eye(1), np.array([-1.0]))], Working(), 1.0)
+    cone = Cone([Constraint((1,), np.eye(1), np.array([-1.0]))], Working(), np.ones(1))
     products = np.array([[1.0], [1.0], [5.0]])
     cone.project(products, np.array([0, 1]), np.array([0, 2, 3]))
     assert products[2, 0] == 5.0
+
+
+def test_shapes_are_kept_to_the_last_digit():
+    working = Working()
+    working.factors, working.factor_starts, working.ranks = np.eye(4).ravel(), np.array([0, 16]), np.array([4])
+    working.layout = type("Layout", (), {"sizes": np.array([4]), "starts": np.array([0, 4]), "members": np.arange(4)})
+    rises = np.diff(np.eye(4), axis=0)
+    A = np.vstack([-rises, np.diff(rises, axis=0)])
+    cone = Cone([Constraint((0,), A, np.zeros(5))], working, np.ones(1))
+    for limit in (np.full(4, 1e4), 1e4 * np.arange(4.0)[::-1]):
+        coef = limit + 1e-9 * np.random.default_rng(0).standard_normal((50, 1, 4))
+        assert (cone.snapped([0], coef) @ A.T).min() >= 0
