@@ -292,6 +292,8 @@ def test_a_column_of_a_group_and_a_list():
         ({"price": "positive"}, "must be '>=0', '<=0', bounds such as"),
         ({"price": (1, "a")}, "must be '>=0', '<=0', bounds such as"),
         ({"price": []}, "an empty list"),
+        ({"price": [0, None]}, r"bounds are a tuple: give \(0, None\)"),
+        ({"price": 0}, "must be '>=0', '<=0', bounds such as"),
         (["price"], "constraints must be a dict such as"),
     ],
 )  # fmt: skip
