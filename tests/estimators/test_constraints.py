@@ -9,6 +9,7 @@ from sklearn.model_selection import GridSearchCV
 
 from covey import GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor, load, save, stability_selection
 from covey.evidence import band, test_groups
+from covey.losses import MultiQuantile, Quantile
 from covey.selection import Folds, Size
 
 
@@ -169,6 +170,48 @@ def test_every_judged_model_keeps_the_constraints(monkeypatch):
     assert all(kept(one) for one in found)
 
 
+@pytest.mark.parametrize("rule", ["select", "predict"])
+def test_several_responses_keep_signs_and_shapes_each(rule):
+    X, _, eta, rng = draw(7, n=100)
+    Y = np.column_stack([eta, -eta, X[:, 0] - X[:, 5] + rng.standard_normal(100)]) * [1.0, 1e3, 1e-3]
+    signs = {0: ">=0", 1: "<=0", 2: "increasing"} | dict.fromkeys(range(4, 12), ">=0")
+    model = GroupSparseRegressor(3, constraints=signs, rule=rule, selection=Folds(3, deals=1)).fit(X, Y)
+    for coefs in (model.coef_, model.path_.coefs.todense(), model.held_out_.coefs.todense()):
+        for one in np.asarray(coefs).reshape(-1, 3, 36):
+            in_units = one / [[1.0], [1e3], [1e-3]]
+            in_units[:, 9:12] = 0.0  # free
+            assert all(kept(each) for each in in_units)
+    assert model.constraints_.set_index("name").loc["0", "binds"]
+
+
+def test_several_responses_have_the_coefficients_that_each_has_alone():
+    X, _, eta, rng = draw(8, n=150, n_groups=4)
+    Y = np.column_stack([eta, 50 * (X[:, 0] + rng.standard_normal(150))])
+    signs = {"*": ">=0", 2: ["increasing", ">=0"]}
+    model = GroupSparseRegressor(3, constraints=signs, always=[0, 1, 2], selection=Size(1)).fit(X, Y)
+    # increments of the third group have signs
+    T = np.eye(12)
+    T[6:9, 6:9] = np.tril(np.ones((3, 3)))
+    for y, coef in zip(Y.T, model.coef_, strict=True):
+        expected = T @ lsq_linear((X - X.mean(axis=0)) @ T, y - y.mean(), (0, np.inf), method="bvls", tol=1e-15).x
+        np.testing.assert_allclose(coef, expected, atol=1e-9 * np.std(y))
+
+
+def test_several_quantiles_keep_the_constraints_each():
+    X, _, eta, _ = draw(9, n=120, n_groups=6)
+    limits = {0: ">=0", 1: "<=0", 2: "increasing", 3: (-0.2, 0.1), 4: ">=0", 5: ">=0"}
+    loss = MultiQuantile([0.2, 0.8])
+    model = GroupSparseRegressor(3, loss=loss, constraints=limits, selection=Folds(3, deals=1)).fit(X, eta)
+    for one in (*model.coef_, *np.asarray(model.path_.coefs.todense()).reshape(-1, 18)):
+        assert kept(one)
+    model.set_params(selection=Size(2), always=[0, 3]).fit(X, eta)
+    each = [GroupSparseRegressor(3, loss=Quantile(q, model.loss_.scale), constraints=limits) for q in (0.2, 0.8)]
+    for one, coef in zip(each, model.coef_, strict=True):
+        groups = [l for l in model.selected_groups_ if l not in (0, 3)]
+        one.set_params(always=[0, 3, *groups], selection=Size(0)).fit(X, eta)
+        np.testing.assert_allclose(one.coef_, coef, atol=1e-6)
+
+
 def test_a_group_with_the_wrong_sign_stays_out_and_its_constraint_binds():
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.standard_normal((200, 6)), columns=["price", "media1", "media2", "a", "b", "c"])
@@ -249,6 +292,8 @@ def test_a_column_of_a_group_and_a_list():
         ({"price": "positive"}, "must be '>=0', '<=0', bounds such as"),
         ({"price": (1, "a")}, "must be '>=0', '<=0', bounds such as"),
         ({"price": []}, "an empty list"),
+        ({"price": [0, None]}, r"bounds are a tuple: give \(0, None\)"),
+        ({"price": 0}, "must be '>=0', '<=0', bounds such as"),
         (["price"], "constraints must be a dict such as"),
     ],
 )  # fmt: skip
@@ -269,8 +314,8 @@ def test_an_exact_name_settles_what_patterns_disagree_about():
 def test_what_constraints_cannot_be_combined_with_is_refused():
     X, _, eta, rng = draw(0)
     given = {"*": ">=0"}
-    with pytest.raises(ValueError, match="constraints= needs one response"):
-        GroupSparseRegressor(3, constraints=given).fit(X, np.column_stack([eta, -eta]))
+    with pytest.raises(ValueError, match=r"0 to 2 for '0' is in the units of a response, and there are several"):
+        GroupSparseRegressor(3, constraints={0: (0, 2)}).fit(X, np.column_stack([eta, -eta]))
     with pytest.raises(ValueError, match=r"constraints= needs two classes.*one class against the others"):
         GroupSparseClassifier(3, constraints=given).fit(X, rng.integers(0, 3, len(X)))
     with pytest.raises(ValueError, match="leave out within='columns'"):

@@ -125,6 +125,26 @@ def test_ridges_are_the_minimisers_of_every_set(seed):
         )
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_a_group_that_is_held_at_zero_is_zero_without_round_off_error(seed):
+    rng = np.random.default_rng(seed)
+    A, k = rng.standard_normal((40, 7)), 7
+    turned = np.hstack([np.linalg.qr(rng.standard_normal((4, 4)))[0], np.zeros((4, 3))])
+    K, starts = A.T @ A, np.array([0, 4, 7])
+    c = K[:, 4:] @ [[1.0], [2.0], [3.0]]
+    c[:4] -= turned[:, :4].sum(axis=0)[:, None]  # the gradient that all four inequalities hold back
+    rows = Rows(turned, np.zeros(4))
+    quadratic = Quadratic(K, c, starts, np.zeros(k), np.zeros(1))
+    found = [
+        rows.step(root(K), np.zeros_like(c), c)[0][:, 0],
+        eliminate_within((K, c, starts, ()), rows)[1][0, :, 0],
+        ridges_within(quadratic, np.eye(k), [], [0], [1e-9], rows)[0, 0],
+    ]
+    for w in found:
+        assert not w[:4].any()
+        np.testing.assert_allclose(w[4:], [1.0, 2.0, 3.0], atol=1e-6)
+
+
 def test_inequalities_far_away_change_nothing():
     K, c, starts, rows = nested(0)
     parents = [[], [0], [], [1], [], []]
@@ -150,7 +170,8 @@ class Working:
 
 def test_gradients_of_sleeping_groups_are_projected_on_their_cones():
     working = Working()
-    cone = Cone([Constraint((0,), np.eye(2), np.zeros(2)), Constraint((1,), -np.eye(1), np.zeros(1))], working, 1.5)
+    signs = [Constraint((0,), np.eye(2), np.zeros(2)), Constraint((1,), -np.eye(1), np.zeros(1))]
+    cone = Cone(signs, working, np.array([1.5]))
     products = np.random.default_rng(0).standard_normal((3, 20))
     projected = products.copy()
     cone.project(projected, np.array([0, 1]), np.array([0, 2, 3]))
@@ -161,7 +182,19 @@ def test_gradients_of_sleeping_groups_are_projected_on_their_cones():
 
 
 def test_bounds_away_from_zero_do_not_hold_a_sleeping_group_back():
-    cone = Cone([Constraint((1,), np.eye(1), np.array([-1.0]))], Working(), 1.0)
+    cone = Cone([Constraint((1,), np.eye(1), np.array([-1.0]))], Working(), np.ones(1))
     products = np.array([[1.0], [1.0], [5.0]])
     cone.project(products, np.array([0, 1]), np.array([0, 2, 3]))
     assert products[2, 0] == 5.0
+
+
+def test_shapes_are_kept_to_the_last_digit():
+    working = Working()
+    working.factors, working.factor_starts, working.ranks = np.eye(4).ravel(), np.array([0, 16]), np.array([4])
+    working.layout = type("Layout", (), {"sizes": np.array([4]), "starts": np.array([0, 4]), "members": np.arange(4)})
+    rises = np.diff(np.eye(4), axis=0)
+    A = np.vstack([-rises, np.diff(rises, axis=0)])
+    cone = Cone([Constraint((0,), A, np.zeros(5))], working, np.ones(1))
+    for limit in (np.full(4, 1e4), 1e4 * np.arange(4.0)[::-1]):
+        coef = limit + 1e-9 * np.random.default_rng(0).standard_normal((50, 1, 4))
+        assert (cone.snapped([0], coef) @ A.T).min() >= 0

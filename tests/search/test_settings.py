@@ -24,7 +24,7 @@ TOLERANCES = {
     "active": "DEPENDENT",
     "constraints.binding": "AT_LIMIT FELT",
     "constraints.cone": "JITTER OFF ROUNDING",
-    "constraints.kernels": "DEPENDENT KEPT MOST_ROUNDS",
+    "constraints.kernels": "DEPENDENT HELD_AT_ZERO KEPT MOST_ROUNDS",
     "coordinates": "LEAST_CURVATURE LEAST_STEP LEFT MOST_STEPS ROUNDING",
     "elimination": "JITTER LARGEST MORE_JITTER NO_RISE REPEATED_TIE ROUNDING SMALLEST TIE",
     "events": "DIGITS EXHAUSTED TIE",

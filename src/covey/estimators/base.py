@@ -255,7 +255,7 @@ class GroupSparseEstimator(GroupViews, BaseEstimator):
 
     def _point_out(self, X: MatrixLike) -> None:
         """Warn of levels, numbers and missing values that the fit did not have, in variables that matter."""
-        encoding, used = self.expansion_.encoding, np.atleast_2d(self.coef_).any(axis=0)
+        encoding, used = self.expansion_.encoding, np.asarray(np.atleast_2d(self.coef_).any(axis=0))
         for sentence in unusual_values(encoding, as_frame(X, encoding.variables), self.expansion_.variables_in(used)):
             warnings.warn(sentence, stacklevel=5)
 

@@ -38,17 +38,27 @@ def constraints_on(
     always: Sequence[int],
     expansion: Expansion | None,
 ) -> list[Constraint]:
-    """The inequalities that a user gives for groups of columns or for the terms of a table; one output only."""
-    if loss.vector:
-        what = "two classes" if loss.labelled else "one response"
-        remedy = "one class against the others" if loss.labelled else "the responses one by one"
+    """The inequalities that a user gives for groups of columns or for the terms of a table.
+
+    With several responses or quantiles, they hold for the coefficients of each; bounds in the units of one response
+    mean nothing to the others, so that only signs and shapes are left.
+    """
+    if loss.vector and loss.labelled:
         raise ValueError(
-            f"constraints= needs {what}: with more, every column has several coefficients, and a sign may be right for "
-            f"some of them only. Fit {remedy}."
+            "constraints= needs two classes, or ordered ones (loss='ordinal'): with more, every column has several "
+            "coefficients, and a sign may be right for some of them only. Fit one class against the others."
         )
     if expansion is None:
-        return group_constraints(given, groups, columns, always)
-    return term_constraints(requirements_of(given, expansion.encoding), expansion.encoding, always)
+        found = group_constraints(given, groups, columns, always)
+    else:
+        found = term_constraints(requirements_of(given, expansion.encoding), expansion.encoding, always)
+    for one in found if loss.several else ():
+        if one.low.any():
+            raise ValueError(
+                f"constraints: {one.text} for {one.name!r} is in the units of a response, and there are several: give "
+                "a sign or a shape, or fit the responses one by one."
+            )
+    return found
 
 
 def group_constraints(

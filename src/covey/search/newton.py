@@ -157,7 +157,7 @@ def minimise(
     penalty : ndarray, shape (n_columns, n_columns), or (n_columns,) for a diagonal matrix; optional
         Positive semidefinite.
     rows : Rows, optional
-        Constraints on the coefficients of one output.
+        Constraints on the coefficients of every output; outputs do not interact then.
     eta : ndarray, shape (n_rows, n_outputs), optional
         The linear predictor of the start, if it is known.
     factor : ndarray, shape (n_columns, n_columns), optional
@@ -168,7 +168,7 @@ def minimise(
         Stop as soon as the model is good enough to be scored.
     """
     coef, response = start, response.near(A)
-    if rows is not None and (rows.G @ coef[:, 0] - rows.h).min(initial=0.0) < -BROKEN:
+    if rows is not None and (rows.G @ coef - rows.h[:, None]).min(initial=0.0) < -BROKEN:
         coef, eta = rows.nearest(coef), None
     eta = response.predictor(A, coef) if eta is None else like(eta, response.weight)
     if len(coef) == 0:
@@ -200,8 +200,7 @@ def minimise(
         score = response.score(eta)
         gradient = left = gradient_of(score, A, coef, penalty)
         if rows is not None:
-            curvature.renew(response, A, eta)
-            direction, left = rows.step(root(added(curvature.K, penalty)), coef, gradient)
+            direction, left = _constrained_step(response, A, eta, penalty, curvature, rows, coef, gradient)
         size = float(np.linalg.norm(left / unit))
         if fresh:
             # a gradient larger than at the null model means a bad start, where slow steps are normal
@@ -313,6 +312,27 @@ def recedes(response: Observations, score: FloatArray, eta: FloatArray, value: f
     far = np.abs(move).max(axis=1) >= MOST * np.abs(move[host(response.used)]).max()
     gain = (score[far] * move[far]).sum(axis=1)
     return bool(-gain[gain < 0].sum() <= SHARE * gain[gain > 0].sum())
+
+
+def _constrained_step(
+    response: Observations,
+    A: Any,
+    eta: FloatArray,
+    penalty: FloatArray | None,
+    curvature: Curvature,
+    rows: Rows,
+    coef: FloatArray,
+    gradient: FloatArray,
+) -> tuple[FloatArray, FloatArray]:
+    """The step to the minimum of the quadratic model under constraints, and the gradient left there."""
+    if not response.loss.vector:
+        curvature.renew(response, A, eta)
+        return rows.step(root(added(curvature.K, penalty)), coef, gradient)
+    each = []
+    for j, one in enumerate(response.apart):  # each output has a second derivative of its own
+        L = root(added(one.gram(eta[:, [j]], A), penalty))
+        each.append(rows.step(L, coef[:, [j]], gradient[:, [j]]))
+    return np.hstack([step for step, _ in each]), np.hstack([left for _, left in each])
 
 
 def _solver(

@@ -344,8 +344,9 @@ class Posed:
         n, k, m = scores.shape
         rows = np.ascontiguousarray(scores.reshape(n, k * m).T)
         if self.cone is not None:
-            return self.cone.norms(np.asarray(self.design.correlate(rows)))
-        norms = self.design.gradient_norms(self.working, rows)
+            norms = self.cone.norms(np.asarray(self.design.correlate(rows)))
+        else:
+            norms = self.design.gradient_norms(self.working, rows)
         return norms if m == 1 else np.sqrt(np.square(norms).reshape(k, m, -1).sum(axis=1))
 
     def null_norms(self) -> FloatArray:
@@ -433,7 +434,7 @@ def pose(problem: Problem, parts: Parts, settings: Settings = SETTINGS) -> Posed
         working, response, labels, parts.counts, parts.splits, validation, has_intercept,
         _read_factors(problem.options["factors"], working, groups, fit_intercept), level, scale, settings, parents,
         n_mains, problem.pieces, problem.pairs, pair_weight=pair_weight, late=list(problem.late),
-        cone=Cone(problem.constraints, working, float(scale[0])) if problem.constraints else None,
+        cone=Cone(problem.constraints, working, scale) if problem.constraints else None,
         roughness=problem.roughness,
     )  # fmt: skip
     if problem.pairs is not None:

@@ -100,6 +100,8 @@ def read_requirement(value: object, name: object) -> Requirement:
     parts = value if isinstance(value, list) else [value]
     if not parts:
         raise ValueError(f"{whole} must be {HOW}, not an empty list.")
+    if parts is value and all(part is None or isinstance(part, int | float) for part in parts):
+        raise ValueError(f"{whole}: a list has several requirements, and bounds are a tuple: give {tuple(parts)!r}.")
     for part in parts:
         if isinstance(part, str) and part.strip() in SHAPES:
             word = part.strip()

@@ -25,12 +25,13 @@ def unusual_values(encoding: Encoding, frame: pd.DataFrame, names: Sequence[str]
         if isinstance(variable, Category):
             texts = as_labels(column)
             new = variable.positions(texts) < 0
-            levels = list(dict.fromkeys(text for text, is_new in zip(texts, new, strict=True) if is_new and text))
+            levels = list(dict.fromkeys(t for t, is_new in zip(texts, new, strict=True) if is_new and t is not None))
             n_missing = 0 if variable.missing is not None else n_missing
             if levels:
+                rows = _counted(int(new.sum()) - n_missing)
                 found.append(
-                    f"{name} is {listed(levels)} in {_counted(int(new.sum()) - n_missing)}, a level that the fit did not "
-                    "have: predicted as the mean of its levels."
+                    f"{name} is {listed(levels)} in {rows}, a level that the fit did not have: predicted as the mean of "
+                    "its levels."
                 )
         elif variable.describe()["missing"]:
             n_missing = 0

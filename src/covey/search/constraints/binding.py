@@ -29,7 +29,7 @@ def binding_table(posed: Posed, coef: FloatArray, intercept: FloatArray, n_rows:
     Parameters
     ----------
     posed : Posed
-    coef, intercept : ndarray, shape (1, n_columns) and (1,)
+    coef, intercept : ndarray, shape (n_outputs, n_columns) and (n_outputs,)
         The selected model, group by group.
     n_rows : float
         The number of rows; a row of weight two counts as two rows.
@@ -38,7 +38,7 @@ def binding_table(posed: Posed, coef: FloatArray, intercept: FloatArray, n_rows:
     -------
     DataFrame
         With the columns ``name``, ``constraint``, ``selected``, ``binds`` and ``pressure``: the norm of the part of the
-        gradient that the constraint cuts off, in standard errors.
+        gradient that the constraint cuts off, over all outputs, in standard errors.
     """
     cone, working = posed.cone, posed.working
     assert cone is not None
@@ -46,28 +46,30 @@ def binding_table(posed: Posed, coef: FloatArray, intercept: FloatArray, n_rows:
     used = np.flatnonzero(coef.any(axis=0))
     eta = np.asarray(on_host(design.predict(used, coef[:, used], intercept)), dtype=float)
     rows = posed.response.rows(np.arange(design.shape[0]))
-    eta = (eta.reshape(len(eta), 1) - posed.level) / posed.scale
+    eta, m = (eta.reshape(len(eta), -1) - posed.level) / posed.scale, len(coef)
     score = rows.score(eta)
-    correlations = np.asarray(on_host(design.correlate(np.ascontiguousarray(score.T))), dtype=float)[0]
+    correlations = np.asarray(on_host(design.correlate(np.ascontiguousarray(score.T))), dtype=float)
     layout = working.layout
-    by_group = correlations[layout.members] - score.sum() * working.mean
+    by_group = correlations[:, layout.members].T - np.outer(working.mean, score.sum(axis=0))
     gradient = np.asarray(block_diagonal(working.factors, layout.sizes, working.ranks).T @ by_group)
-    unit = np.sqrt(rows.scale(eta) * float(rows.curvature(eta).sum()) / n_rows) or 1.0
+    unit = np.sqrt(rows.scale(eta) / m * float(rows.curvature(eta).sum()) / n_rows) or 1.0
     # groups that are left out are at zero, where their cones are known
-    products = gradient[:, None].copy()
+    products = gradient.copy()
     cone.project(products, np.arange(working.ranks.size), working.starts)
-    cut_off = working.group_norms(gradient - products[:, 0]) / unit
+    cut_off = np.linalg.norm([working.group_norms(one) for one in (gradient - products).T], axis=0) / unit
     of_group = working.ranks.tolist()
     ranks: FloatArray = np.array(
-        [max(sum(of_group[l] for l in one.groups), 1) for one in cone.constraints], dtype=float
+        [m * max(sum(of_group[l] for l in one.groups), 1) for one in cone.constraints], dtype=float
     )
     noise, lines = noise_weights(ranks, 1 / TABLES, len(ranks)), []
     for number, one in enumerate(cone.constraints):
-        b = coef[0, layout.members[cone.columns[number]]]
+        b = coef[:, layout.members[cone.columns[number]]]
         selected = bool(b.any())
         if selected or len(one.groups) > 1:
             at = spans(working.starts, np.array(one.groups))
-            pressure = _pressure(cone.working_rows(number), one.A @ b - one.low, gradient[at]) / unit
+            G, spare = cone.working_rows(number), b @ one.A.T - one.low
+            each = [_pressure(G, spare[o], gradient[at, o]) for o in range(m)]
+            pressure = float(np.linalg.norm(each)) / unit
         else:
             pressure = float(cut_off[one.groups[0]])
         lines.append((one.name, one.text, selected, bool(pressure > (FELT if selected else noise[number])), pressure))

@@ -63,10 +63,10 @@ class Rows:
     @cached_property
     def spans(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """The first column of each inequality, and the one after its last."""
-        from covey.search.constraints.kernels import spans
-
-        found: tuple[NDArray[np.intp], NDArray[np.intp]] = spans(self.G)
-        return found
+        some, n = self.G != 0, self.G.shape[1]
+        if n == 0:
+            return np.zeros(self.h.size, dtype=np.intp), np.zeros(self.h.size, dtype=np.intp)
+        return some.argmax(axis=1), np.where(some.any(axis=1), n - some[:, ::-1].argmax(axis=1), 0)
 
     def on(self, columns: NDArray[np.intp]) -> Rows:
         """The inequalities on some of the columns, where the others are zero."""
@@ -85,18 +85,19 @@ class Rows:
         ----------
         L : ndarray, shape (n_columns, n_columns)
             The Cholesky factor of the second derivative, below its diagonal; row by row in memory.
-        w, gradient : ndarray, shape (n_columns, 1)
+        w, gradient : ndarray, shape (n_columns, n_outputs)
             A point, and minus the gradient there.
 
         Returns
         -------
-        step, left : ndarray, shape (n_columns, 1)
+        step, left : ndarray, shape (n_columns, n_outputs)
             `left` is the gradient plus what the inequalities hold it back by: the second derivative times the step.
         """
         from covey.search.constraints.kernels import stepped  # compiled with the first constraint
 
-        step, left = stepped(L, w[:, 0], gradient[:, 0], self.G, self.h, *self.spans)
-        return step[:, None], left[:, None]
+        points, gradients = np.ascontiguousarray(w.T), np.ascontiguousarray(gradient.T)
+        both = [stepped(L, *one, self.G, self.h, *self.spans) for one in zip(points, gradients, strict=True)]
+        return np.array([step for step, _ in both]).T, np.array([left for _, left in both]).T
 
     def kept(self, W: FloatArray) -> FloatArray:
         """Models, row by row; those that break an inequality by more than round-off error are the nearest that do not.
@@ -118,8 +119,9 @@ class Rows:
 def root(K: FloatArray) -> FloatArray:
     """The Cholesky factor of a matrix that may be singular up to round-off error, for `Rows.step`."""
     jitter, diagonal = JITTER, np.maximum(np.diag(K), 0.0)
-    K = K + np.diag(jitter * diagonal)
-    factor, failed = dpotrf(K)
+    S = K.copy()
+    S.flat[:: len(S) + 1] += jitter * diagonal
+    factor, failed = dpotrf(S.T, overwrite_a=1)
     while failed:  # no row has curvature in some direction
         jitter *= 100
         factor, failed = dpotrf(K + np.diag(jitter * np.where(diagonal > 0, diagonal, 1.0)))
@@ -127,25 +129,26 @@ def root(K: FloatArray) -> FloatArray:
 
 
 class Cone:
-    """The constraints of a problem with one output, in working coordinates.
+    """The constraints of a problem, in working coordinates; those of several outputs hold for each of them.
 
     Parameters
     ----------
     constraints : sequence of Constraint
-        At zero all of them are kept, except those on groups that are always in the model.
+        At zero all of them are kept, except those on groups that are always in the model. With several outputs, which
+        have scales of their own, all bounds are zero.
     working : WorkingProblem
-    scale : float
+    scale : ndarray, shape (n_outputs,)
         The coefficients of the columns are those of the working columns, mapped back, times this.
     """
 
-    def __init__(self, constraints: Sequence[Constraint], working: WorkingProblem, scale: float) -> None:
+    def __init__(self, constraints: Sequence[Constraint], working: WorkingProblem, scale: FloatArray) -> None:
         self.constraints, self.working, self.scale = list(constraints), working, scale
         self._parts: list[dict[int, FloatArray]] = []
         for one in self.constraints:
             first, parts = 0, dict[int, FloatArray]()
             for l in one.groups:
                 T = self.factor(l)
-                parts[l] = one.A[:, first : first + len(T)] @ T * scale
+                parts[l] = one.A[:, first : first + len(T)] @ T * scale[0]
                 first += len(T)
             self._parts.append(parts)
         self._distinct: dict[tuple[int, tuple[int, ...]], Rows] = {}
@@ -171,7 +174,7 @@ class Cone:
 
     @cached_property
     def _bounds(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Bounds of the columns, in the groups' layout, and what counts as round-off error of their coefficients."""
+        """Bounds of the columns, in the groups' layout, and what counts as round-off error at a scale of one."""
         working = self.working
         n_columns, ranks = working.layout.members.size, np.repeat(working.ranks, working.layout.sizes)
         squares = np.bincount(np.repeat(np.arange(n_columns), ranks), np.square(working.factors), n_columns)
@@ -181,7 +184,7 @@ class Cone:
         columns, values = np.concatenate(tiled), np.concatenate([part.ravel() for part in A])
         least = np.concatenate([one.low for one in self.constraints])
         rows = np.repeat(np.arange(least.size), np.repeat([part.shape[1] for part in A], counts))
-        rounding[columns] = ROUNDING * self.scale * np.sqrt(squares[columns])
+        rounding[columns] = ROUNDING * np.sqrt(squares[columns])
         # inequalities on one column
         alone = (values != 0) & (np.bincount(rows, values != 0, least.size)[rows] == 1)
         for ends, better, some in ((low, np.maximum, alone & (values > 0)), (high, np.minimum, alone & (values < 0))):
@@ -194,14 +197,14 @@ class Cone:
         return [n for n, one in enumerate(self.constraints) if (np.count_nonzero(one.A, axis=1) > 1).any()]
 
     def snapped(self, groups: Sequence[int], coef: FloatArray) -> FloatArray:
-        """Coefficients of the columns of some groups, on the last axis, without the round-off error of mapping them."""
+        """Coefficients of some groups, shape (..., n_outputs, n_columns), without round-off error of mapping them."""
         starts = self.working.layout.starts
         at = spans(starts, np.asarray(groups, dtype=np.intp))
         low, high, rounding = (one[at] for one in self._bounds)
+        rounding = rounding * self.scale[:, None]
         for bound in (low, high):
             near = rounding + ROUNDING * np.abs(np.where(np.isfinite(bound), bound, 0.0))
             coef = np.where(np.abs(coef - bound) <= near, bound, coef)
-        coef = np.where(rounding > 0, np.clip(coef, low, high), coef)  # constant columns have no coefficient
         place, inside = {int(j): i for i, j in enumerate(at)}, set(groups)
         for number in self._coupled:
             one = self.constraints[number]
@@ -214,10 +217,12 @@ class Cone:
             off = flat[:, columns] @ A.T - one.low
             some = (off < 0).any(axis=1)
             flat = flat.copy() if some.any() else flat
+            apart = OFF * (np.count_nonzero(A, axis=1) > 1)  # so much inside that round-off error stays inside too
             for model in np.flatnonzero(some):
-                flat[model, columns] = Rows(A, one.low).nearest(flat[model, columns, None])[:, 0]
+                margin = apart * (np.abs(A) @ np.abs(flat[model, columns]) + np.abs(one.low))
+                flat[model, columns] = Rows(A, one.low + margin).nearest(flat[model, columns, None])[:, 0]
             coef = flat.reshape(coef.shape)
-        return coef
+        return np.where(rounding > 0, np.clip(coef, low, high), coef)  # constant columns have no coefficient
 
     def rows(self, groups: Sequence[int], n_before: int = 0) -> Rows:
         """The inequalities on the working columns of some groups, one after another, after some free columns."""

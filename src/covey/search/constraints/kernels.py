@@ -6,7 +6,7 @@ import numpy as np
 
 from covey.compiling import njit
 
-__all__ = ["beside", "multipliers", "nested_minimisers", "nested_ridge", "project", "spans", "stepped"]
+__all__ = ["beside", "multipliers", "nested_minimisers", "nested_ridge", "project", "stepped"]
 
 # A row that depends on the active ones up to this share of its square gets this share as its pivot, so that one of
 # them leaves in its place.
@@ -14,6 +14,9 @@ DEPENDENT = 1e-11
 
 # Inequalities that are broken by less than this, relative to the size of their terms, are kept up to round-off error.
 KEPT = 1e-13
+
+# Coefficients below this share of those without constraints are round-off error of a group that is held at zero.
+HELD_AT_ZERO = 1e-14
 
 # How often a minimiser is moved to where it keeps inequalities that only round-off error breaks.
 MOST_ROUNDS = 3
@@ -41,7 +44,7 @@ def _workspace(m):
 
 @njit(cache=True)
 def _forced(M, d, tolerance, likely, l, s, slack, order, active, barred, L):
-    """`multipliers`, written into l."""
+    """`multipliers`, written into l; returns how many rows are active, the first of the order. L is their factor."""
     m, n = d.size, 0
     l[:], slack[:], active[:], barred[:] = 0.0, d, False, False
     for j in range(m):
@@ -109,6 +112,7 @@ def _forced(M, d, tolerance, likely, l, s, slack, order, active, barred, L):
             slack[j] = d[j]
             for i in range(n):
                 slack[j] += M[j, order[i]] * l[order[i]]
+    return n
 
 
 @njit(cache=True)
@@ -139,18 +143,6 @@ def _solved(L, d, order, n, s):
         for k in range(i + 1, n):
             value -= L[k, i] * s[k]
         s[i] = value / L[i, i]
-
-
-@njit(cache=True)
-def spans(G):
-    """Where the entries of each row that are not zero begin and end."""
-    first, last = np.zeros(len(G), np.int64), np.zeros(len(G), np.int64)
-    for j in range(len(G)):
-        for i in range(G.shape[1]):
-            if G[j, i] != 0:
-                first[j] = i if last[j] == 0 else first[j]
-                last[j] = i + 1
-    return first, last
 
 
 @njit(cache=True)
@@ -201,22 +193,27 @@ def held(G, h, V, w, likely):
                 for b in range(n):
                     M[a, b] += G[a, i] * V[b, i]
         tolerance[a] *= 0.1 * KEPT
-    forces = multipliers(M, slack, tolerance, likely)
-    out = w.copy()
-    order, m = np.empty(n, np.int64), 0
-    L, off, s = np.zeros((n, n)), np.zeros(n), np.zeros(n)
-    for a in range(n):
-        if forces[a] > 0:
-            out += V[a] * forces[a]
-            order[m] = a
-            m = _grown(L, M, order, m)
+    forces, out = np.zeros(n), w.copy()
+    s, left, order, active, barred, L = _workspace(n)
+    m = _forced(M, slack, tolerance, likely, forces, s, left, order, active, barred, L)
+    for i in range(m):
+        out += V[order[i]] * forces[order[i]]
     # round-off error in large numbers has removed the minimiser from the rows that hold it
     for i in range(m):
-        off[order[i]] = G[order[i]] @ out - h[order[i]]
-    _solved(L, off, order, m, s)
+        slack[order[i]] = G[order[i]] @ out - h[order[i]]
+    _solved(L, slack, order, m, s)
     for i in range(m):
         out += V[order[i]] * s[i]
+    _flush(out, w)
     return out, forces
+
+
+@njit(cache=True)
+def _flush(w, free):
+    """Remove the round-off error of coefficients that are held at zero."""
+    for i in range(w.size):
+        if abs(w[i]) <= HELD_AT_ZERO * abs(free[i]):
+            w[i] = 0.0
 
 
 @njit(cache=True)
@@ -225,22 +222,36 @@ def stepped(L, w, gradient, G, h, first, last):
 
     L is the Cholesky factor of the second derivative, and `gradient` minus the gradient at w.
     """
-    free = w + _divided(L, gradient)
-    there, left, used, n = free, gradient, np.zeros(h.size, np.bool_), 0
-    order, V, likely = np.empty(h.size, np.int64), np.empty((h.size, w.size)), np.zeros(h.size, np.bool_)
+    there, forces = _constrained(L, False, w + _divided(L, gradient), G, h, first, last)
+    left = gradient.copy()
+    for j in range(h.size):
+        if forces[j] > 0:
+            left += forces[j] * G[j]
+    return there - w, left
+
+
+@njit(cache=True)
+def _constrained(S, inverted, free, G, h, first, last):
+    """The minimiser under ``G w >= h``, given that without constraints, and the multipliers.
+
+    S is the inverse of the second derivative, or its Cholesky factor.
+    """
+    there, used, n, every = free, np.zeros(h.size, np.bool_), 0, np.zeros(h.size)
+    order, V, likely = np.empty(h.size, np.int64), np.zeros((h.size, free.size)), np.zeros(h.size, np.bool_)
     while True:
         new = broken(G, h, first, last, there, used)
         if new.size == 0:
-            return _polished(G, h, first, last, order[:n], V[:n], there) - w, left
+            return _polished(G, h, first, last, order[:n], V[:n], there), every
         for j in new:
-            used[j], order[n], V[n] = True, j, _divided(L, G[j])
+            used[j], order[n] = True, j
+            if inverted:
+                for i in range(first[j], last[j]):
+                    V[n] += G[j, i] * S[i]
+            else:
+                V[n] = _divided(S, G[j])
             n += 1
         there, forces = held(G[order[:n]], h[order[:n]], V[:n], free, likely)
-        left = gradient.copy()
-        for i in range(n):
-            likely[i] = forces[i] > 0
-            if likely[i]:
-                left += forces[i] * G[order[i]]
+        likely[:n], every[order[:n]] = forces > 0, forces
 
 
 @njit(cache=True)
@@ -276,7 +287,7 @@ def project(products, first, size, G, G_starts, M, M_starts):
     G, G_starts, M, M_starts : ndarray
         The rows of the cone of each group and their inner products, flattened, and where those of each group begin.
     """
-    d, tolerance, forces, unlikely = np.empty(0), np.empty(0), np.empty(0), np.zeros(0, np.bool_)
+    d, tolerance, forces, beyond = np.empty(0), np.empty(0), np.empty(0), np.zeros(0, np.bool_)
     s, slack, order, active, barred, L = _workspace(0)
     for l in range(first.size):
         k, a = size[l], first[l]
@@ -284,7 +295,7 @@ def project(products, first, size, G, G_starts, M, M_starts):
         rows = G[G_starts[l] : G_starts[l + 1]].reshape(m, k)
         inner = M[M_starts[l] : M_starts[l + 1]].reshape(m, m)
         if m != forces.size:
-            d, tolerance, forces, unlikely = np.empty(m), np.empty(m), np.empty(m), np.zeros(m, np.bool_)
+            d, tolerance, forces, beyond = np.empty(m), np.empty(m), np.empty(m), np.zeros(m, np.bool_)
             s, slack, order, active, barred, L = _workspace(m)
         for model in range(products.shape[1]):
             norm = 0.0
@@ -296,9 +307,10 @@ def project(products, first, size, G, G_starts, M, M_starts):
                 for i in range(k):
                     d[j] += rows[j, i] * products[a + i, model]
                 tolerance[j] = 1e-14 * np.sqrt(norm * inner[j, j])
-                outside = outside or d[j] < -tolerance[j]
+                beyond[j] = d[j] < -tolerance[j]
+                outside = outside or beyond[j]
             if outside:
-                _forced(inner, d, tolerance, unlikely, forces, s, slack, order, active, barred, L)
+                _forced(inner, d, tolerance, beyond, forces, s, slack, order, active, barred, L)
                 left = 0.0
                 for i in range(k):
                     value = products[a + i, model]
@@ -312,25 +324,6 @@ def project(products, first, size, G, G_starts, M, M_starts):
 
 
 @njit(cache=True)
-def _within(inverse, w, G, h, first, last):
-    """The minimiser under constraints, given that without them, and the inverse of the second derivative."""
-    there, used, n = w.copy(), np.zeros(h.size, np.bool_), 0
-    order, V, likely = np.empty(h.size, np.int64), np.zeros((h.size, w.size)), np.zeros(h.size, np.bool_)
-    while True:
-        new = broken(G, h, first, last, there, used)
-        if new.size == 0:
-            return _polished(G, h, first, last, order[:n], V[:n], there)
-        for j in new:
-            used[j], order[n] = True, j
-            for i in range(first[j], last[j]):
-                if G[j, i] != 0:
-                    V[n] += G[j, i] * inverse[i]
-            n += 1
-        there, forces = held(G[order[:n]], h[order[:n]], V[:n], w, likely)
-        likely[:n] = forces > 0
-
-
-@njit(cache=True)
 def nested_ridge(L, z, U, c, G, h, first, last, lengths, likely):
     """The minimisers on the first columns under ``G w >= h``, for numbers of columns that fall; zero on the others.
 
@@ -340,8 +333,8 @@ def nested_ridge(L, z, U, c, G, h, first, last, lengths, likely):
     """
     W, m, at_first = np.zeros((lengths.size, c.size)), h.size, likely
     likely = likely.copy()
-    slack, tolerance, off = np.empty(m), np.empty(m), np.zeros(m)
-    order, R, s = np.empty(m, np.int64), np.zeros((m, m)), np.zeros(m)
+    slack, tolerance, forces, unused = np.empty(m), np.empty(m), np.zeros(m), np.zeros(m, np.bool_)
+    s, left, order, active, barred, R = _workspace(m)
     M, done = np.zeros((m, m)), 0
     for a in range(lengths.size - 1, -1, -1):
         k = lengths[a]
@@ -349,28 +342,28 @@ def nested_ridge(L, z, U, c, G, h, first, last, lengths, likely):
         M += more @ more.T
         done, ends, w = k, np.minimum(last, k), _backward(L, z[:k])
         starts = np.minimum(first, ends)
-        if broken(G, h, starts, ends, w, np.zeros(m, np.bool_)).size:
+        if broken(G, h, starts, ends, w, unused).size:
             for j in range(m):
                 slack[j], tolerance[j] = -h[j], abs(h[j])
                 for i in range(starts[j], ends[j]):
                     slack[j] += G[j, i] * w[i]
                     tolerance[j] += abs(G[j, i] * w[i])
-            forces, n, t = multipliers(M, slack, 0.1 * KEPT * tolerance, likely), 0, z[:k].copy()
-            for j in range(m):
-                likely[j] = forces[j] > 0
-                if likely[j]:
-                    t += forces[j] * U[j, :k]
-                    order[n] = j
-                    n = _grown(R, M, order, n)
-            w = _backward(L, t)
+                tolerance[j] *= 0.1 * KEPT
+            n, t = _forced(M, slack, tolerance, likely, forces, s, left, order, active, barred, R), z[:k].copy()
+            for i in range(n):
+                t += forces[order[i]] * U[order[i], :k]
+            likely[:] = active
+            held_back = _backward(L, t)
             # round-off error in large numbers has removed the minimiser from the rows that hold it
             for i in range(n):
-                off[order[i]] = G[order[i], :k] @ w - h[order[i]]
-            _solved(R, off, order, n, s)
+                slack[order[i]] = G[order[i], :k] @ held_back - h[order[i]]
+            _solved(R, slack, order, n, s)
             for i in range(n):
                 t += s[i] * U[order[i], :k]
-            w = _backward(L, t)
-            if broken(G, h, starts, ends, w, np.zeros(m, np.bool_)).size:
+            held_back = _backward(L, t)
+            _flush(held_back, w)
+            w = held_back
+            if broken(G, h, starts, ends, w, unused).size:
                 w = stepped(L[:k, :k], np.zeros(k), c[:k], G[:, :k], h, starts, ends)[0]
         W[a, :k] = w
         if a == lengths.size - 1:
@@ -390,53 +383,44 @@ def _backward(L, right):
 
 
 @njit(cache=True)
-def nested_minimisers(
-    inverse, w, starts, n_always, children, parents, parent_starts, G, h, given, wanted, tie, nothing
-):  # fmt: skip
+def nested_minimisers(inverse, w, starts, n_always, children, parents, parent_starts, G, h, first, last, tie, nothing):
     """Drop groups one by one; the minimisers under constraints before each drop and after the last one.
+
+    The group that costs least per dimension comes first, as if no constraint were active then.
 
     Parameters
     ----------
-    inverse, w : ndarray, shape (k, k) and (k,)
-        The inverse of the second derivative and the minimiser without constraints, for all groups. Overwritten.
+    inverse, w : ndarray, shape (k, k) and (n_outputs, k)
+        The inverse of the second derivative and the minimisers without constraints, for all groups. Overwritten.
     starts, n_always
         As in `covey.search.elimination.eliminate`.
     children : ndarray of int, shape (n_groups,)
         The number of children of each group. Overwritten.
     parents, parent_starts : ndarray of int
         The parents of all groups, one group after another, and where those of each begin.
-    G, h : ndarray, shape (m, k) and (m,)
-        The inequalities ``G w >= h``.
-    given : ndarray of int
-        The order in which groups are dropped; if it is empty, the group that costs least per dimension comes first, as
-        if no constraint were active then.
-    wanted : ndarray of bool, shape (n_groups - n_always + 1,)
-        The sets whose minimisers are needed.
+    G, h, first, last : ndarray, shape (m, k) and (m,)
+        The inequalities ``G w >= h``, and where the entries of each row that are not zero begin and end.
     tie, nothing : float
         Costs this close, relative to each other or absolutely, are equal, and the last group is dropped.
     """
-    k, L = w.size, starts.size - 1
-    first, last = spans(G)
+    (m, k), L = w.shape, starts.size - 1
     gone, asleep, width = np.zeros(L, np.bool_), np.zeros(k, np.bool_), k
-    W, dropped = np.zeros((L - n_always + 1, k)), np.empty(L - n_always, np.int64)
+    W, dropped = np.zeros((L - n_always + 1, m, k)), np.empty(L - n_always, np.int64)
     for step in range(L - n_always + 1):
-        if wanted[step]:
-            W[step] = _within(inverse, w, G, h, first, last)
+        for o in range(m):
+            W[step, o] = _constrained(inverse, True, w[o], G, h, first, last)[0]
         if step == L - n_always:
             break
-        group = -1
-        if given.size:
-            group = given[step]
-        else:
-            costs = np.full(L, np.inf)
-            least = np.inf
-            for l in range(n_always, L):
-                if not gone[l] and children[l] == 0:
-                    costs[l] = _cost(inverse, W[step], starts[l], starts[l + 1])
-                    least = min(least, costs[l])
-            for l in range(n_always, L):
-                if costs[l] <= least + tie * abs(least) + nothing:
-                    group = l
+        group, least, costs = -1, np.inf, np.full(L, np.inf)
+        for l in range(n_always, L):
+            if not gone[l] and children[l] == 0:
+                costs[l] = 0.0
+                for o in range(m):
+                    costs[l] += _cost(inverse, W[step, o], starts[l], starts[l + 1])
+                least = min(least, costs[l])
+        for l in range(n_always, L):
+            if costs[l] <= least + tie * abs(least) + nothing:
+                group = l
         dropped[step], gone[group] = group, True
         for e in range(parent_starts[group], parent_starts[group + 1]):
             children[parents[e]] -= 1
@@ -447,10 +431,11 @@ def nested_minimisers(
                 for r in range(width):
                     factor = inverse[r, i]
                     if factor != 0 and r != i:
-                        w[r] -= side[r] * w[i]
+                        for o in range(m):
+                            w[o, r] -= side[r] * w[o, i]
                         for s in range(width):
                             inverse[r, s] -= factor * side[s]
-            w[i], asleep[i] = 0.0, True
+            w[:, i], asleep[i] = 0.0, True
             inverse[i] = 0.0
             inverse[:, i] = 0.0
         while width > 0 and asleep[width - 1]:

@@ -35,7 +35,6 @@ def eliminate_within(form: QuadraticForm, rows: Rows, n_always: int = 0) -> Elim
     Parameters
     ----------
     form : QuadraticForm
-        With one output.
     rows : Rows
         Inequalities on the columns of the form, and perhaps on more columns after them.
     n_always : int
@@ -46,18 +45,17 @@ def eliminate_within(form: QuadraticForm, rows: Rows, n_always: int = 0) -> Elim
     K, c, starts, parents = form
     rows = rows.on(np.arange(len(c)))
     sizes = np.diff(starts)
-    wanted = np.ones(sizes.size - n_always + 1, dtype=bool)
     inverse, repeated = _inverse(K)
-    w = inverse @ c[:, 0]
-    nothing = NO_RISE * float(np.nan_to_num(np.abs(c[:, 0] @ w), nan=0.0))
+    w = np.ascontiguousarray((inverse @ c).T)
+    nothing = NO_RISE * float(np.nan_to_num(np.abs((c.T * w).sum()), nan=0.0))
     listed = [list(some) for some in parents] or [[] for _ in sizes]
     flat = np.array([p for some in listed for p in some], dtype=np.intp)
     dropped, W = nested_minimisers(
         inverse, w, starts, n_always, np.bincount(flat, minlength=sizes.size), flat,
-        offsets(np.array([len(some) for some in listed], dtype=np.intp)), rows.G, rows.h, np.empty(0, dtype=np.intp),
-        wanted, REPEATED_TIE if repeated else TIE, nothing,
+        offsets(np.array([len(some) for some in listed], dtype=np.intp)), rows.G, rows.h,
+        *rows.spans, REPEATED_TIE if repeated else TIE, nothing,
     )  # fmt: skip
-    return dropped.tolist(), rows.kept(W)[:, :, None]
+    return dropped.tolist(), rows.kept(W.reshape(-1, len(c))).reshape(W.shape).transpose(0, 2, 1)
 
 
 def ridges_within(
@@ -73,7 +71,6 @@ def ridges_within(
     Parameters
     ----------
     quadratic : Quadratic
-        With one output.
     M : ndarray, shape (k, k)
     dropped : sequence of int
         The groups in the order in which they are dropped.
@@ -85,7 +82,7 @@ def ridges_within(
 
     Returns
     -------
-    ndarray, shape (n_tried * n_penalties, 1, k)
+    ndarray, shape (n_tried * n_penalties, n_outputs, k)
     """
     from covey.search.constraints.kernels import nested_ridge  # compiled with the first constraint
 
@@ -94,18 +91,21 @@ def ridges_within(
     sizes = np.diff(quadratic.starts)[order]
     lengths = offsets(sizes)[len(order) - np.array(tried)]
     at = quadratic.positions(order)[: lengths.max(initial=0)]
-    K, P, c = quadratic.K[np.ix_(at, at)], M[np.ix_(at, at)], quadratic.c[at, 0]
+    K, P, c = quadratic.K[np.ix_(at, at)], M[np.ix_(at, at)], np.ascontiguousarray(quadratic.c[at].T)
     some = Rows(np.ascontiguousarray(rows.G[:, at]), rows.h)
-    out = np.zeros((len(tried), len(penalties), 1, len(quadratic.c)))
-    right = np.column_stack([c, some.G.T])
-    likely = np.zeros(some.h.size, dtype=bool)  # from one penalty to the next
+    m = len(c)
+    out = np.zeros((len(tried), len(penalties), m, len(quadratic.c)))
+    W = np.empty((len(penalties), m, len(tried), at.size))
+    right = np.vstack([c, some.G]).T
+    likely = np.zeros((m, some.h.size), dtype=bool)  # from one penalty to the next
     for i, penalty in enumerate(penalties):
         L = root(K + penalty * P)
         divided = dtrtrs(L.T, right, trans=1)[0].T
-        z, U = divided[0].copy(), np.ascontiguousarray(divided[1:])
-        W = nested_ridge(L, z, U, c, some.G, some.h, *some.spans, lengths, likely)
-        out[:, i, 0][:, at] = some.kept(W)
-    return out.reshape(-1, 1, len(quadratic.c))
+        z, U = np.ascontiguousarray(divided[:m]), np.ascontiguousarray(divided[m:])
+        for o in range(m):
+            W[i, o] = nested_ridge(L, z[o], U, c[o], some.G, some.h, *some.spans, lengths, likely[o])
+    out[..., at] = some.kept(W.reshape(-1, at.size)).reshape(W.shape).transpose(2, 0, 1, 3)
+    return out.reshape(-1, m, len(quadratic.c))
 
 
 def _inverse(K: FloatArray) -> tuple[FloatArray, bool]:
