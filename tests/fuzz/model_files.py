@@ -251,11 +251,11 @@ WAYS += [change_schema] * 5
 def verdict(seed: int) -> str:
     """Empty when all is well; otherwise what is wrong with the file of this seed."""
     rng = random.Random(seed)
-    content, X, y = rng.choice(bases())
-    way = rng.choice(WAYS)
-    forged = way(content, rng)
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        content, X, y = rng.choice(bases())
+        way = rng.choice(WAYS)
+        forged = way(content, rng)
         file = Path(folder) / "model.skops"
         file.write_bytes(forged)
         try:

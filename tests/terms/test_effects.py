@@ -6,6 +6,9 @@ import pytest
 
 from covey import GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor, Terms, nested_score, survival
 
+# rows far from those of the fit, or with new levels, are what many of these tests are about
+pytestmark = pytest.mark.filterwarnings("ignore::covey.terms.unusual.NewValuesWarning")
+
 HOSTILE = "=1+1<b>"
 N = 400
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,10 @@ from sklearn.pipeline import make_pipeline
 
 from covey import Curve, GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor, Levels, Linear, Terms
 from covey.selection import HoldOut
+from covey.terms.unusual import NewValuesWarning
+
+# rows far from those of the fit, or with new levels, are what many of these tests are about
+pytestmark = pytest.mark.filterwarnings("ignore::covey.terms.unusual.NewValuesWarning")
 
 N = 240
 
@@ -96,6 +101,25 @@ def test_missing_values_at_predict(fitted):
     assert np.isfinite(found).all()
     assert found[0] == found[1]
     assert np.isfinite(linear_predictor(model, some.assign(visit=pd.NaT))).all()
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"site": "atlantis"}, "site is 'atlantis' in 5 rows, a level that the fit did not have"),
+        ({"age": 500.0}, "age is 500 in 5 rows, far from .* in the fit: predicted by extrapolation"),
+        ({"age": np.nan}, "age is missing in 5 rows, and never was in the fit: predicted as its mean"),
+    ],
+    ids=["level", "far", "missing"],
+)
+@pytest.mark.filterwarnings("ignore:.*rows are so far outside")  # their predictor is bounded, too
+def test_predict_warns_of_values_that_the_fit_did_not_have(fitted, changed, message):
+    model, table, _ = fitted
+    with pytest.warns(NewValuesWarning, match=message):
+        model.predict(table.head(5).assign(**changed))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.predict(table.assign(id="new"))  # left out in fit
 
 
 def test_columns_are_found_by_name(fitted):

@@ -30,6 +30,9 @@ from covey.evidence import knockoffs
 from covey.persistence import ModelFileError, dump_bytes
 from covey.selection import Folds, HoldOut
 
+# rows far from those of the fit, or with new levels, are what many of these tests are about
+pytestmark = pytest.mark.filterwarnings("ignore::covey.terms.unusual.NewValuesWarning")
+
 N = 160
 
 

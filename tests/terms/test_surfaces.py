@@ -10,6 +10,9 @@ import covey
 from covey import GroupSparseClassifier, GroupSparseRegressor, Terms
 from covey.terms.expansion import Expansion
 
+# rows far from those of the fit, or with new levels, are what many of these tests are about
+pytestmark = pytest.mark.filterwarnings("ignore::covey.terms.unusual.NewValuesWarning")
+
 N = 400
 
 

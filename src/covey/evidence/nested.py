@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -24,6 +25,7 @@ from covey.search.splits import SplitsLike
 from covey.selection import Folds
 from covey.terms.guessing import with_dates_and_codes
 from covey.terms.reading import as_frame
+from covey.terms.unusual import NewValuesWarning
 from covey.validation import FloatArray, MatrixLike, PerRow, as_sample_weight, last_step, pandas_frame
 
 __all__ = ["nested_score"]
@@ -160,7 +162,7 @@ def nested_score(
         get_scorer(scoring) if isinstance(scoring, str) else scoring, random_state, return_estimator,
     )  # fmt: skip
     refit = refit_by_deviance if by_rows else refit_by_score if scoring is None else refit_by_scorer
-    tasks = (delayed(refit)(study, train, test) for train, test in folds)
+    tasks = (delayed(_quietly)(refit, study, train, test) for train, test in folds)
     results: list[FoldResult] = []
     with showing("nested_score", verbose):
         enter("outer fold", 1, len(folds))
@@ -262,6 +264,13 @@ def _scores_of_folds(results: list[FoldResult]) -> dict[str, MethodScore]:
         )
         for name, values in folds.items()
     }  # fmt: skip
+
+
+def _quietly(refit: Callable[[Study, Rows, Rows], FoldResult], study: Study, train: Rows, test: Rows) -> FoldResult:
+    """Score a fold; that its rows have levels which the others lack is no news to the user."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NewValuesWarning)
+        return refit(study, train, test)
 
 
 def _predictions(results: list[FoldResult], n: int) -> FloatArray | None:

@@ -13,7 +13,11 @@ from covey.terms.levels import Category
 from covey.terms.numbers import Number
 from covey.terms.reading import as_labels, missing_values
 
-__all__ = ["unusual_values"]
+__all__ = ["NewValuesWarning", "unusual_values"]
+
+
+class NewValuesWarning(UserWarning):
+    """Rows to predict have levels, numbers or missing values that the fit did not have."""
 
 
 def unusual_values(encoding: Encoding, frame: pd.DataFrame, names: Sequence[str]) -> list[str]:
@@ -30,8 +34,8 @@ def unusual_values(encoding: Encoding, frame: pd.DataFrame, names: Sequence[str]
             if levels:
                 rows = _counted(int(new.sum()) - n_missing)
                 found.append(
-                    f"{name} is {listed(levels)} in {rows}, a level that the fit did not have: predicted as the mean of "
-                    "its levels."
+                    f"{name} is {listed(levels)} in {rows}, a level that the fit did not have: predicted as the mean "
+                    "of its levels."
                 )
         elif variable.describe()["missing"]:
             n_missing = 0

@@ -163,7 +163,7 @@ def test_bad_input(data):
         check_assumptions(X, y, g, algorithm=3)
     with pytest.raises(ValueError, match="coef must hold 300"):
         check_assumptions(X, y, g, coef=[1.0])
-    with pytest.raises(ValueError, match="No group was found"):
+    with pytest.raises(ValueError, match="finds no group with signal"):
         check_assumptions(X, np.zeros(150), g)
     with pytest.raises(ValueError, match="149 entries"):
         check_assumptions(X, y[:-1], g)
@@ -172,7 +172,7 @@ def test_bad_input(data):
     with pytest.raises(ValueError, match="fitted exactly"):
         check_assumptions(X, X @ data.w_star, g)
     assert check_assumptions(X, X @ data.w_star, g, epsilon=0.01).bounds.noise < 1e-9
-    with pytest.raises(ValueError, match="No group was found"):
+    with pytest.raises(ValueError, match="finds no group with signal"):
         check_assumptions(np.ones((1, 2)), [1.0], 1)
     with pytest.raises(KeyError, match="no condition"):
         check_assumptions(X, y, g)["speed"]
