@@ -26,6 +26,7 @@ FIRST, SECOND = np.arange(20), np.arange(20, 40)
         ([FIRST], "split 0 is not a pair"),
         ([3], "split 0 is not a pair"),
         ([(np.append(FIRST, 0), SECOND)], "name a row more than once; repeat rows by sample_weight"),
+        ([(FIRST, FIRST[-1:])], "split 0 holds out rows that it trains on, 1 in all, first row 19"),
         ([], "there are none. A generator can be used only once: give a list"),
     ],
 )

@@ -79,7 +79,13 @@ def split_masks(n: int, cv: Any, y: FloatArray, labels: ArrayLike | None) -> lis
         if not hasattr(pair, "__len__") or len(pair) != 2:
             raise ValueError(f"{SPLITS}; split {number} is not a pair.")
         learn = _row_mask(pair[0], n, f"training rows of split {number}")
-        pairs.append((learn, _row_mask(pair[1], n, f"held-out rows of split {number}")))
+        judge = _row_mask(pair[1], n, f"held-out rows of split {number}")
+        if (both := np.flatnonzero(learn & judge)).size:
+            raise ValueError(
+                f"{SPLITS}: split {number} holds out rows that it trains on, {both.size} in all, first row {both[0]}; "
+                "errors on them would be too small. Leave them out of one of the two."
+            )
+        pairs.append((learn, judge))
     if not pairs:
         raise ValueError(f"{SPLITS}; there are none. A generator can be used only once: give a list.")
     return pairs
