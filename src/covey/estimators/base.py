@@ -257,7 +257,7 @@ class GroupSparseEstimator(GroupViews, BaseEstimator):
         """Warn of levels, numbers and missing values that the fit did not have, in variables that matter."""
         encoding, used = self.expansion_.encoding, np.asarray(np.atleast_2d(self.coef_).any(axis=0))
         for sentence in unusual_values(encoding, as_frame(X, encoding.variables), self.expansion_.variables_in(used)):
-            warnings.warn(sentence, NewValuesWarning, stacklevel=5)
+            warnings.warn(sentence, NewValuesWarning, stacklevel=4)
 
     def _predictor(self, design: Design) -> Any:
         """The linear predictor without an offset; shape (n_rows, n_outputs)."""
