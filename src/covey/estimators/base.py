@@ -36,8 +36,6 @@ from covey.search.select import Selected, Selection, read_selection, select
 from covey.selection import Folds, HoldOut
 from covey.terms import Expansion
 from covey.terms.effects import term_means
-from covey.terms.reading import as_frame
-from covey.terms.unusual import NewValuesWarning, unusual_values
 from covey.validation import FloatArray, MatrixLike, PerRow, Stored, on_host, one_of
 
 if TYPE_CHECKING:
@@ -248,16 +246,8 @@ class GroupSparseEstimator(GroupViews, BaseEstimator):
         """The linear predictor of rows; shape (n_rows, n_outputs)."""
         check_is_fitted(self)
         design = read_rows(self, X)
-        if hasattr(self, "expansion_"):
-            self._point_out(X)
         eta = self._in_range(self._predictor(design))
         return eta if offset is None else eta + read_offset(offset, design.shape[0], eta.shape[1], self.loss_)
-
-    def _point_out(self, X: MatrixLike) -> None:
-        """Warn of levels, numbers and missing values that the fit did not have, in variables that matter."""
-        encoding, used = self.expansion_.encoding, np.asarray(np.atleast_2d(self.coef_).any(axis=0))
-        for sentence in unusual_values(encoding, as_frame(X, encoding.variables), self.expansion_.variables_in(used)):
-            warnings.warn(sentence, NewValuesWarning, stacklevel=4)
 
     def _predictor(self, design: Design) -> Any:
         """The linear predictor without an offset; shape (n_rows, n_outputs)."""

@@ -21,6 +21,8 @@ from covey.losses.base import Response
 from covey.tables import disguise_of, named_faults
 from covey.tables.complaint import shown
 from covey.terms import expand
+from covey.terms.reading import as_frame
+from covey.terms.unusual import NewValuesWarning, unusual_values
 from covey.validation import (
     Array,
     FloatArray,
@@ -166,10 +168,21 @@ def _check_size(design: Design) -> None:
         )
 
 
+def _read_variables(estimator: BaseEstimator, X: MatrixLike) -> Design:
+    """The terms of a table, with a warning of values that the fit did not have in variables that matter."""
+    expansion = estimator.expansion_
+    frame = as_frame(X, expansion.encoding.variables)
+    design: Design = expansion.design(frame)
+    used = np.asarray(np.atleast_2d(estimator.coef_).any(axis=0))
+    for sentence in unusual_values(expansion.encoding, frame, expansion.variables_in(used)):
+        warnings.warn(sentence, NewValuesWarning, stacklevel=5)
+    return design
+
+
 def read_rows(estimator: BaseEstimator, X: MatrixLike) -> Design:
     """Rows to predict, checked to have the same columns as in `fit`."""
     if hasattr(estimator, "expansion_"):
-        return estimator.expansion_.design(X)
+        return _read_variables(estimator, X)
     if _is_ready(X, estimator):
         return DenseDesign(X)
     X = pandas_frame(X)

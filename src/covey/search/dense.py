@@ -177,8 +177,9 @@ class DenseRidges:
         recipes = [Reweighted(penalty, 0) for penalty in settings.penalties]
         quadratic, candidates = self.posed.response.loss.quadratic, settings.reweightings > 0
         # first on one fold: a few, if fits are slow; all, if none can be chosen and only the best one is asked for
-        first = [] if quadratic else [recipes[i] for i in settings.first_penalties if i < len(recipes)]
-        if first := first if candidates else recipes:
+        few = [] if quadratic else [recipes[i] for i in settings.first_penalties if i < len(recipes)]
+        first = few if candidates else recipes
+        if first:
             errors_there = judge.scores[0].errors(self.plain.predictors(scored[0], self.fits(first, scored[0])))
             if not quadratic and errors_there.min() > settings.hopeless * judge.least_error(0):
                 return

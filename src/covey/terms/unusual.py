@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from covey.groups.checks import plural
 from covey.tables.complaint import Column, listed
 from covey.terms.encoding import Encoding, Variable
 from covey.terms.levels import Category
@@ -32,7 +33,7 @@ def unusual_values(encoding: Encoding, frame: pd.DataFrame, names: Sequence[str]
             levels = list(dict.fromkeys(t for t, is_new in zip(texts, new, strict=True) if is_new and t is not None))
             n_missing = 0 if variable.missing is not None else n_missing
             if levels:
-                rows = _counted(int(new.sum()) - n_missing)
+                rows = plural(int(new.sum()) - n_missing, "row")
                 found.append(
                     f"{name} is {listed(levels)} in {rows}, a level that the fit did not have: predicted as the mean "
                     "of its levels."
@@ -43,7 +44,7 @@ def unusual_values(encoding: Encoding, frame: pd.DataFrame, names: Sequence[str]
             found.append(f"{name} is {far}: predicted by extrapolation.")
         if n_missing:
             found.append(
-                f"{name} is missing in {_counted(n_missing)}, and never was in the fit: predicted as its mean."
+                f"{name} is missing in {plural(n_missing, 'row')}, and never was in the fit: predicted as its mean."
             )
     return found
 
@@ -58,9 +59,4 @@ def _far_outside(variable: Variable, column: Column) -> str:
     n_far = int((far > high - low).sum())
     if not n_far:
         return ""
-    return f"{values[np.nanargmax(far)]:.6g} in {_counted(n_far)}, far from {low:.6g} to {high:.6g} in the fit"
-
-
-def _counted(n: int) -> str:
-    """A number of rows in words."""
-    return f"{n} row{'s' * (n != 1)}"
+    return f"{values[np.nanargmax(far)]:.6g} in {plural(n_far, 'row')}, far from {low:.6g} to {high:.6g} in the fit"
