@@ -65,3 +65,5 @@ def test_a_tensor_is_the_same_table_and_its_columns_stay_with_it(listed, monkeyp
     np.testing.assert_allclose(other.predict(tensor), model.predict(X), rtol=1e-8)
     _, design = expansion.expand("auto", None, tensor, None)
     assert design.on_device
+    with pytest.raises(ValueError, match="X is sparse, and terms= reads tables in memory"):
+        model.predict(tensor.to_sparse())

@@ -38,8 +38,9 @@ LARGEST = 1e150
 def as_frame(table: MatrixLike, names: Sequence[str] | None = None) -> pd.DataFrame:
     """A table of variables as a DataFrame with text for names; an array gets the given names, or x0, x1, ..."""
     library = type(table).__module__.partition(".")[0]
-    if is_sparse(table) or library in ("dask", "zarr"):
-        storage = "sparse" if is_sparse(table) else f"of {library}"
+    sparse = is_sparse(table) or str(getattr(table, "layout", "torch.strided")) != "torch.strided"
+    if sparse or library in ("dask", "zarr"):
+        storage = "sparse" if sparse else f"of {library}"
         raise ValueError(
             f"X is {storage}, and terms= reads tables in memory (pandas, polars, pyarrow, numpy, torch): convert it, "
             "or give a matrix of columns with groups= instead of terms=."
