@@ -47,7 +47,6 @@ LOSSES = ("squared", "binomial", "poisson")
 # what leaves a kind of candidates out, or a step of the search
 REMOVED: dict[str, dict[str, Any]] = {
     "first_groups": {"first_groups": 1.0},
-    "longer": {"longer": 1.0},
     "ridge_sizes": {"ridge_sizes": 1.01},
     "within": {"within": np.inf},
     "columns_per_row": {"columns_per_row": np.inf},
@@ -56,8 +55,6 @@ REMOVED: dict[str, dict[str, Any]] = {
     "penalties": {"penalties": ()},
     "reweightings": {"reweightings": 0},
     "rounds": {"rounds": 1},
-    "prefixes": {"prefixes": ()},
-    "steady_columns": {"steady_columns": np.inf},
     "evidence": {"evidence": 0.0},
     "strictness": {"strictness": 0.0},
     "contention": {"contention": 1e9},

@@ -41,13 +41,13 @@ def draw(name, n=90):
     return X, y, lists
 
 
-def cleaned(posed, n_events, prefixes, ridges=(), always=()):
+def cleaned(posed, n_events, ridges=(), always=()):
     """The training rows of every split, with the candidates of one round."""
     table = Table(posed)
     paths = Paths(table, [list(always)] * len(posed.splits))
     paths.advance(n_events)
     trainings = trainings_of(table, list(always))
-    clean(trainings, paths, 0, list(prefixes), ridges)
+    clean(trainings, paths, 0, ridges)
     for training in trainings:
         if training.rough:
             training.rounds[0].finish()
@@ -60,7 +60,7 @@ def test_every_candidate_minimises_its_objective(name, always):
     """The gradient of the loss on the candidate's columns is that of the ridge; groups always in have none."""
     X, y, lists = draw(name)
     posed = in_folds(X, y, lists, loss=LOSSES[name])
-    trainings = cleaned(posed, 5, [4, len(always) + 5], (0.02, 0.5), always)
+    trainings = cleaned(posed, 5, (0.02, 0.5), always)
     for training in trainings:
         round_ = training.rounds[0]
         response, unit = training.response, training.response.null_curvature(True)
@@ -86,11 +86,11 @@ def test_every_candidate_minimises_its_objective(name, always):
 
 def test_recipes_of_a_round_are_the_same_for_every_split():
     X, y, lists = draw("squared")
-    trainings = cleaned(in_folds(X, y, lists), 6, [3, 6], (0.1,))
+    trainings = cleaned(in_folds(X, y, lists), 6, (0.1,))
     recipes = trainings[0].rounds[0].recipes
     assert all(training.rounds[0].recipes == recipes for training in trainings)
-    assert {recipe.n_first for recipe in recipes} == {3, 6}
-    plain = [recipe for recipe in recipes if recipe.n_first == 6 and not recipe.ridge]
+    assert {recipe.n_first for recipe in recipes} == {6}
+    plain = [recipe for recipe in recipes if not recipe.ridge]
     assert [recipe.n_groups for recipe in plain] == [6, 5, 4, 3, 2, 1, 0]
     for training in trainings:
         widths, most = training.rounds[0].widths, [recipe.n_columns for recipe in recipes]
@@ -111,7 +111,7 @@ def test_a_column_that_was_a_combination_is_back_after_a_group_is_dropped():
     y = 2 * X[:, 1] + X[:, 2] + 0.1 * rng.standard_normal(60)
     groups = Groups.from_lists([[0, 1], [1, 2], [3, 4]], overlap=True)
     posed = on_all_rows(X, y, groups, group_weights=[1, 5, 1])
-    (training,) = cleaned(posed, 3, [3], (0.1,))
+    (training,) = cleaned(posed, 3, (0.1,))
     round_ = training.rounds[0]
     assert round_.groups[0] == 0
     (alone,) = [recipe for recipe in round_.sets if recipe.n_groups == 1 and not recipe.ridge]
@@ -134,7 +134,7 @@ def test_dependent_columns_of_a_likelihood_have_the_least_norm():
     posed = on_all_rows(X, y, lists, loss=Binomial())
     table = Table(posed)
     trainings = trainings_of(table, [0, 1, 2])
-    clean(trainings, Paths(table, [[0, 1, 2]]), 0, [3], ())
+    clean(trainings, Paths(table, [[0, 1, 2]]), 0, ())
     (recipe,) = trainings[0].rounds[0].recipes
     columns, coef, level = recipe.fit(trainings[0]).on_columns()
     full = np.zeros(6)
@@ -142,7 +142,7 @@ def test_dependent_columns_of_a_likelihood_have_the_least_norm():
     np.testing.assert_allclose(full[4:6], full[2:4], atol=1e-9)
     single = on_all_rows(X[:, :4], y, lists[:2], loss=Binomial())
     small = trainings_of(Table(single), [0, 1])
-    clean(small, Paths(small[0].table, [[0, 1]]), 0, [2], ())
+    clean(small, Paths(small[0].table, [[0, 1]]), 0, ())
     at, expected, constant = small[0].rounds[0].recipes[0].fit(small[0]).on_columns()
     np.testing.assert_allclose(X @ full + level, X[:, at] @ expected[0] + constant, atol=1e-6)
 
@@ -151,7 +151,7 @@ def test_separated_classes_have_a_small_ridge_and_a_remark():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((60, 8))
     y = (X[:, 0] > 0).astype(float)
-    (training,) = cleaned(on_all_rows(X, y, Groups.from_size(2, 8), loss=Binomial()), 2, [2])
+    (training,) = cleaned(on_all_rows(X, y, Groups.from_size(2, 8), loss=Binomial()), 2)
     models = {recipe.n_groups: recipe.fit(training) for recipe in training.rounds[0].recipes}
     assert models[0].remark == ""
     for size in (1, 2):
@@ -166,7 +166,7 @@ def test_groups_that_are_always_in_do_not_go_to_infinity(ridges):
     rng = np.random.default_rng(0)
     X = np.column_stack([np.arange(80) % 4 == 0, rng.standard_normal((80, 3))])
     y = rng.poisson(np.where(X[:, 0] == 1, 0.0, 2.0)).astype(float)
-    for training in cleaned(in_folds(X, y, Groups.from_size(1, 4), loss=Poisson()), 2, [3], ridges, always=[0]):
+    for training in cleaned(in_folds(X, y, Groups.from_size(1, 4), loss=Poisson()), 2, ridges, always=[0]):
         for recipe in training.rounds[0].recipes:
             columns, coef, _ = recipe.fit(training).on_columns()
             assert -8 < coef[0, columns == 0] < -1, recipe.text()
@@ -179,7 +179,7 @@ def test_models_of_the_same_groups_have_the_same_size():
     X = np.hstack([np.eye(5)[level], rng.standard_normal((90, 2))])
     y = rng.poisson(np.where(level == 0, 0.0, 1.0 + level)).astype(float)
     groups = [np.arange(5), np.arange(5, 7)]
-    trainings = cleaned(in_folds(X, y, groups, loss=Poisson()), 2, [2], ridges=[0.1])
+    trainings = cleaned(in_folds(X, y, groups, loss=Poisson()), 2, ridges=[0.1])
     assert trainings[0].infinite
     assert trainings[0].rounds[0].active.deficient
     for one in (training.rounds[0] for training in trainings if training.rough):
@@ -188,9 +188,9 @@ def test_models_of_the_same_groups_have_the_same_size():
 
 
 def test_recipes_describe_themselves():
-    assert Cleaned(0, 18, 0, 0.0, 9, 0).text() == "no group"
-    assert Cleaned(0, 18, 6, 0.0, 9, 3).text("maximum likelihood") == "maximum likelihood on 3 of the first 9 groups"
-    assert Cleaned(1, 18, 6, 0.1, 9, 3).text() == "ridge 0.1 on 3 of the first 9 groups, round 2"
+    assert Cleaned(0, 0, 0.0, 9, 0).text() == "no group"
+    assert Cleaned(0, 6, 0.0, 9, 3).text("maximum likelihood") == "maximum likelihood on 3 of the first 9 groups"
+    assert Cleaned(1, 6, 0.1, 9, 3).text() == "ridge 0.1 on 3 of the first 9 groups, round 2"
 
 
 def test_groups_are_ranked_by_how_long_elimination_keeps_them():

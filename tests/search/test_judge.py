@@ -18,7 +18,7 @@ from estimator_problems import noisy_problem
 
 def recipe(n_groups, ridge=0.0, round_=0):
     """Groups of one column each that are left of nine."""
-    return Cleaned(round_, 9, n_groups, ridge, 9, n_groups)
+    return Cleaned(round_, n_groups, ridge, 9, n_groups)
 
 
 NULL, SMALL, LARGE, DENSE = recipe(0), recipe(2), recipe(7), Reweighted(1.0, 0)

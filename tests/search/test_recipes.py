@@ -167,7 +167,7 @@ def test_a_further_recipe_is_scored_like_the_others():
 
 
 def test_equal_recipes_are_one_candidate():
-    assert Cleaned(0, 18, 6, 0.1, 9, 3) == Cleaned(0, 18, 6, 0.1, 8, 2)
+    assert Cleaned(0, 6, 0.1, 9, 3) == Cleaned(0, 6, 0.1, 8, 2)
     assert len({Reweighted(0.5, 1), Reweighted(0.5, 1), Reweighted(0.5, 0)}) == 2
     _, _, alone = search_with()
     _, _, result = search_with(OneGroup(1), OneGroup(1), Reweighted(SETTINGS.penalties[0], 0))

@@ -59,20 +59,17 @@ def test_patience_and_improvement_end_a_path_that_no_longer_helps():
     assert n_events(found(X, y, groups, improvement=0.9999, rounds=1)) == SETTINGS.patience + 1
 
 
-def test_prefixes_are_where_elimination_begins():
+def test_elimination_begins_from_the_whole_path():
     X, y, groups = noisy_problem("weak", n=120, n_groups=40)
-    result = found(X, y, groups, prefixes=(4, 7), rounds=1)
-    assert {recipe.n_first for recipe in cleaned(result)} == {4, 7, n_events(result)}
-    assert {recipe.n_first for recipe in cleaned(found(X, y, groups, prefixes=(), rounds=1))} == {n_events(result)}
+    result = found(X, y, groups, rounds=1)
+    assert {recipe.n_first for recipe in cleaned(result)} == {n_events(result)}
 
 
-def test_elimination_begins_from_fewer_columns_than_a_path_may_have_too():
+def test_a_path_ends_before_its_columns_are_more_than_a_share_of_the_rows():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((60, 48))
     y = X.sum(axis=1) + 0.1 * rng.standard_normal(60)
-    groups = Groups.from_size(2, 48)
-    result = found(X, y, groups, prefixes=(), rounds=1, patience=50, most_columns=0.8, steady_columns=0.5)
-    assert {recipe.n_first for recipe in cleaned(result)} == {int((0.5 * 48 - 1) / 2), n_events(result)}
+    result = found(X, y, Groups.from_size(2, 48), rounds=1, patience=50, most_columns=0.8)
     assert n_events(result) == int((0.8 * 48 - 1) / 2)
 
 

@@ -1,6 +1,6 @@
 """Cleaned: groups of a limit path that are left after backward elimination, fitted without a penalty or by a ridge.
 
-Which groups are dropped, and where each fit starts, is read off the quadratic model of the loss at the end of a prefix.
+Which groups are dropped, and where each fit starts, is read off the quadratic model of the loss at the end of the path.
 For a quadratic loss that is the fit itself; for others Newton's method finishes it.
 """
 
@@ -28,7 +28,7 @@ from covey.search.recipes import Model, Recipe, Training
 from covey.search.rough import Alike, minimise_together
 from covey.validation import FloatArray
 
-__all__ = ["Cleaned", "CleanedRound", "Plan", "clean", "repeat"]
+__all__ = ["Cleaned", "CleanedRound", "clean", "repeat"]
 
 
 @dataclass(frozen=True)
@@ -39,21 +39,18 @@ class Cleaned(Recipe):
     ----------
     round : int
         0 for a path that starts without groups, 1 for one that starts from the groups that round 0 kept, and so on.
-    prefix : int
-        The most columns of the path's prefix that elimination starts from.
     n_columns : int
         The most columns that elimination leaves. Where groups have different sizes, a number of groups would mean
         other models on other rows.
     ridge : float
         The penalty on columns of unit variance; 0 for least squares.
     n_first, n_groups : int
-        The number of groups of the prefix, and of groups left, on all rows.
+        The number of groups of the path, and of groups left, on all rows.
     unit : str
         What these groups are, in words.
     """
 
     round: int
-    prefix: int
     n_columns: int
     ridge: float
     n_first: int = field(compare=False)
@@ -62,7 +59,7 @@ class Cleaned(Recipe):
 
     def __post_init__(self) -> None:
         # computed once: a search looks recipes up thousands of times
-        object.__setattr__(self, "_hash", hash((self.round, self.prefix, self.n_columns, self.ridge)))
+        object.__setattr__(self, "_hash", hash((self.round, self.n_columns, self.ridge)))
 
     def __hash__(self) -> int:
         return self._hash  # type: ignore[attr-defined]
@@ -153,66 +150,49 @@ class CleanedRound:
             self._penalties[n_free] = self.training.penalties.matrix(self.groups, n_free) * unit
         return self._penalties[n_free]
 
-    def quadratics(self, prefixes: Sequence[int]) -> list[Quadratic]:
-        """The quadratic model of the loss at the end of each prefix."""
-        active = self.active
-        if active.response.loss.quadratic:
-            everything = Quadratic.around(active, len(self.groups), active.models[-1])
-            return [everything.first(m) for m in prefixes]
-        found = []
-        for prefix in prefixes:
-            coef, ridge = active.models[prefix], None
-            if active.separated[prefix]:
-                # with perfect separation there is no curvature left
-                k = len(coef) - self.intercept
-                ridge = self.training.posed.settings.elimination_ridge * self.penalty[:k, :k]
-                self._last = frozenset(self.groups[:prefix]), Curvature(), None
-                coef = self._minimised(np.arange(len(coef)), coef, ridge)[0]
-            found.append(Quadratic.around(active, prefix, coef, ridge))
-        return found
+    def quadratic(self) -> Quadratic:
+        """The quadratic model of the loss at the end of the path."""
+        active, coef, ridge = self.active, self.active.models[-1], None
+        if active.separated[-1]:
+            # with perfect separation there is no curvature left
+            ridge = self.training.posed.settings.elimination_ridge * self.penalty
+            self._last = frozenset(self.groups), Curvature(), None
+            coef = self._minimised(np.arange(len(coef)), coef, ridge)[0]
+        return Quadratic.around(active, len(self.groups), coef, ridge)
 
-    def add(self, plans: Sequence[Plan], quadratics: Sequence[Quadratic], eliminated: Sequence[Eliminated]) -> None:
-        """Make the candidates of some prefixes, given the order in which groups were dropped from each."""
-        blocks, levels = [], []
-        for plan, quadratic, (dropped, nested_W) in zip(plans, quadratics, eliminated, strict=True):
-            prefix, k = quadratic.starts.size - 1, len(quadratic.c)
-            nested = [list(range(prefix))]
-            for group in dropped:
-                nested.append([l for l in nested[-1] if l != group])
-            widths = k - np.cumsum([0, *np.diff(quadratic.starts)[dropped]])
-            W, ranks = nested_W.transpose(0, 2, 1), widths.tolist()
-            if self.active.deficient and self.rows is None:
-                # a column that was a combination of others may be independent of those that are left
-                W, ranks = quadratic.least_norm(nested)
-            recipes = plan.recipes
-            # the largest set that has no more columns than the recipe allows
-            at = np.searchsorted(-widths, [-recipe.n_columns for recipe in recipes]).tolist()
-            shrunk = [i for i, recipe in enumerate(recipes) if recipe.ridge]
-            if shrunk:
-                tried = sorted({at[i] for i in shrunk})
-                ridges = list(dict.fromkeys(recipes[i].ridge for i in shrunk))
-                # groups dropped last come first
-                order = quadratic.positions([*range(self.n_always), *reversed(dropped)])
-                with_ridge = (
-                    quadratic.ridges(self.penalty[:k, :k], order, widths[tried], ridges)
-                    if self.rows is None
-                    else ridges_within(quadratic, self.penalty[:k, :k], dropped, tried, ridges, self.rows)
-                )
-                place = {(a, r): len(W) + i for i, (a, r) in enumerate(product(tried, ridges))}
-                W = np.concatenate([W, with_ridge])
-                W = W[[place[at[i], r.ridge] if r.ridge else at[i] for i, r in enumerate(recipes)]]
-            else:
-                W = W[at]
-            self.recipes += recipes
-            self.sizes += [ranks[i] for i in at]
-            self.widths += [int(widths[i]) for i in at]
-            self.sets.update({recipe: nested[i] for i, recipe in zip(at, recipes, strict=True)})
-            blocks.append(np.concatenate([W, np.zeros((*W.shape[:2], self.columns.size - k))], axis=2))
-            levels.append(quadratic.levels(W))
-        self.W, self.levels = np.concatenate(blocks), np.concatenate(levels)
-        self.place = {}
-        for i, recipe in enumerate(self.recipes):
-            self.place.setdefault(recipe, i)
+    def add(self, recipes: Sequence[Cleaned], quadratic: Quadratic, eliminated: Eliminated) -> None:
+        """Make candidates, given the order in which groups were dropped."""
+        dropped, nested_W = eliminated
+        nested = [list(range(len(self.groups)))]
+        for group in dropped:
+            nested.append([l for l in nested[-1] if l != group])
+        widths = self.columns.size - np.cumsum([0, *np.diff(quadratic.starts)[dropped]])
+        W, ranks = nested_W.transpose(0, 2, 1), widths.tolist()
+        if self.active.deficient and self.rows is None:
+            # a column that was a combination of others may be independent of those that are left
+            W, ranks = quadratic.least_norm(nested)
+        # the largest set that has no more columns than the recipe allows
+        at = np.searchsorted(-widths, [-recipe.n_columns for recipe in recipes]).tolist()
+        shrunk = [i for i, recipe in enumerate(recipes) if recipe.ridge]
+        if shrunk:
+            tried = sorted({at[i] for i in shrunk})
+            ridges = list(dict.fromkeys(recipes[i].ridge for i in shrunk))
+            # groups dropped last come first
+            order = quadratic.positions([*range(self.n_always), *reversed(dropped)])
+            with_ridge = (
+                quadratic.ridges(self.penalty, order, widths[tried], ridges)
+                if self.rows is None
+                else ridges_within(quadratic, self.penalty, dropped, tried, ridges, self.rows)
+            )
+            place = {(a, r): len(W) + i for i, (a, r) in enumerate(product(tried, ridges))}
+            W = np.concatenate([W, with_ridge])
+            W = W[[place[at[i], r.ridge] if r.ridge else at[i] for i, r in enumerate(recipes)]]
+        else:
+            W = W[at]
+        self.recipes, self.place = list(recipes), {recipe: i for i, recipe in enumerate(recipes)}
+        self.sizes, self.widths = [ranks[i] for i in at], [int(widths[i]) for i in at]
+        self.sets = {recipe: nested[i] for i, recipe in zip(at, recipes, strict=True)}
+        self.W, self.levels = W, quadratic.levels(W)
 
     def finish(self) -> None:
         """Replace what was read off the quadratic model by the minimisers themselves."""
@@ -228,7 +208,7 @@ class CleanedRound:
                 self._put(i, self._refitted(i)[0])
 
     def _fit_together(self, sets: Mapping[tuple[int, ...], Sequence[int]]) -> set[int]:
-        """Fit the candidates that no other prefix or round has had, roughly; return those that need nothing more."""
+        """Fit the candidates that no other round has had, roughly; return those that need nothing more."""
         first, fits, outputs = self.intercept, self.training.fits, self.active.response.apart
         alike: list[Alike] = []
         models: list[tuple[tuple[int, ...], frozenset[int], list[int]]] = []
@@ -327,7 +307,7 @@ class CleanedRound:
         return np.diag(ridge * self.active.response.null_curvature(training.posed.intercept))
 
     def _keep(self, left: Sequence[int], groups: frozenset[int], ridge: float, coef: FloatArray) -> None:
-        """Remember a minimiser for other prefixes and rounds."""
+        """Remember a minimiser for other rounds."""
         first = self.intercept
         order = [self.groups[l] for l in left]
         self.training.fits[groups, ridge] = order, coef[:first], coef[first + self._at(left)]
@@ -366,25 +346,8 @@ class CleanedRound:
         return out
 
 
-@dataclass(frozen=True)
-class Plan:
-    """What is done on every split: a prefix that elimination starts from, and the recipes made of what it leaves.
-
-    Attributes
-    ----------
-    n_columns : int
-        The most columns of the prefix.
-    recipes : list of Cleaned
-    """
-
-    n_columns: int
-    recipes: list[Cleaned]
-
-
-def clean(
-    trainings: Sequence[Training], paths: Paths, round_: int, prefixes: Sequence[int], ridges: Sequence[float]
-) -> list[Plan]:
-    """Make the candidates of the paths of all splits; return what was done, so that it can be repeated.
+def clean(trainings: Sequence[Training], paths: Paths, round_: int, ridges: Sequence[float]) -> list[Cleaned]:
+    """Make the candidates of the paths of all splits; return them, so that they can be made on other splits.
 
     They are those of the quadratic models; `CleanedRound.finish` makes them those of the loss.
 
@@ -395,73 +358,61 @@ def clean(
     paths : Paths
         Advanced to their ends.
     round_ : int
-    prefixes : sequence of int
-        The lengths of the prefixes to eliminate from, on the path of all rows.
     ridges : sequence of float
     """
-    active = paths.active(len(trainings) - 1)
-    limits = [active.widths[length] - active.n_first for length in prefixes]
-    rounds, quadratics, eliminated = _eliminated(trainings, paths, limits, bool(ridges))
-    ratio, plans = paths.posed.settings.ridge_sizes, list[Plan]()
+    rounds, quadratics, eliminated = _eliminated(trainings, paths, bool(ridges))
+    ratio = paths.posed.settings.ridge_sizes
     late = bool(set(paths.groups(len(trainings) - 1)).intersection(paths.posed.late))
     if late:
         # with the detail of a curve one size may be far better than its neighbours
         ratio = math.sqrt(ratio)
     unit = "columns" if paths.posed.pieces and round_ else "groups"
-    for limit, quadratic, (dropped, _) in zip(limits, quadratics[-1], eliminated[-1], strict=True):
-        widths = np.diff(quadratic.starts)
-        sizes = (int(widths.sum()) - np.cumsum([0, *widths[dropped]])).tolist()
-        counts = range(len(dropped), -1, -1)
-        plain = [Cleaned(round_, limit, c, 0.0, widths.size, n, unit) for c, n in zip(sizes, counts, strict=True)]
-        some = [one for one in plain[:-1] if one is plain[0] or is_tried(one.n_groups, ratio)]
-        shrunk = [replace(one, ridge=ridge) for one in some for ridge in ridges]
-        # a detail follows few rows: if they are held out, least squares does not know where it goes
-        plans.append(Plan(limit, shrunk if late and shrunk else plain + shrunk))
-    _add(rounds, plans, quadratics, eliminated)
-    return plans
+    widths, (dropped, _) = np.diff(quadratics[-1].starts), eliminated[-1]
+    sizes = (int(widths.sum()) - np.cumsum([0, *widths[dropped]])).tolist()
+    counts = range(len(dropped), -1, -1)
+    recipes = [Cleaned(round_, c, 0.0, widths.size, n, unit) for c, n in zip(sizes, counts, strict=True)]
+    some = [one for one in recipes[:-1] if one is recipes[0] or is_tried(one.n_groups, ratio)]
+    shrunk = [replace(one, ridge=ridge) for one in some for ridge in ridges]
+    # a detail follows few rows: if they are held out, least squares does not know where it goes
+    recipes = shrunk if late and shrunk else recipes + shrunk
+    _add(rounds, recipes, quadratics, eliminated)
+    return recipes
 
 
-def repeat(trainings: Sequence[Training], paths: Paths, plans: Sequence[Plan]) -> None:
-    """Make the same candidates on other splits."""
-    shrunk = any(recipe.ridge for plan in plans for recipe in plan.recipes)
-    rounds, quadratics, eliminated = _eliminated(trainings, paths, [plan.n_columns for plan in plans], shrunk)
-    _add(rounds, plans, quadratics, eliminated)
+def repeat(trainings: Sequence[Training], paths: Paths, recipes: Sequence[Cleaned]) -> None:
+    """Make candidates of one round on other splits."""
+    rounds, quadratics, eliminated = _eliminated(trainings, paths, any(recipe.ridge for recipe in recipes))
+    _add(rounds, recipes, quadratics, eliminated)
 
 
 def _eliminated(
-    trainings: Sequence[Training], paths: Paths, limits: Sequence[int], shrunk: bool
-) -> tuple[list[CleanedRound], list[list[Quadratic]], list[list[Eliminated]]]:
-    """The quadratic models of all splits at the ends of their prefixes, and the order in which groups are dropped."""
+    trainings: Sequence[Training], paths: Paths, shrunk: bool
+) -> tuple[list[CleanedRound], list[Quadratic], list[Eliminated]]:
+    """The quadratic models of all splits at the ends of their paths, and the order in which groups are dropped."""
     rounds = [CleanedRound(one, paths.active(s).without_factors(), paths.groups(s)) for s, one in enumerate(trainings)]
     if shrunk:
         # at once, so that a design that has to be read for them is read once
         trainings[0].penalties.learn([l for one in rounds for l in one.groups])
-    prefixes = [[paths.length(s, limit) for limit in limits] for s in range(len(rounds))]
-    quadratics = list(map(CleanedRound.quadratics, rounds, prefixes))
+    quadratics, n_always = [one.quadratic() for one in rounds], len(trainings[0].always)
     forms: list[QuadraticForm] = [
-        (q.K, q.c, q.starts, paths.posed.parents_among(one.groups[: q.starts.size - 1]))
-        for one, some in zip(rounds, quadratics, strict=True)
-        for q in some
+        (q.K, q.c, q.starts, paths.posed.parents_among(one.groups)) for one, q in zip(rounds, quadratics, strict=True)
     ]
-    # models on linearly dependent columns are solved again anyway
-    deficient = [one.active.deficient for one, some in zip(rounds, quadratics, strict=True) for _ in some]
-    n_always = len(trainings[0].always)
     if paths.posed.cone is None:
-        orders = iter(eliminate_all(forms, n_always, deficient))
-    else:
-        constrained = [one.rows for one, some in zip(rounds, quadratics, strict=True) for _ in some if one.rows]
-        orders = iter([eliminate_within(form, rows, n_always) for form, rows in zip(forms, constrained, strict=True)])
-    return rounds, quadratics, [[next(orders) for _ in some] for some in quadratics]
+        # models on linearly dependent columns are solved again anyway
+        return rounds, quadratics, eliminate_all(forms, n_always, [one.active.deficient for one in rounds])
+    constrained = [one.rows for one in rounds if one.rows]
+    orders = [eliminate_within(form, rows, n_always) for form, rows in zip(forms, constrained, strict=True)]
+    return rounds, quadratics, orders
 
 
 def _add(
     rounds: Sequence[CleanedRound],
-    plans: Sequence[Plan],
-    quadratics: Sequence[list[Quadratic]],
-    eliminated: Sequence[list[Eliminated]],
+    recipes: Sequence[Cleaned],
+    quadratics: Sequence[Quadratic],
+    eliminated: Sequence[Eliminated],
 ) -> None:
-    for one, some, orders in zip(rounds, quadratics, eliminated, strict=True):
-        one.add(plans, some, orders)
+    for one, quadratic, order in zip(rounds, quadratics, eliminated, strict=True):
+        one.add(recipes, quadratic, order)
         one.training.rounds.append(one)
 
 

@@ -198,10 +198,7 @@ def training_table(posed: Posed, always: list[int], rule: Criterion) -> Training
         paths.advance(min(most, rule.n_groups + settings.spare(rule.n_groups)))
     else:
         _advance(paths, rule if isinstance(rule, InformationCriterion) else InformationCriterion("gcv"), most)
-    begun = len(always)
-    total = begun + paths.n_events()
-    prefixes = sorted({min(total, max(begun, prefix)) for prefix in settings.prefixes} | {total})
-    clean([training], paths, 0, prefixes, ())
+    clean([training], paths, 0, ())
     round_ = training.rounds[0]
     round_.finish()
     scores = Scores(table.response.rows(training.scored), np.ones(training.scored.size, dtype=bool))

@@ -68,11 +68,6 @@ class Quadratic:
             c = c + (gradient if ridge is None else gradient - ridge @ w)
         return cls(K, c, starts, means, level)
 
-    def first(self, n_groups: int) -> Quadratic:
-        """The same on the first groups alone, with the others at zero."""
-        k = int(self.starts[n_groups])
-        return Quadratic(self.K[:k, :k], self.c[:k], self.starts[: n_groups + 1], self.means[:k], self.level)
-
     def positions(self, groups: Sequence[int]) -> NDArray[np.intp]:
         """The positions of the columns of some groups."""
         sizes = np.diff(self.starts)[list(groups)]

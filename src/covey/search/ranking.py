@@ -40,7 +40,7 @@ def _ranked_groups(problem: Problem, n_groups: int) -> list[int]:
     if total == begun:
         return []
     trainings = trainings_of(table, problem.always)
-    clean(trainings, paths, 0, [total], ())
+    clean(trainings, paths, 0, ())
     awake, places = paths.groups(0), list[int]()
     for left in sorted(trainings[0].rounds[0].sets.values(), key=len):
         places += [place for place in left if place >= begun and place not in places]

@@ -108,7 +108,7 @@ class Training:
         Ridges on all columns.
     fits : dict
         Minimisers by their groups and ridge: the groups in order, the intercept, and coefficients of shape
-        (k, n_outputs). Other prefixes and rounds often leave the same groups.
+        (k, n_outputs). Other rounds often leave the same groups.
     infinite : list of frozenset
         Sets of groups whose minimum lies at infinity, as it does for every superset. Of all rows: on some split.
     """

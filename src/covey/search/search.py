@@ -12,7 +12,7 @@ from collections.abc import Container, Sequence
 import numpy as np
 
 from covey.progress import tell
-from covey.search.cleaned import Cleaned, Plan, clean, repeat
+from covey.search.cleaned import Cleaned, clean, repeat
 from covey.search.dense import DenseRidges, can_be_dense, can_have_pairs
 from covey.search.judge import ROUNDING, Judge, Scores, Verdict
 from covey.search.paths import Knots, Paths
@@ -72,7 +72,8 @@ class Found:
         self._dense_of_deals: list[DenseRidges] = []
         self._further = list(further)
         self.recipes: dict[Recipe, None] = {}
-        self._plans: list[list[Plan]] = []
+        # for every round, its candidates, and the most columns of its paths
+        self._rounds: list[tuple[list[Cleaned], int]] = []
         self.late_round: int | None = None
         self.kept: list[Cleaned | None] = []
         self._null = np.inf
@@ -90,7 +91,7 @@ class Found:
     @property
     def n_rounds(self) -> int:
         """The number of rounds that have been scored."""
-        return len(self._plans)
+        return len(self._rounds)
 
     @property
     def ridges(self) -> Sequence[float]:
@@ -98,8 +99,8 @@ class Found:
         settings = self.posed.settings
         return settings.ridges if self.always_noisy or self.left > settings.noisy else ()
 
-    def end(self, paths: Paths, n_events: int, start: float, reached: float) -> list[int]:
-        """End the paths of a round after so many events; return the prefixes to eliminate from.
+    def end(self, paths: Paths, n_events: int, start: float, reached: float) -> None:
+        """End the paths of a round after so many events.
 
         Parameters
         ----------
@@ -115,12 +116,12 @@ class Found:
             self.knots, self._null = paths.knots(self.final.number), start
         if self.late_round is None:
             self.left = reached / (self._null or 1.0)
-        return _prefixes(paths, begun + n_events)
 
-    def add_round(self, plans: list[Plan]) -> None:
-        """Score the candidates of a round, and earlier ones again if the rows of the table have changed."""
+    def add_round(self, paths: Paths) -> None:
+        """Make and score the candidates of a round, and score earlier ones again if the rows have changed."""
         round_ = self.n_rounds
-        self._plans.append(plans)
+        recipes = clean(self.trainings, paths, round_, self.ridges)
+        self._rounds.append((recipes, paths.width(self.final.number)))
         for number, training in enumerate(self.trainings):
             if training.rough:
                 self._finish(training, round_)
@@ -184,18 +185,16 @@ class Found:
         table = self.table.dealt(parts)
         trainings = trainings_of(table, self.final.always, self.final.penalties)
         starts = [list(self.final.always) for _ in trainings]
-        for round_, plans in enumerate(self._plans):
+        for round_, (recipes, n_columns) in enumerate(self._rounds):
             # the next round starts from the groups of this recipe
             kept = self.kept[round_] if round_ < len(self.kept) else None
-            some = [Plan(plan.n_columns, [r for r in plan.recipes if r in wanted or r in self.kept]) for plan in plans]
-            some = [plan for plan in some if plan.recipes]
+            some = [recipe for recipe in recipes if recipe in wanted or recipe in self.kept]
             if not some and round_ >= len(self.kept):
                 break
-            if not some:  # later rounds are wanted, and rounds are found by number
-                some = [Plan(plans[0].n_columns, plans[0].recipes[:1])]
+            some = some or recipes[:1]  # later rounds are wanted, and rounds are found by number
             late = round_ == self.late_round
             paths = Paths(table, starts, mains=late or self.posed.is_for_mains(round_), late=late)
-            paths.end_at(max(plan.n_columns for plan in some))
+            paths.end_at(n_columns)
             repeat(trainings, paths, some)
             for training in trainings:
                 self._finish(training, round_)
@@ -219,7 +218,7 @@ class Found:
             return [list(self.final.always) for _ in trainings]
         return [self.posed.divided(kept.groups(training)) for training in trainings]
 
-    def next_starts(self, paths: Paths, prefixes: Sequence[int]) -> list[list[int]]:
+    def next_starts(self, paths: Paths) -> list[list[int]]:
         """The groups from which the next round starts on every split, given the last one; empty if there is none."""
         posed, settings, round_ = self.posed, self.posed.settings, self.n_rounds - 1
         if self.late_round is not None:
@@ -229,7 +228,7 @@ class Found:
             self.kept.append(None)
             return self.starts_from(None, self.trainings)
         most = settings.rounds + (not posed.all_main) + bool(posed.pieces)
-        exhaustive = _is_exhaustive(posed, prefixes)
+        exhaustive = _is_exhaustive(paths)
         if not posed.late and (exhaustive or self.n_rounds == most):
             return []
         verdict = self.verdict()
@@ -289,17 +288,17 @@ def search(posed: Posed, always: Sequence[int] = (), recipes: Sequence[Recipe] =
     while starts:
         late = found.n_rounds == found.late_round
         paths = Paths(found.table, starts, mains=late or posed.is_for_mains(found.n_rounds), late=late)
-        prefixes = found.end(paths, *_run(found, paths))
-        found.add_round(clean(found.trainings, paths, found.n_rounds, prefixes, found.ridges))
-        starts = found.next_starts(paths, prefixes)
+        found.end(paths, *_run(found, paths))
+        found.add_round(paths)
+        starts = found.next_starts(paths)
     found.score_dense()
     found.score_further()
     return found
 
 
-def _is_exhaustive(posed: Posed, prefixes: Sequence[int]) -> bool:
-    """Whether elimination began from all groups, and only from them: another round would make the same candidates."""
-    return posed.pairs is None and list(prefixes) == [int(np.count_nonzero(posed.ranks))]
+def _is_exhaustive(paths: Paths) -> bool:
+    """Whether elimination began from all groups: another round would make the same candidates."""
+    return paths.posed.pairs is None and len(paths.paths[-1]) == int(np.count_nonzero(paths.posed.ranks))
 
 
 def _run(found: Found, paths: Paths) -> tuple[int, float, float]:
@@ -361,11 +360,3 @@ def most_events(paths: Paths, share: float) -> int:
         if full.size:
             most = min(most, max(int(full[0]) - 1, 0))
     return most
-
-
-def _prefixes(paths: Paths, end: int) -> list[int]:
-    """The lengths of the prefixes to eliminate from, on the path of all rows."""
-    settings, begun = paths.posed.settings, len(paths.starts[-1])
-    first = min(end, begun + most_events(paths, settings.steady_columns))
-    short = {min(end, max(begun, prefix)) for prefix in settings.prefixes if settings.longer * prefix <= first}
-    return sorted({*short, first, end})

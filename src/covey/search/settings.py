@@ -24,11 +24,6 @@ class Settings:
     improvement, patience : float, int
         A path ends when the held-out error has not fallen by this share for `patience` events, and reweighting ends
         when it has not fallen by it once.
-    prefixes, steady_columns, longer : tuple of int, float, float
-        Elimination starts from prefixes of these lengths, from the one whose columns reach this share of the rows, and
-        from the end of the path: if most of a path is noise, a short prefix is eliminated in a better order, and if
-        columns are correlated, true groups may wake late. A short prefix is used if the next one is at least `longer`
-        times as long; otherwise both would drop much the same groups.
     rounds : int
         The largest number of paths, each starting from the groups that the one before kept. There is no further one if
         the path began with these very groups and leaves less than `dense` of the null model's error: it would find much
@@ -96,9 +91,6 @@ class Settings:
     most_columns: float = 0.8
     improvement: float = 0.003
     patience: int = 8
-    prefixes: tuple[int, ...] = (10, 40)
-    steady_columns: float = 0.6
-    longer: float = 1.5
     rounds: int = 2
     noisy: float = 0.01
     dense: float = 0.1
