@@ -48,8 +48,6 @@ LOSSES = ("squared", "binomial", "poisson")
 REMOVED: dict[str, dict[str, Any]] = {
     "first_groups": {"first_groups": 1.0},
     "ridge_sizes": {"ridge_sizes": 1.01},
-    "within": {"within": np.inf},
-    "columns_per_row": {"columns_per_row": np.inf},
     "least_weight": {"least_weight": 0.0},
     "ridges": {"ridges": ()},
     "penalties": {"penalties": ()},

@@ -22,7 +22,7 @@ from search.posing import in_folds
 LOSSES = {"squared": Squared(), "several": MultiSquared(), "binomial": Binomial(), "cox": Cox()}
 
 # ridges on all columns are scored and reweighted even if they are not promising
-SETTINGS = Settings(dense=0.0, noisy=0.0, within=np.inf, hopeless=np.inf, reweightings=1)
+SETTINGS = Settings(dense=0.0, noisy=0.0, hopeless=np.inf, reweightings=1)
 
 
 @cache

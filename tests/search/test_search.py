@@ -164,12 +164,6 @@ def test_reweightings_count_how_often_penalties_are_divided():
     assert 1 <= rounds[5] <= 5
 
 
-def test_ridges_far_from_the_least_error_are_not_reweighted():
-    X, y, groups = dense_problem()
-    assert max(recipe.round for recipe in dense(found(X, y, groups, within=0.0))) == 0
-    assert max(recipe.round for recipe in dense(found(X, y, groups))) >= 1
-
-
 def test_evidence_is_what_a_group_needs_against_none():
     X, y, groups = noisy_problem("strong")
     problem = problem_with(X, y, groups)
@@ -252,20 +246,14 @@ def test_ridges_are_tried_on_sizes_along_a_geometric_series():
         assert with_ridges == (every if ratio == 1.01 else powers)
 
 
-def test_reweighted_ridges_of_a_wide_design_keep_the_groups_of_largest_norm(monkeypatch):
-    few_near(monkeypatch, 50)
+def test_ridges_of_a_wide_design_are_not_reweighted(monkeypatch):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((60, 600))
     y = X[:, :60].sum(axis=1) + 3 * rng.standard_normal(60)
     groups = Groups.from_size(3, 600)
-    sizes = []
-    for share in (0.2, 2.0):
-        result = found(X, y, groups, dense=0.0, within=np.inf, columns_per_row=share)
-        sizes.append(result.final.dense.largest.groups.size)
-        assert max(recipe.round for recipe in dense(result)) >= 1
-    # at least what one split keeps, and at most what all six would keep without any in common
-    assert 0.2 * 48 / 3 <= sizes[0] <= 6 * (0.2 * 60 / 3 + 1)
-    assert sizes[0] < sizes[1] <= 200
+    assert max(recipe.round for recipe in dense(found(X, y, groups, dense=0.0))) >= 1
+    few_near(monkeypatch, 50)
+    assert {recipe.round for recipe in dense(found(X, y, groups, dense=0.0))} == {0}
 
 
 def test_models_on_all_rows_have_the_small_ridge_that_they_were_scored_with():

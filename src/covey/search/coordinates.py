@@ -21,7 +21,7 @@ from covey.search.newton import ROUGH, Curvature, factorised, minimise
 from covey.search.observations import Observations
 from covey.search.recipes import Training
 from covey.search.ridges import Penalties, inverse_roots
-from covey.search.table import HELD_OF_STREAM, Table, working_columns
+from covey.search.table import HELD_OF_STREAM, Table
 from covey.validation import FloatArray
 
 __all__ = ["RidgeFit", "RowCoordinates", "ScaledColumns"]
@@ -64,7 +64,7 @@ class RidgeFit:
 
 
 class ScaledColumns:
-    """Some groups on scaled columns ``V_l = Z_l C_l``, with ``C_l C_l'`` the inverse of the group's penalty.
+    """Near groups on scaled columns ``V_l = Z_l C_l``, with ``C_l C_l'`` the inverse of the group's penalty.
 
     Penalties of groups may be multiplied by factors to begin with.
     """
@@ -78,12 +78,8 @@ class ScaledColumns:
         self.roots = inverse_roots(penalties.of(groups))
         if factors is not None:
             self.roots = [root / np.sqrt(factor) for root, factor in zip(self.roots, factors, strict=True)]
-        if np.array_equal(groups, table.groups):
-            Z = host(table.Z)
-        elif all(int(l) in table.place for l in groups):  # other groups are near besides
-            Z = host(table.Z[:, table.columns([table.place[int(l)] for l in groups])])
-        else:
-            Z = host(working_columns(posed, groups))
+        alone = np.array_equal(groups, table.groups)  # or others are near besides
+        Z = host(table.Z if alone else table.Z[:, table.columns([table.place[int(l)] for l in groups])])
         self.V = np.empty((len(Z), int(self.starts[-1])), order="F")
         for which, stacked in self._by_rank():
             at = self.starts[which][:, None] + np.arange(stacked.shape[1])

@@ -2,8 +2,8 @@
 
 Repeated, reweighting tends to the group lasso. These models are for dense signals, where no small set of groups
 explains much. A plain ridge may have pairs of main groups besides: many small interactions. Penalties apply to
-coefficients of scaled columns, as in `covey.search.ridges`. A fit is in whichever coordinates are fewer: if there are
-more columns than rows, in those of the rows, from their inner products.
+coefficients of scaled columns, as in `covey.search.ridges`. If X has too many columns for a table, ridges are plain
+and in coordinates of the rows, from their inner products.
 """
 
 from __future__ import annotations
@@ -132,14 +132,12 @@ class DenseRidges:
         self.noise = noise_norms(self.posed.working.layout.sizes[: self.posed.n_mains])
         self.recipes: list[Recipe] = []
         self._fits: dict[tuple[Reweighted, int], RidgeFit] = {}
-        self._norms: dict[tuple[Reweighted, int], FloatArray] = {}
-        self._kept: NDArray[np.intp] | None = None
         for training in trainings:
             training.dense = weakref.proxy(self)  # a cycle would keep tensors alive
 
     @cached_property
     def plain(self) -> ScaledColumns | RowCoordinates:
-        """The coordinates of ridges that are not reweighted."""
+        """The coordinates of ridges on main groups."""
         if self.table.mains_near:
             return ScaledColumns(self.table, np.arange(self.posed.n_mains), self.penalties)
         shares = np.ones(self.posed.n_mains)
@@ -156,24 +154,13 @@ class DenseRidges:
         factors[np.isin(groups, self.always)] = self.always_share
         return ScaledColumns(self.table, groups, self.penalties, factors)
 
-    @cached_property
-    def largest(self) -> ScaledColumns:
-        """The coordinates of reweighted ridges: all groups, or those of largest norm in the plain ones."""
-        if isinstance(self.plain, ScaledColumns):
-            return self.plain
-        assert self._kept is not None
-        return ScaledColumns(self.table, self._kept, self.penalties)
-
     def coordinates(self, recipe: Reweighted) -> ScaledColumns | RowCoordinates:
         """The coordinates of a recipe."""
-        if recipe.pairs:
-            return self.with_pairs
-        return self.largest if recipe.round else self.plain
+        return self.with_pairs if recipe.pairs else self.plain
 
     def search(self, judge: Judge) -> None:
         """Score plain ridges; then reweight the best penalty and its neighbours as long as that helps."""
         settings, scored = self.settings, [training for training in self.trainings if training.split.test]
-        self.penalties.learn(np.arange(self.posed.n_mains))
         recipes = [Reweighted(penalty, 0) for penalty in settings.penalties]
         quadratic, candidates = self.posed.response.loss.quadratic, settings.reweightings > 0
         # first on one fold: a few, if fits are slow; all, if none can be chosen and only the best one is asked for
@@ -193,12 +180,10 @@ class DenseRidges:
                 judge.add(at, recipes, predictors, [NOMINAL_SIZE - round_] * len(recipes))
                 tell("ridges on all groups", "fold", at + 1, len(scored))
             self.recipes += recipes
-            if round_ == settings.reweightings:
+            if round_ == settings.reweightings or isinstance(self.plain, RowCoordinates):
                 return
             errors = judge.errors()
             best = min(recipes, key=lambda r: errors[r])
-            if errors[best] > settings.within * min(errors.values()):
-                return
             if errors[best] > (1 - settings.improvement) * least:
                 return
             least = errors[best]
@@ -206,8 +191,6 @@ class DenseRidges:
             at = recipes.index(best)
             lowest = max(0, at - 1) if round_ == 0 else at
             recipes = [replace(r, round=round_ + 1) for r in recipes[lowest : at + 2]]
-            if round_ == 0 and isinstance(self.plain, RowCoordinates):
-                self._keep_largest(self.plain, recipes)
 
     def search_with_pairs(self, judge: Judge) -> None:
         """Score ridges on main groups and pairs."""
@@ -217,26 +200,16 @@ class DenseRidges:
             judge.add(at, recipes, predictors, [NOMINAL_SIZE] * len(recipes))
         self.recipes += recipes
 
-    def prepare(self, recipes: Sequence[Recipe]) -> None:
-        """Get ready for recipes that another deal of the folds has searched."""
-        self.penalties.learn(np.arange(self.posed.n_mains))
-        penalties = {recipe.penalty for recipe in recipes if isinstance(recipe, Reweighted) and recipe.round}
-        if penalties and isinstance(self.plain, RowCoordinates):
-            self._keep_largest(self.plain, [Reweighted(penalty, 1) for penalty in sorted(penalties)])
-
     def fits(self, recipes: Sequence[Reweighted], training: Training) -> list[RidgeFit]:
         """Fits of recipes of one round on a split; models on all rows are fitted only when requested."""
         new = [recipe for recipe in recipes if (recipe, training.number) not in self._fits]
         if new:
-            coordinates, shares = self.coordinates(new[0]), [self._shares(recipe, training) for recipe in new]
+            self.penalties.learn(np.arange(self.posed.n_mains))
+            coordinates = self.coordinates(new[0])
             unit = coordinates.unit(training)
+            shares = [self._shares(recipe, training) for recipe in new]
             fits = coordinates.fits(training, [recipe.penalty * unit for recipe in new], shares)
-            for recipe, fit in zip(new, fits, strict=True):
-                self._fits[recipe, training.number] = fit
-                if isinstance(coordinates, ScaledColumns) and not recipe.pairs:
-                    norms = np.zeros(self.posed.n_mains)
-                    norms[coordinates.groups] = fit.norms
-                    self._norms[recipe, training.number] = norms
+            self._fits.update({(recipe, training.number): fit for recipe, fit in zip(new, fits, strict=True)})
         return [self._fits[recipe, training.number] for recipe in recipes]
 
     def _shares(self, recipe: Reweighted, training: Training) -> FloatArray:
@@ -245,32 +218,11 @@ class DenseRidges:
             return np.ones(self.with_pairs.groups.size)
         shares: FloatArray = np.ones(self.posed.n_mains)
         if recipe.round:
-            before = replace(recipe, round=recipe.round - 1)
-            if (before, training.number) not in self._norms:
-                self.fits([before], training)
-            norms = self._norms[before, training.number]
+            (before,) = self.fits([replace(recipe, round=recipe.round - 1)], training)
             # large for groups of small norm
-            shares = self.noise / np.maximum(norms / (float(norms.mean()) or 1.0), self.settings.least_share)
+            shares = self.noise / np.maximum(before.norms / (before.norms.mean() or 1.0), self.settings.least_share)
         shares[self.always] = self.always_share
-        coordinates = self.coordinates(recipe)
-        return shares[coordinates.groups] if isinstance(coordinates, ScaledColumns) else shares
-
-    def _keep_largest(self, plain: RowCoordinates, recipes: Sequence[Reweighted]) -> None:
-        """Keep the groups of largest norm on some split."""
-        sizes, before = self.posed.working.layout.sizes[: self.posed.n_mains], [replace(r, round=0) for r in recipes]
-        fits = [fit for training in self.trainings for fit in self.fits(before, training)]
-        norms = plain.norms(plain.coefficients(fits)).reshape(len(self.trainings), len(before), -1)
-        kept = np.zeros(sizes.size, dtype=bool)
-        kept[self.always] = True
-        for training, by_recipe in zip(self.trainings, norms, strict=True):
-            most = self.settings.columns_per_row * self.posed.n_rows(training.split)
-            order = np.argsort(-(by_recipe / self.noise).max(axis=0), kind="stable")
-            some = order[: int(np.searchsorted(np.cumsum(sizes[order]), most)) + 1]
-            for recipe, full in zip(before, by_recipe, strict=True):
-                self._norms[recipe, training.number] = np.zeros(sizes.size)
-                self._norms[recipe, training.number][some] = full[some]
-            kept[some] = True
-        self._kept = np.flatnonzero(kept)
+        return shares
 
     def model(self, recipe: Reweighted, training: Training) -> Model:
         """The model of a recipe on a split."""

@@ -204,7 +204,6 @@ class Found:
         dense = [r for r in self.dense.recipes if r in wanted] if self.dense is not None else []
         if dense:
             self._dense_of_deals.append(DenseRidges(table, trainings))
-            self._dense_of_deals[-1].prepare(dense)
         for at, training in enumerate(trainings):
             for one in training.rounds:
                 self.judge.add(first + at, one.recipes, *Cleaned.scored(one.recipes, training))

@@ -45,14 +45,11 @@ class Settings:
         which is the range of some hundred normal values: what a few rows decide is shrunk more.
     penalties : tuple of float
         Penalties of ridges on all columns, in units of the mean eigenvalue of the kernel matrix.
-    reweightings, within : int, float
+    reweightings : int
         The largest number of reweightings of ridges on all columns, for the best penalty and its neighbours. They stop
-        when the error no longer falls, and do not start if it is more than `within` times the least.
+        when the error no longer falls.
     least_share : float
         A group's penalty grows by at most the inverse of this per reweighting, so that no group is lost for good.
-    columns_per_row : float
-        In a wide design, the groups of largest norm stay in after the first ridge, up to this many columns per row:
-        the others contribute next to nothing.
     first_penalties, hopeless : tuple of int, float
         If fits on all columns are slow, the penalties at these positions are tried on one fold first, and everything
         else only if the better error there is at most `hopeless` times the least of all candidates: on simulated
@@ -101,9 +98,7 @@ class Settings:
     column_range: float = 6.0
     penalties: tuple[float, ...] = (0.01, 0.04, 0.16, 0.6, 2.5, 10.0)
     reweightings: int = 5
-    within: float = 1.6
     least_share: float = 1e-3
-    columns_per_row: float = 2.0
     first_penalties: tuple[int, ...] = (2, 4)
     hopeless: float = 2.0
     temperature: float = 4.0
