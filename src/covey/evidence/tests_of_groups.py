@@ -143,6 +143,8 @@ def test_groups(
         raise ValueError("Every group is in always, and none is left to test: covey.evidence.effect tests them.")
     rows = np.flatnonzero(problem.weight > 0)
     problem.loss.check_estimable(Response(problem.loss, problem.y), problem.weight, problem.offset)
+    if not problem.loss.survival and not np.ptp(np.asarray(problem.y)[rows], axis=0).any():
+        raise ValueError("y has the same value in every row, so nothing can have an effect on it.")
     _check_rows(problem, candidates, rows.size)
     together = _fit_together(problem, candidates, rows.size)
     if together:
@@ -202,25 +204,21 @@ class _Controls:
         F = independent_columns(np.hstack([np.ones((len(D), 1)), self.factors]))
         left = D - F @ (F.T @ D)
         left = left[:, np.linalg.norm(left, axis=0) > NOTHING * np.linalg.norm(D, axis=0)]
-        groups, own = self.problem.groups, _members(self.problem, family)
-        columns = {l: np.setdiff1d(_members(self.problem, [l]), own) for l in range(groups.n_groups) if l not in family}
-        others = [l for l, its in columns.items() if its.size]
-        if not others or not left.size:
+        groups = self.problem.groups
+        outside = ~np.isin(groups.members, _members(self.problem, family))
+        others, sizes = np.unique(np.repeat(np.arange(groups.n_groups), groups.sizes)[outside], return_counts=True)
+        if not others.size or not left.size:
             return []
         target = np.zeros((len(self.problem.weight), left.shape[1]))
         target[self.rows] = left
-        problem = Problem(
-            RepeatedColumns(self.problem.design, np.concatenate([columns[l] for l in others])), target,
-            self.problem.weight, Groups.from_sizes([columns[l].size for l in others]),
-            [others.index(l) for l in self.problem.always if l in others],
-            self.problem.options | {"fit_intercept": True, "factors": 0}, MultiSquared(),
-        )  # fmt: skip
-        return [others[place] for place in select(problem, CRITERION).order]
+        always = np.flatnonzero(np.isin(others, self.problem.always)).tolist()
+        options = self.problem.options | {"fit_intercept": True, "factors": 0}
+        design, weight = RepeatedColumns(self.problem.design, groups.members[outside]), self.problem.weight
+        problem = Problem(design, target, weight, Groups.from_sizes(sizes), always, options, MultiSquared())
+        return others[select(problem, CRITERION).order].tolist()
 
 
-def _test(
-    problem: Problem, group: int, rows: NDArray[np.intp], beside: _Controls
-) -> tuple[float | None, bool]:
+def _test(problem: Problem, group: int, rows: NDArray[np.intp], beside: _Controls) -> tuple[float | None, bool]:
     """The p-value of a group beside its controls, None if no test can be made; and whether some did not fit in."""
     # a term is tested together with those in the model that need it
     family = [group, *(l for l in problem.parents if group in ancestors(problem.parents, l))]
@@ -289,14 +287,10 @@ def _remarks(
     if n_crowded:
         remarks.append(
             f"{n_crowded} of {n_tested} tests had to leave out controls, because tested models have at most a third as "
-            "many columns as rows, or events: a group may stand for one that was left out. More rows, or smaller groups, "
-            "would help."
+            "many columns as rows, or events: a group may be found in the place of one that was left out."
         )
     if constrained:
-        remarks.append(
-            "Controls are selected under the constraints of the model; the tests are two-sided: an effect against a "
-            "constraint counts as an effect."
-        )
+        remarks.append("Tests are two-sided: an effect against a constraint of the model counts as an effect.")
     if n_separated:
         remarks.append(
             f"{n_separated} of {n_tested} tests could not be made, because the other groups separate the responses "
