@@ -209,6 +209,20 @@ def test_few_rows_are_a_remark(tests):
     assert not any("leave out controls" in remark for remark in tests.remarks)
 
 
+def test_a_group_that_another_repeats_is_a_remark():
+    found = test_groups(MODEL, np.hstack([X, X[:, :3]]), Y)
+    assert 0 not in found.selected_groups
+    assert any(remark.startswith("Other groups repeat") for remark in found.remarks)
+
+
+def test_groups_may_share_columns():
+    lists = [list(range(3 * l, min(3 * l + 4, 90))) for l in range(30)]
+    shared = Groups.from_lists(lists, n_columns=90, overlap=True)
+    found = test_groups(GroupSparseRegressor(groups=shared), X, Y)
+    assert np.isfinite(found.p_values).all()
+    assert set(found.selected_groups) <= {0, 1}
+
+
 def test_refusals():
     with pytest.raises(ValueError, match=r"8 rows .* too few to test a group of 3 columns"):
         test_groups(MODEL, X[:8], Y[:8])

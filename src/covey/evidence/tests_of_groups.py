@@ -46,6 +46,9 @@ FIRST = 12
 # than it is, and all tests too sharp. See docs/decisions/0057-tests-of-groups.md.
 CRITERION = InformationCriterion("ebic", gamma=1.0)
 
+# The most groups that a remark names.
+MOST_NAMED = 5
+
 # What factors leave of a column is nothing if it is less than this, relative to the column.
 NOTHING = 1e-7
 
@@ -157,7 +160,7 @@ def test_groups(
         families = dict.fromkeys(one for l in found for one in (*ancestors(problem.parents, l), l))
         tested = [l for l in families if l not in problem.always]
         beside = _Controls(searched, rows, selected, _factors(problem))
-    raw, n_separated, n_crowded = np.ones(groups.n_groups), 0, 0
+    raw, n_separated, n_crowded, repeated = np.ones(groups.n_groups), 0, 0, list[Hashable]()
     tasks = (delayed(_test)(problem, l, rows, beside) for l in tested)
     with showing("test_groups", verbose):
         enter("group", 1, len(tested))
@@ -165,11 +168,13 @@ def test_groups(
             raw[l] = 1.0 if p is None else p
             n_separated += p is None
             n_crowded += crowded
+            if p == 1 and l in beside.selected:  # exactly: its controls leave nothing of it
+                repeated.append(groups.names[l])
             enter("group", i + 2, len(tested))
             if progress is not None:
                 progress(i + 1, len(tested))
     always = tuple(groups.names[l] for l in problem.always)
-    remarks = _remarks(len(tested), n_separated, n_crowded, always, constrained=bool(problem.constraints))
+    remarks = _remarks(len(tested), n_separated, n_crowded, repeated, always, constrained=bool(problem.constraints))
     return GroupTests(
         groups, raw, np.isin(np.arange(groups.n_groups), tested), together, control, level, problem.parents,
         always_groups=always, remarks=remarks,
@@ -273,17 +278,28 @@ def _check_rows(problem: Problem, candidates: NDArray[np.intp], n_rows: int) -> 
     """Refuse rows that are too few for any test."""
     least = int(problem.groups.sizes[candidates].min())
     if least > _room(problem, n_rows):
-        beside = " beside those that are always in" * bool(problem.always)
+        size = f"{least} column{'s' * (least > 1)}" + " beside those that are always in" * bool(problem.always)
         raise ValueError(
-            f"{n_rows} rows of positive weight are too few to test a group of {least} columns{beside}: tested models "
-            "have at most a third as many columns as rows, or events. Give more rows, or smaller groups."
+            f"{n_rows} rows of positive weight are too few to test a group of {size}: tested models have at most a "
+            "third as many columns as rows, or events. Give more rows, or smaller groups."
         )
 
 
 def _remarks(
-    n_tested: int, n_separated: int, n_crowded: int, always: tuple[Hashable, ...], *, constrained: bool
+    n_tested: int,
+    n_separated: int,
+    n_crowded: int,
+    repeated: list[Hashable],
+    always: tuple[Hashable, ...],
+    *,
+    constrained: bool,
 ) -> tuple[str, ...]:
     remarks = []
+    if repeated:
+        named = [*map(str, repeated[:MOST_NAMED]), *["others"] * (len(repeated) > MOST_NAMED)]
+        remarks.append(
+            f"Other groups repeat {', '.join(named)}, so no test can tell which has an effect: leave out all but one."
+        )
     if n_crowded:
         remarks.append(
             f"{n_crowded} of {n_tested} tests had to leave out controls, because tested models have at most a third as "
