@@ -97,7 +97,7 @@ def covey(X: np.ndarray, y: np.ndarray, size: int, loss: str, seed: int) -> dict
     from covey import GroupSparseRegressor
     from covey.evidence import test_groups
 
-    tests = test_groups(GroupSparseRegressor(groups=size, loss=loss), X, y, level=LEVEL, random_state=seed)
+    tests = test_groups(GroupSparseRegressor(groups=size, loss=loss), X, y, level=LEVEL)
     return {"covey": tests.p_values, "covey, false discovery rate": replace(tests, control="fdr").p_values}
 
 

@@ -53,7 +53,7 @@ def work_of_evidence():
         "nested_score": lambda: nested_score(GroupSparseRegressor(selection=3), X, y, 3, references=False),
         "stability_selection": lambda: stability_selection(X, y, n_pairs=2),
         "knockoffs": lambda: knockoffs(X, y, kind="gaussian", n_draws=2),
-        "test_groups": lambda: test_groups(GroupSparseRegressor(), X[:16], y[:16], n_pairs=2),
+        "test_groups": lambda: test_groups(GroupSparseRegressor(), X[:16], y[:16]),
         "effect": lambda: effect(X, y, of=[0, 1]),
     }
 
@@ -75,7 +75,7 @@ def test_evidence_shows_its_progress_where_a_bar_can_be_drawn(capsys, monkeypatc
     assert "[covey] stability_selection: half-sample 3 of 4 (50%)" in said["stability_selection"]
     assert "[covey] knockoffs: covariance of the columns, fold 1 of" in said["knockoffs"]
     assert "[covey] knockoffs: draw 2 of 2: path of groups and copies, group" in said["knockoffs"]
-    assert "[covey] test_groups: half-sample 3 of 4 (50%)" in said["test_groups"]
+    assert "[covey] test_groups: group 4 of 6 (50%)" in said["test_groups"]
     assert "[covey] effect: search 3 of 3 (67%)" in said["effect"]
 
 

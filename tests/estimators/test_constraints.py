@@ -362,7 +362,7 @@ def test_half_samples_select_under_constraints():
     y = 2 * X[:, 0] + 2 * X[:, 1] + rng.standard_normal(120)
     turned = {0: "<=0"}
     assert 0 not in stability_selection(X, y, constraints=turned, n_pairs=2, random_state=0).selected_groups
-    tests = test_groups(GroupSparseRegressor(constraints=turned), X, y, n_pairs=2, random_state=0)
+    tests = test_groups(GroupSparseRegressor(constraints=turned), X, y)
     assert tests.p_values[0] == 1
     assert "two-sided" in tests.remarks[0]
 

@@ -1,4 +1,4 @@
-"""Tests of groups: by hand on fixed splits, adjusted p-values by their definitions, levels, invariances, refusals."""
+"""Tests of groups: by hand with their controls, adjusted p-values by their definitions, invariances, refusals."""
 
 from dataclasses import replace
 
@@ -10,10 +10,10 @@ from scipy import stats
 
 from covey import Groups, GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor, Terms, survival
 from covey.evidence import GroupTests, test_groups
-from covey.evidence.halves import complementary_halves, first_groups
 from covey.evidence.reading import problem_of
-from covey.evidence.tests_of_groups import LEAST_FIRST
 from covey.plots import GroupTestsDisplay
+from covey.search.ranking import ranked_groups
+from covey.selection import InformationCriterion
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((120, 90))
@@ -23,7 +23,7 @@ MODEL = GroupSparseRegressor(groups=3)
 
 @pytest.fixture(scope="module")
 def tests():
-    return test_groups(MODEL, X, Y, n_pairs=6, random_state=3)
+    return test_groups(MODEL, X, Y)
 
 
 def f_test(y, base, X):
@@ -34,20 +34,40 @@ def f_test(y, base, X):
     return stats.f.sf((small @ small - full @ full) / r / (full @ full / left), r, left)
 
 
-def test_a_split_by_hand(tests):
-    problem = problem_of(MODEL, X, Y, None, None)
-    halves = complementary_halves(np.arange(120), np.zeros(120, dtype=int), 6, np.random.default_rng(3))
-    assert tests.raw.shape == (12, 30)
-    for i in (0, 1, 7):
-        chosen = first_groups(problem, halves[i], LEAST_FIRST)[:6]  # 6 of them have 18 of 60 / 3 columns
-        assert set(np.flatnonzero(tests.tested[i])) == set(chosen)
-        rows = halves[i ^ 1]
-        assert not np.intersect1d(rows, halves[i]).size
-        for l in chosen:
-            others = np.concatenate([np.arange(3 * m, 3 * m + 3) for m in chosen if m != l])
-            by_hand = f_test(Y[rows], X[np.ix_(rows, others)], X[rows, 3 * l : 3 * l + 3])
-            assert tests.raw[i, l] == pytest.approx(by_hand, rel=1e-7)
-    assert (tests.raw[~tests.tested] == 1).all()
+def columns(groups):
+    return np.concatenate([np.arange(3 * l, 3 * l + 3) for l in groups])
+
+
+def test_two_searches_by_hand():
+    """Group 2 predicts group 1 and not the response, so that only the search of group 1 can find it."""
+    moved = X.copy()
+    moved[:, 3:6] += moved[:, 6:9]
+    y = moved[:, :6] @ [1, -1, 1, 1, 0.5, -1] + RNG.standard_normal(120)
+    found = test_groups(MODEL, moved, y)
+    by_ebic = GroupSparseRegressor(groups=3, selection=InformationCriterion("ebic", gamma=1.0))
+    selected = by_ebic.fit(moved, y).selected_groups_
+    assert sorted(selected) == [0, 1]
+    first = ranked_groups(problem_of(MODEL, moved, y, None, None), 12)
+    assert set(np.flatnonzero(found.tested)) == {*selected, *first}
+    for l in (0, 1, first[-1]):
+        others = np.setdiff1d(np.arange(90), columns([l]))
+        own = by_ebic.fit(moved[:, others], moved[:, columns([l])]).selected_groups_
+        assert l != 1 or 1 in own  # the second of the other groups
+        controls = {*selected, *(m if m < l else m + 1 for m in own)} - {l}
+        by_hand = f_test(y, moved[:, columns(sorted(controls))], moved[:, columns([l])])
+        assert found.raw[l] == pytest.approx(by_hand, rel=1e-7)
+    assert (found.raw[~found.tested] == 1).all()
+
+
+def test_common_factors_are_controls():
+    rng = np.random.default_rng(0)
+    factor = rng.standard_normal((100, 1))
+    shared = rng.standard_normal((100, 80)) + 2 * factor
+    # the response depends on the factor alone, so every column predicts it and none has an effect beside it
+    found = test_groups(GroupSparseRegressor(), shared, 3 * factor[:, 0] + rng.standard_normal(100))
+    assert found.n_selected == 0
+    without = test_groups(GroupSparseRegressor(factors=0), shared, 3 * factor[:, 0] + rng.standard_normal(100))
+    assert without.raw.min() < found.raw.min()
 
 
 def test_the_signal_is_found(tests):
@@ -60,74 +80,19 @@ def test_the_signal_is_found(tests):
     assert "at most 0.05" in text
 
 
-def by_definition(tests):
-    """Step-down p-values, one group after another, from the definition."""
-    found, least, out = [], 0.0, np.ones(tests.groups.n_groups)
-    while True:
-        best = None
-        for l in range(tests.groups.n_groups):
-            if l in found:
-                continue
-            values = []
-            for p, tested in zip(tests.raw, tests.tested, strict=True):
-                count = sum(tested[m] for m in range(tests.groups.n_groups) if m not in found)
-                values.append(p[l] * count if tested[l] else 1.0)
-            q = tests.quantiles[l]
-            value = sorted(values)[int(np.ceil(q * len(values) - 1e-9)) - 1] / q
-            if best is None or value < best[0]:
-                best = (value, l)
-        if best is None or max(least, best[0]) >= 1:
-            return out
-        least = max(least, best[0])
-        out[best[1]] = least
-        found.append(best[1])
+def random_tests(seed, control="fwer"):
+    raw = np.random.default_rng(seed).random(7) ** 8
+    return GroupTests(Groups.from_sizes([1] * 7), raw, np.ones(7, dtype=bool), True, control)
 
 
-def random_tests(seed, control="fwer", n_splits=10):
-    rng = np.random.default_rng(seed)
-    tested = rng.random((n_splits, 7)) < (1.0 if n_splits == 1 else 0.6)
-    raw = np.where(tested, rng.random((n_splits, 7)) ** 8, 1.0)
-    quantiles = np.ones(7) if n_splits == 1 else rng.choice([0.1, 0.5], 7)
-    return GroupTests(Groups.from_sizes([1] * 7), raw, tested, quantiles, control)
-
-
-def test_adjusted_p_values_are_their_definition(tests):
-    np.testing.assert_allclose(tests.p_values, by_definition(tests))
-    for seed in range(5):
-        one = random_tests(seed)
-        np.testing.assert_allclose(one.p_values, by_definition(one))
-
-
-def test_one_model_of_all_groups_has_holm_and_benjamini_hochberg():
-    one = random_tests(1, n_splits=1)
-    p = one.raw[0]
+def test_p_values_are_adjusted_by_holm_and_benjamini_hochberg():
+    one = random_tests(1)
+    p = one.raw
     order = np.argsort(p)
     holm = np.minimum(np.maximum.accumulate(p[order] * np.arange(7, 0, -1)), 1)
     np.testing.assert_allclose(one.p_values[order], holm)
     bh = np.minimum.accumulate((p[order] * 7 / np.arange(1, 8))[::-1])[::-1]
     np.testing.assert_allclose(replace(one, control="fdr").p_values[order], bh)
-
-
-@pytest.mark.parametrize("control", ["fwer", "fdr"])
-def test_adjusted_p_values_are_monotone_and_do_not_depend_on_the_order(control):
-    for seed in range(5):
-        one = random_tests(seed, control)
-        p = one.p_values
-        assert np.isfinite(p).all()
-        assert ((p >= 0) & (p <= 1)).all()
-        order = np.random.default_rng(seed).permutation(7)
-        rows = np.random.default_rng(seed).permutation(10)
-        moved = replace(
-            one, raw=one.raw[np.ix_(rows, order)], tested=one.tested[np.ix_(rows, order)],
-            quantiles=one.quantiles[order],
-        )  # fmt: skip
-        np.testing.assert_allclose(moved.p_values, p[order])
-        smaller = replace(one, raw=np.where(np.arange(7) == 2, one.raw / 2, one.raw))
-        assert smaller.p_values[2] <= p[2]
-        # never below the p-value without any adjustment for the other groups
-        q = one.quantiles
-        alone = np.sort(one.raw, axis=0)[np.ceil(q * 10 - 1e-9).astype(int) - 1, np.arange(7)] / q
-        assert (p >= np.minimum(alone, 1) - 1e-12).all() or control == "fdr"
 
 
 def test_a_term_has_an_effect_if_its_child_has():
@@ -138,10 +103,9 @@ def test_a_term_has_an_effect_if_its_child_has():
 
 def test_units_and_the_order_of_groups_do_not_matter(tests):
     order = np.random.default_rng(1).permutation(30)
-    columns = np.concatenate([np.arange(3 * l, 3 * l + 3) for l in order])
     scales = np.exp(RNG.standard_normal(90))
-    moved = test_groups(MODEL, (X * scales + 5)[:, columns], 100 * Y - 7, n_pairs=6, random_state=3)
-    np.testing.assert_array_equal(moved.tested, tests.tested[:, order])
+    moved = test_groups(MODEL, (X * scales + 5)[:, columns(order)], 100 * Y - 7)
+    np.testing.assert_array_equal(moved.tested, tests.tested[order])
     np.testing.assert_allclose(moved.p_values, tests.p_values[order], rtol=1e-5)
 
 
@@ -150,9 +114,7 @@ def test_noise_is_not_found():
     least = []
     for seed in range(15):
         rng = np.random.default_rng(seed)
-        found = test_groups(
-            MODEL, rng.standard_normal((50, 60)), rng.standard_normal(50), n_pairs=4, n_first=4, random_state=seed
-        )
+        found = test_groups(MODEL, rng.standard_normal((50, 60)), rng.standard_normal(50), n_first=4)
         least.append(np.min(found.p_values))
     # the summary shows what comes nearest
     assert found.n_selected == 0
@@ -164,24 +126,25 @@ def test_noise_is_not_found():
 
 def test_groups_that_fit_into_one_model_are_tested_on_all_rows():
     few = test_groups(MODEL, X[:, :30], Y, control="fdr")
-    assert few.n_splits == 1
+    assert few.together
     assert few.tested.all()
     by_hand = [
         f_test(Y, np.delete(X[:, :30], range(3 * l, 3 * l + 3), axis=1), X[:, 3 * l : 3 * l + 3]) for l in range(10)
     ]
-    np.testing.assert_allclose(few.raw[0], by_hand, rtol=1e-7)
-    assert "all rows in one model" in str(few.summary())
+    np.testing.assert_allclose(few.raw, by_hand, rtol=1e-7)
+    assert "beside all others" in str(few.summary())
 
 
-def test_close_groups_need_most_splits():
-    close = X.copy()
-    close[:, 3:6] = 0.95 * X[:, :3] + 0.3 * X[:, 3:6]
-    y = close[:, :3] @ [2.0, -2.0, 2.0] + RNG.standard_normal(120)
-    found = test_groups(MODEL, close, y, n_pairs=5, random_state=0)
-    assert found.quantiles[0] == found.quantiles[1] == 0.5
-    assert found.quantiles[2] == 0.1
-    assert found.selected_groups == [0]
-    assert any("0 with 1" in remark for remark in found.remarks)
+def test_a_group_is_not_found_in_the_place_of_one_that_it_resembles():
+    rng, wrong, right = np.random.default_rng(0), 0, 0
+    for _ in range(8):
+        close = rng.standard_normal((120, 90))
+        close[:, 3:6] = 0.95 * close[:, :3] + 0.3 * close[:, 3:6]
+        found = test_groups(MODEL, close, close[:, :3] @ [2.0, -2.0, 2.0] + rng.standard_normal(120))
+        right += 0 in found.selected_groups
+        wrong += len(set(found.selected_groups) - {0})
+    assert right == 8
+    assert wrong <= 1
 
 
 TABLE = pd.DataFrame({name: RNG.uniform(-2, 2, 150) for name in "abcdefghijklmn"})
@@ -202,13 +165,13 @@ RESPONSES = {
 def test_every_loss(case):
     kind, options, y = RESPONSES[case]
     # more than 50 columns, too many for one model of 150 rows
-    found = test_groups(kind(terms=Terms(pairs=None), **options), TABLE, y, n_pairs=4, random_state=0)
-    assert found.n_splits == 8
+    found = test_groups(kind(terms=Terms(pairs=None), **options), TABLE, y)
+    assert not found.together
     p = dict(zip(found.groups.names, found.p_values, strict=True))
     assert np.isfinite(found.p_values).all()
     assert p["b"] < 0.05
     assert p["a"] <= p["a~"]
-    assert min(p[name] for name in "cdefghijklmn") > 0.05
+    assert min(p[name] for name in "cdefghijklmn") > 0.01
 
 
 def test_settings_of_the_model_are_used():
@@ -226,42 +189,47 @@ def test_settings_of_the_model_are_used():
 def test_jobs_and_progress(tests):
     told = []
     with parallel_config(backend="threading"):
-        found = test_groups(
-            MODEL, X, Y, n_pairs=6, random_state=3, n_jobs=2, progress=lambda done, total: told.append((done, total))
-        )
+        found = test_groups(MODEL, X, Y, n_jobs=2, progress=lambda done, total: told.append((done, total)))
     np.testing.assert_array_equal(found.raw, tests.raw)
-    assert told == [(i, 12) for i in range(1, 13)]
+    n = int(tests.tested.sum())
+    assert told == [(i, n) for i in range(1, n + 1)]
 
 
 def test_separated_classes_are_a_remark():
     y = np.where(X[:, 0] + 0.05 * RNG.standard_normal(120) > 0, "a", "b")
-    found = test_groups(GroupSparseClassifier(groups=3), X, y, n_pairs=3, random_state=0)
+    found = test_groups(GroupSparseClassifier(groups=3), X, y)
     assert np.isfinite(found.p_values).all()
     assert any("separate the responses perfectly" in remark for remark in found.remarks)
 
 
 def test_few_rows_are_a_remark(tests):
-    found = test_groups(MODEL, X[:40], Y[:40], n_pairs=2, random_state=0)
-    assert found.tested.sum(axis=1).max() == 2
-    assert any("of the groups that a half selected were left out" in remark for remark in found.remarks)
-    assert not any("were left out" in remark for remark in tests.remarks)
+    # six groups have 18 columns, and 40 rows allow for 13
+    found = test_groups(MODEL, X[:40], X[:40, :18].sum(axis=1) + 0.1 * Y[:40])
+    assert any("tests had to leave out controls" in remark for remark in found.remarks)
+    assert not any("leave out controls" in remark for remark in tests.remarks)
 
 
-def test_what_has_no_effect_is_not_advised():
-    found = test_groups(GroupSparseClassifier(groups=3), X[:, :9], np.digitize(X[:, 0], [-0.5, 0.5]))
-    assert len(found.raw) == 1  # on all rows, where n_first does nothing
-    (remark,) = found.remarks
-    assert "separate the responses perfectly" in remark
-    assert "n_first" not in remark
+def test_a_group_that_another_repeats_is_a_remark():
+    found = test_groups(MODEL, np.hstack([X, X[:, :3]]), Y)
+    assert 0 not in found.selected_groups
+    assert any(remark.startswith("Other groups repeat") for remark in found.remarks)
+
+
+def test_groups_may_share_columns():
+    lists = [list(range(3 * l, min(3 * l + 4, 90))) for l in range(30)]
+    shared = Groups.from_lists(lists, n_columns=90, overlap=True)
+    found = test_groups(GroupSparseRegressor(groups=shared), X, Y)
+    assert np.isfinite(found.p_values).all()
+    assert set(found.selected_groups) <= {0, 1}
 
 
 def test_refusals():
-    with pytest.raises(ValueError, match=r"Half of the 12 rows .* too few to test a group of 3 columns"):
-        test_groups(MODEL, X[:12], Y[:12])
+    with pytest.raises(ValueError, match=r"8 rows .* too few to test a group of 3 columns"):
+        test_groups(MODEL, X[:8], Y[:8])
     with pytest.raises(ValueError, match="Every group is in always"):
         test_groups(GroupSparseRegressor(groups=45, always=[0, 1]), X, Y)
-    with pytest.raises(ValueError, match="n_first is 31, but there are 30"):
-        test_groups(MODEL, X, Y, n_first=31)
+    with pytest.raises(ValueError, match="n_first must be"):
+        test_groups(MODEL, X, Y, n_first=0)
     with pytest.raises(ValueError, match="control"):
         test_groups(MODEL, X, Y, control="fdp")
     with pytest.raises(ValueError, match="level must lie between 0 and 1"):
@@ -270,12 +238,14 @@ def test_refusals():
         test_groups("model", X, Y)
     with pytest.raises(ValueError, match="leave out within="):
         test_groups(GroupSparseRegressor(groups=3, within="columns"), X, Y)
-    with pytest.raises(ValueError, match=r"Half of the rows cannot be fitted\. Every count is zero"):
-        test_groups(GroupSparseRegressor(groups=3, loss="poisson"), X, np.arange(120) == 0)
+    with pytest.raises(ValueError, match="Every count is zero"):
+        test_groups(GroupSparseRegressor(groups=3, loss="poisson"), X, np.zeros(120))
     with pytest.raises(ValueError, match=r"^X has missing"):
         test_groups(MODEL, np.where(np.eye(120, 90), np.nan, X), Y)
-    with pytest.raises(ValueError, match="has 1 row"):
-        test_groups(GroupSparseClassifier(groups=3), X, np.arange(120) == 0)
+    with pytest.raises(ValueError, match="class"):
+        test_groups(GroupSparseClassifier(groups=3), X, np.zeros(120))
+    with pytest.raises(ValueError, match="same value in every row"):
+        test_groups(MODEL, X, np.ones(120))
 
 
 def test_the_plot_has_a_bar_per_group(tests):

@@ -310,7 +310,7 @@ def test_an_optimistic_score_below_the_held_out_one_is_explained():
 
 
 def test_tests_of_groups_have_a_section(data, model):
-    tests = covey.evidence.test_groups(model, data.X, data.y, n_pairs=6, random_state=0)
+    tests = covey.evidence.test_groups(model, data.X, data.y)
     page = render(FitReport.from_model(model, data.X, data.y, nested=0, tests=tests))
     section = page.split('id="tests-heading"')[1].split("</section>")[0]
     assert f"<b>{tests.n_selected} of 20 groups</b>" in section

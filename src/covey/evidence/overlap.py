@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from covey.designs import Design, RepeatedColumns, as_design
+from covey.designs import RepeatedColumns, as_design
 from covey.groups import Groups
 from covey.preprocess import WorkingProblem, prepare
 from covey.validation import MatrixLike
 
-__all__ = ["Overlap", "Overlaps", "chance_correlation", "find_overlaps", "have_close", "inner_coherence"]
+__all__ = ["Overlap", "Overlaps", "chance_correlation", "find_overlaps", "inner_coherence"]
 
 # The largest number of entries of Gram rows held at once (160 MB): the strongest groups that fit are examined.
 MOST_NUMBERS = 20_000_000
@@ -80,18 +79,6 @@ def find_overlaps(
                 pairs.setdefault(frozenset((l, closest.other)), closest)
     first, second = (tuple(sorted(p.values(), key=lambda pair: -pair.correlation)) for p in (found, among))
     return Overlaps(first, dependent, second)
-
-
-def have_close(design: Design, groups: Groups, examined: Sequence[int], *, centre: bool) -> dict[int, int]:
-    """Those of some groups that carry much the same information as another one, each with that one."""
-    if groups.overlapping:
-        design, groups = RepeatedColumns(design, groups.members), groups.apart()
-    if groups.n_groups < 2:
-        return {}
-    problem, groups = prepare(design, np.zeros(design.shape[0]), groups, standardize="group", fit_intercept=centre)
-    every = np.arange(groups.n_groups)
-    pairs = [_closest(problem, l, problem.gram_rows([l]), every[every != l]) for l in examined if problem.ranks[l]]
-    return {pair.group: pair.other for pair in pairs if pair.is_close}
 
 
 def _closest(problem: WorkingProblem, l: int, block: NDArray[np.float64], others: NDArray[np.intp]) -> Overlap:

@@ -70,8 +70,7 @@ class GroupSelection(ABC):
         columns = {"size": self.groups.sizes, **evidence, "selected": self.is_selected}
         frame = pd.DataFrame(columns, index=pd.Index(list(self.groups.names), name="group"))
         frame = frame.drop(index=list(self.always_groups))
-        ascending = [self._least_first, *[False] * (len(evidence) - 1)]
-        return frame.sort_values(list(evidence), ascending=ascending, kind="stable")
+        return frame.sort_values(list(evidence), ascending=self._least_first, kind="stable")
 
     def summary(self) -> Summary:
         """The selected groups, the guarantee and the caveats; ``print`` it, or let a notebook show it.

@@ -1,11 +1,11 @@
-"""Tests of all groups by many splits of the rows: one half selects, the other half tests."""
+"""Tests of all groups: each beside the groups that predict the response, and those that predict it."""
 
 # ruff: noqa: PT028 - test_groups is no test of pytest
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -13,16 +13,22 @@ from joblib import delayed
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
+from covey.designs import RepeatedColumns
+from covey.designs.protocol import count_rows
 from covey.evidence.group_tests import CONTROLS, GroupTests
-from covey.evidence.halves import class_strata, complementary_halves, first_groups, in_parallel
-from covey.evidence.overlap import have_close
+from covey.evidence.halves import in_parallel
 from covey.evidence.reading import problem_of
-from covey.evidence.score_test import observations_on, score_test
-from covey.evidence.stability import Progress, default_first
+from covey.evidence.score_test import independent_columns, observations_on, score_test
+from covey.evidence.stability import Progress
+from covey.groups import Groups
+from covey.losses import MultiSquared
 from covey.losses.base import Response
 from covey.progress import enter, showing
-from covey.search.problem import Problem, ancestors
-from covey.validation import FloatArray, MatrixLike, PerRow, one_of, positive, whole
+from covey.search.criteria import InformationCriterion
+from covey.search.problem import Parts, Problem, ancestors, pose
+from covey.search.ranking import ranked_groups
+from covey.search.select import select
+from covey.validation import FloatArray, MatrixLike, PerRow, on_host, one_of, positive, whole
 
 __all__ = ["test_groups"]
 
@@ -33,19 +39,18 @@ MOST_COLUMNS = 1 / 3
 # All groups are tested in one model if that takes at most this many multiplications, about a minute's worth.
 MOST_WORK = 1e11
 
-# Twenty-five pairs are fifty splits, as in Meinshausen, Meier and Bühlmann's simulations; more found no more groups.
-PAIRS = 25
+# How many groups are tested at least by default: each costs a search, and those that come later are hardly ever found.
+FIRST = 12
 
-# The least number of groups that a half selects by default: a group that is missed may be found in the place of one
-# that resembles it, so it is better to select too many.
-LEAST_FIRST = 8
-
-# The p-value of a group is this quantile of its p-values over splits, divided by it. If another group is close to it,
-# it is the median: some halves select one in the place of the other, but hardly most.
-QUANTILE, MEDIAN = 0.1, 0.5
+# How controls are selected, strictly: a control that follows the noise of the response makes the noise look smaller
+# than it is, and all tests too sharp. See docs/decisions/0057-tests-of-groups.md.
+CRITERION = InformationCriterion("ebic", gamma=1.0)
 
 # The most groups that a remark names.
 MOST_NAMED = 5
+
+# What factors leave of a column is nothing if it is less than this, relative to the column.
+NOTHING = 1e-7
 
 
 def test_groups(
@@ -55,64 +60,52 @@ def test_groups(
     *,
     control: Literal["fwer", "fdr"] = "fwer",
     level: float = 0.05,
-    n_first: int | None = None,
-    n_pairs: int = PAIRS,
+    n_first: int = FIRST,
     sample_weight: PerRow = None,
     offset: PerRow = None,
     n_jobs: int | None = None,
-    random_state: int | None = None,
     progress: Progress | None = None,
     verbose: int | None = None,
 ) -> GroupTests:
     r"""Test every group: has it an effect beside all other groups?
 
-    If all groups together have at most a third as many columns as there are rows, they are tested in one model on all
-    rows (unless that would take minutes). Otherwise the rows are split at random into two halves, `n_pairs` times. Each
-    half selects `n_first` groups, by the limit path and backward elimination, and on the other half each of them is
-    tested within the model of all that were selected. Groups that are not selected have the p-value one. No row both
-    selects and tests, so p-values are valid although groups were selected. A test is the F test for squared loss, and a
-    score test for other losses.
+    If all groups together have at most a third as many columns as there are rows, each is tested in the model of all
+    groups (unless that would take minutes). Otherwise each is tested beside its controls, by double selection
+    (Belloni, Chernozhukov and Hansen, 2014): the groups that a search of the response selects, those that a search of
+    the group's own columns selects, and the common factors of all columns, if there are any. A group without an effect
+    could only look as if it had one by a group that both searches miss. A test is the F test for squared loss, and a
+    score test for other losses; all rows select and test.
 
-    The p-value of a group is ten times the first decile over all splits of its p-values, each multiplied by the number
-    of groups that were selected there (Meinshausen, Meier and Bühlmann, 2009). This is valid however splits depend on
-    each other. A group that another one resembles (a canonical correlation above 0.7) has twice the median instead,
-    because some halves may select one in the place of the other. Groups that are found stop counting, as in Holm's
-    method.
-
-    Selecting all groups with a p-value of at most `level` makes any mistake with probability at most `level`
-    (``control="fwer"``). With ``control="fdr"``, on average at most a share `level` of the selected groups are
-    mistakes (Benjamini and Yekutieli). A mistake is a group that has no effect given all others. What is assumed: rows
-    are independent; half of the rows select every group that has an effect, or what they miss is hardly correlated with
-    what they select; and the model holds, with noise of one variance for squared loss. With several responses, a group
-    has an effect if it has one on any of them.
+    Only groups that could be found are tested: those that the search of the response selects, and the first ones by
+    the limit path and backward elimination. Others have the p-value one. p-values are adjusted for all groups, tested
+    or not: by Holm's method, so that selecting all groups with a p-value of at most `level` makes any mistake with
+    probability at most `level` (``control="fwer"``), or by Benjamini and Hochberg's, so that on average at most a share
+    `level` of the selected groups are mistakes (``control="fdr"``). A mistake is a group that has no effect given all
+    others. What is assumed: rows are independent; few groups have an effect, and few groups or common factors predict
+    each group; and the model holds, with noise of one variance for squared loss. With several responses, a group has an
+    effect if it has one on any of them.
 
     Parameters
     ----------
     model : GroupSparseRegressor, GroupSparseClassifier or GroupSparseCox
         It says what the groups or terms, the loss and the groups that are always in are. It does not have to be fitted,
-        and is not changed; `selection` and `rule` are not used. Halves select under its `constraints`, and tests do
-        without them: they are two-sided. With ``terms=``, every term is tested together
-        with the terms that need it: ``age`` with its curve ``age~``, and ``age~`` alone. The encoding, which does
-        not depend on the response, is fitted to all rows once.
+        and is not changed; `selection` and `rule` are not used. Controls are selected under its `constraints`, and
+        tests do without them: they are two-sided. With ``terms=``, every term is tested together with the terms that
+        need it: ``age`` with its curve ``age~``, and ``age~`` alone.
     X, y
         As in `fit`.
     control : {"fwer", "fdr"}
         The familywise error, or the false discovery rate.
     level : float
         The largest acceptable error of that kind.
-    n_first : int, optional
-        The number of groups that each half selects; by default as in `covey.stability_selection`, but at least
-        eight. It is lowered where tested models would have more than a third as many columns as rows.
-    n_pairs : int
-        The number of pairs of halves; each half selects once and tests once.
+    n_first : int
+        How many groups are tested at least, if not all are: each takes a search.
     sample_weight, offset : array-like, optional
         As in `fit`. In tests, weights say how precise rows are: they do not count rows.
     n_jobs : int, optional
-        How many half-samples select in parallel, with joblib.
-    random_state : int, Generator or None
-        Seed for the splits.
+        How many groups are tested in parallel, with joblib.
     progress : callable, optional
-        Called after each half-sample with the number of finished half-samples and their total number.
+        Called after each test with the number of finished tests and their total number.
     verbose : int, optional
         1 shows progress, 0 nothing; by default there is a progress bar where one can be drawn, on a terminal or in
         a notebook.
@@ -130,94 +123,141 @@ def test_groups(
 
     References
     ----------
-    Meinshausen, Meier and Bühlmann, "p-values for high-dimensional regression", 2009.
+    Belloni, Chernozhukov and Hansen, "Inference on treatment effects after selection among high-dimensional controls",
+    2014.
 
     Examples
     --------
     >>> from covey import GroupSparseRegressor
     >>> from covey.datasets import make_group_sparse
     >>> from covey.evidence import test_groups
-    >>> data = make_group_sparse(150, 90, 3, active=3, random_state=0)
-    >>> tests = test_groups(GroupSparseRegressor(groups=3), data.X, data.y, n_pairs=10, random_state=0)
+    >>> data = make_group_sparse(150, 180, 3, active=3, random_state=0)
+    >>> tests = test_groups(GroupSparseRegressor(groups=3), data.X, data.y)
     >>> sorted(tests.selected_groups), bool(tests.p_values[3:].min() > 0.05)
     ([0, 1, 2], True)
     """
     problem = problem_of(model, X, y, sample_weight, offset)
     one_of(control, tuple(CONTROLS), "control")
-    level, n_pairs = positive(level, "level"), whole(n_pairs, "n_pairs")
+    level, n_first = positive(level, "level"), whole(n_first, "n_first")
     if level >= 1:
         raise ValueError(f"level must lie between 0 and 1, not {level:g}.")
     groups, candidates = problem.groups, np.setdiff1d(np.arange(problem.groups.n_groups), problem.always)
     if not candidates.size:
         raise ValueError("Every group is in always, and none is left to test: covey.evidence.effect tests them.")
-    n_first = min(max(default_first(candidates.size), LEAST_FIRST), candidates.size) if n_first is None else n_first
-    if whole(n_first, "n_first") > candidates.size:
-        raise ValueError(f"n_first is {n_first}, but there are {candidates.size} groups to select from.")
     rows = np.flatnonzero(problem.weight > 0)
-    quantiles, close, most_left = np.ones(groups.n_groups), dict[int, int](), 0
-    if _fit_together(problem, candidates, rows.size):
-        chosen, testing = [candidates.tolist()], [rows]
+    problem.loss.check_estimable(Response(problem.loss, problem.y), problem.weight, problem.offset)
+    if not problem.loss.survival and not np.ptp(np.asarray(problem.y)[rows], axis=0).any():
+        raise ValueError("y has the same value in every row, so nothing can have an effect on it.")
+    _check_rows(problem, candidates, rows.size)
+    together = _fit_together(problem, candidates, rows.size)
+    if together:
+        tested, beside = candidates.tolist(), _Controls(problem, rows, candidates.tolist())
     else:
-        _check_rows(problem, candidates, rows.size)
-        halves = complementary_halves(rows, class_strata(problem), n_pairs, np.random.default_rng(random_state))
-        testing = [halves[i ^ 1] for i in range(2 * n_pairs)]
-        tasks = (delayed(_select)(problem, half, n_first) for half in halves)
-        chosen = []
-        with showing("test_groups", verbose):
-            enter("half-sample", 1, 2 * n_pairs)
-            for i, found in enumerate(in_parallel(tasks, n_jobs)):
-                chosen.append(_that_fit(problem, found, halves[i].size))
-                left = len(set(found).difference(chosen[-1]))
-                most_left = max(most_left, left if 2 * left > len(found) else 0)
-                enter("half-sample", i + 2, 2 * n_pairs)
-                if progress is not None:
-                    progress(i + 1, 2 * n_pairs)
-        centre = bool(problem.options["fit_intercept"]) or not problem.loss.has_intercept
-        close = have_close(problem.design, groups, sorted({l for one in chosen for l in one}), centre=centre)
-        quantiles = np.where(np.isin(np.arange(groups.n_groups), list(close)), MEDIAN, QUANTILE)
-    raw = np.ones((len(chosen), groups.n_groups))
-    tested, n_separated = np.zeros(raw.shape, dtype=bool), 0
-    for i, (found, half) in enumerate(zip(chosen, testing, strict=True)):
-        for l, p in _test(problem, found, half).items():
-            raw[i, l], tested[i, l] = 1.0 if p is None else p, True
+        # criteria would count rows by their weights
+        searched = replace(problem, weight=(problem.weight > 0).astype(float))
+        selected = select(searched, CRITERION).order
+        found = [*selected, *ranked_groups(problem, min(n_first, candidates.size))]
+        families = dict.fromkeys(one for l in found for one in (*ancestors(problem.parents, l), l))
+        tested = [l for l in families if l not in problem.always]
+        beside = _Controls(searched, rows, selected, _factors(problem))
+    raw, n_separated, n_crowded, repeated = np.ones(groups.n_groups), 0, 0, list[Hashable]()
+    tasks = (delayed(_test)(problem, l, rows, beside) for l in tested)
+    with showing("test_groups", verbose):
+        enter("group", 1, len(tested))
+        for i, (l, (p, crowded)) in enumerate(zip(tested, in_parallel(tasks, n_jobs), strict=True)):
+            raw[l] = 1.0 if p is None else p
             n_separated += p is None
+            n_crowded += crowded
+            if p == 1 and l in beside.selected:  # exactly: its controls leave nothing of it
+                repeated.append(groups.names[l])
+            enter("group", i + 2, len(tested))
+            if progress is not None:
+                progress(i + 1, len(tested))
     always = tuple(groups.names[l] for l in problem.always)
-    tests = GroupTests(groups, raw, tested, quantiles, control, level, problem.parents, always_groups=always)
-    remarks = _remarks(tests, n_separated, close, most_left, constrained=bool(problem.constraints))
-    return replace(tests, remarks=remarks)
+    remarks = _remarks(len(tested), n_separated, n_crowded, repeated, always, constrained=bool(problem.constraints))
+    return GroupTests(
+        groups, raw, np.isin(np.arange(groups.n_groups), tested), together, control, level, problem.parents,
+        always_groups=always, remarks=remarks,
+    )  # fmt: skip
 
 
 test_groups.__test__ = False  # type: ignore[attr-defined]  # pytest would take it for a test
 
 
-def _select(problem: Problem, half: NDArray[np.intp], n_first: int) -> list[int]:
-    """The groups that half of the rows select."""
-    weight = np.zeros_like(problem.weight)
-    weight[half] = problem.weight[half]
-    try:
-        problem.loss.check_estimable(Response(problem.loss, problem.y), weight, problem.offset)
-    except ValueError as error:
-        raise ValueError(f"Half of the rows cannot be fitted. {error}") from None
-    return first_groups(problem, half, n_first)
+@dataclass(frozen=True)
+class _Controls:
+    """What groups are tested beside: `selected` for the response, and what a search for their own columns selects.
+
+    With `factors`, the scores of common factors, which may have no columns; without, `selected` has every group.
+    """
+
+    problem: Problem
+    rows: NDArray[np.intp]
+    selected: list[int]
+    factors: FloatArray | None = None
+
+    def of(self, family: list[int], D: FloatArray) -> list[int]:
+        """The controls of columns D: of the response first, then of D; none of a family is one."""
+        found = self.selected if self.factors is None else [*self.selected, *self._of_columns(family, D)]
+        parents = self.problem.parents
+        every = dict.fromkeys(one for l in [family[0], *found] for one in (*ancestors(parents, l), l))
+        return [l for l in every if l not in family and l not in self.problem.always]
+
+    def _of_columns(self, family: list[int], D: FloatArray) -> list[int]:
+        """The groups outside a family that predict what common factors leave of columns D."""
+        assert self.factors is not None
+        F = independent_columns(np.hstack([np.ones((len(D), 1)), self.factors]))
+        left = D - F @ (F.T @ D)
+        left = left[:, np.linalg.norm(left, axis=0) > NOTHING * np.linalg.norm(D, axis=0)]
+        groups = self.problem.groups
+        outside = ~np.isin(groups.members, _members(self.problem, family))
+        others, sizes = np.unique(np.repeat(np.arange(groups.n_groups), groups.sizes)[outside], return_counts=True)
+        if not others.size or not left.size:
+            return []
+        target = np.zeros((len(self.problem.weight), left.shape[1]))
+        target[self.rows] = left
+        always = np.flatnonzero(np.isin(others, self.problem.always)).tolist()
+        options = self.problem.options | {"fit_intercept": True, "factors": 0}
+        design, weight = RepeatedColumns(self.problem.design, groups.members[outside]), self.problem.weight
+        problem = Problem(design, target, weight, Groups.from_sizes(sizes), always, options, MultiSquared())
+        return others[select(problem, CRITERION).order].tolist()
 
 
-def _test(problem: Problem, chosen: list[int], rows: NDArray[np.intp]) -> dict[int, float | None]:
-    """The p-value of each of some groups in the model of all of them; None if a test cannot be made."""
-    response = observations_on(problem, rows)
-    columns = {l: _columns_of(problem, l)[rows] for l in [*problem.always, *chosen]}
+def _test(problem: Problem, group: int, rows: NDArray[np.intp], beside: _Controls) -> tuple[float | None, bool]:
+    """The p-value of a group beside its controls, None if no test can be made; and whether some did not fit in."""
+    # a term is tested together with those in the model that need it
+    family = [group, *(l for l in problem.parents if group in ancestors(problem.parents, l))]
+    D = _columns(problem, [l for l in family if l == group or l in beside.selected])[rows]
+    controls, room = list[int](), _room(problem, rows.size) - D.shape[1]
+    wanted = beside.of(family, D)
+    for l in wanted:
+        size = int(problem.groups.sizes[l])
+        if size <= room:
+            controls.append(l)
+            room -= size
     has_intercept = problem.options["fit_intercept"] and problem.loss.has_intercept
     constant = np.ones((rows.size, int(has_intercept)))
-    p_values = {}
-    for l in chosen:
-        family = _with_descendants(problem, l, chosen)
-        base = np.hstack([constant, *(X for other, X in columns.items() if other not in family)])
-        p_values[l] = score_test(response, base, np.hstack([columns[one] for one in family]))
-    return p_values
+    shared = np.empty((rows.size, 0)) if beside.factors is None else beside.factors
+    base = np.hstack([constant, shared, _columns(problem, [*problem.always, *controls])[rows]])
+    return score_test(observations_on(problem, rows), base, D), len(controls) < len(wanted)
 
 
-def _columns_of(problem: Problem, group: int) -> FloatArray:
+def _factors(problem: Problem) -> FloatArray:
+    """The scores of the common factors of all columns, for rows of positive weight."""
+    found = pose(problem, Parts.everything(problem.weight, count_rows(problem.weight)))
+    rows = problem.weight > 0
+    if found.factors is None:
+        return np.empty((int(rows.sum()), 0))
+    return np.asarray(on_host(found.factors.scores(found.design)), dtype=float)[rows]
+
+
+def _members(problem: Problem, which: list[int]) -> NDArray[np.intp]:
     starts, members = problem.groups.starts, problem.groups.members
-    return np.asarray(problem.design.take(members[starts[group] : starts[group + 1]]), dtype=float)
+    return np.concatenate([members[starts[l] : starts[l + 1]] for l in which] or [np.empty(0, dtype=np.intp)])
+
+
+def _columns(problem: Problem, which: list[int]) -> FloatArray:
+    return np.asarray(on_host(problem.design.take(_members(problem, which))), dtype=float)
 
 
 def _room(problem: Problem, n_rows: int) -> int:
@@ -237,60 +277,44 @@ def _fit_together(problem: Problem, candidates: NDArray[np.intp], n_rows: int) -
 def _check_rows(problem: Problem, candidates: NDArray[np.intp], n_rows: int) -> None:
     """Refuse rows that are too few for any test."""
     least = int(problem.groups.sizes[candidates].min())
-    if least > _room(problem, n_rows // 2):
-        beside = " beside those that are always in" * bool(problem.always)
+    if least > _room(problem, n_rows):
+        size = f"{least} column{'s' * (least > 1)}" + " beside those that are always in" * bool(problem.always)
         raise ValueError(
-            f"Half of the {n_rows} rows of positive weight are too few to test a group of {least} columns{beside}: "
-            "tested models have at most a third as many columns as rows, or events. Give more rows, or smaller groups."
+            f"{n_rows} rows of positive weight are too few to test a group of {size}: tested models have at most a "
+            "third as many columns as rows, or events. Give more rows, or smaller groups."
         )
 
 
 def _remarks(
-    tests: GroupTests, n_separated: int, close: Mapping[int, int], most_left: int, *, constrained: bool
+    n_tested: int,
+    n_separated: int,
+    n_crowded: int,
+    repeated: list[Hashable],
+    always: tuple[Hashable, ...],
+    *,
+    constrained: bool,
 ) -> tuple[str, ...]:
-    remarks, names = [], tests.groups.names
-    if most_left:
+    remarks = []
+    if repeated:
+        named = [*map(str, repeated[:MOST_NAMED]), *["others"] * (len(repeated) > MOST_NAMED)]
         remarks.append(
-            f"Up to {most_left} of the groups that a half selected were left out, because tested models have at most a "
-            "third as many columns as rows, or events: what has an effect can be missed."
+            f"Other groups repeat {', '.join(named)}, so no test can tell which has an effect: leave out all but one."
+        )
+    if n_crowded:
+        remarks.append(
+            f"{n_crowded} of {n_tested} tests had to leave out controls, because tested models have at most a third as "
+            "many columns as rows, or events: a group may be found in the place of one that was left out."
         )
     if constrained:
-        first = "Halves select groups under the constraints of the model; the" if len(tests.tested) > 1 else "The"
-        remarks.append(f"{first} tests are two-sided: an effect against a constraint counts as an effect.")
-    alike = [f"{names[l]} with {names[close[l]]}" for l in np.flatnonzero(tests.is_selected).tolist() if l in close]
-    if alike:
-        more = f"; and {len(alike) - MOST_NAMED} more" if len(alike) > MOST_NAMED else ""
-        remarks.append(
-            f"Selected groups are strongly correlated with others: {'; '.join(alike[:MOST_NAMED])}{more}. Halves can "
-            "select one in place of the other: read each pair as one finding."
-        )
+        remarks.append("Tests are two-sided: an effect against a constraint of the model counts as an effect.")
     if n_separated:
-        # on all rows every group is in the model, whatever n_first is
-        remedy = " A smaller n_first leaves more tests." if len(tests.tested) > 1 else ""
         remarks.append(
-            f"{n_separated} of {tests.tested.sum()} tests could not be made, because the other groups separate the "
-            f"responses perfectly; they count with a p-value of one.{remedy}"
+            f"{n_separated} of {n_tested} tests could not be made, because the other groups separate the responses "
+            "perfectly; they count with a p-value of one."
         )
-    if tests.always_groups:
+    if always:
         remarks.append(
-            f"Groups that are always in the model are not tested: {', '.join(map(str, tests.always_groups))}. For "
-            "their effects use covey.evidence.effect."
+            f"Groups that are always in the model are not tested: {', '.join(map(str, always))}. For their effects use "
+            "covey.evidence.effect."
         )
     return tuple(remarks)
-
-
-def _that_fit(problem: Problem, found: list[int], n_rows: int) -> list[int]:
-    """The first of the selected groups, with their parents, that have few enough columns for a test."""
-    chosen, room = list[int](), _room(problem, n_rows)
-    for l in found:
-        more = [one for one in (*ancestors(problem.parents, l), l) if one not in chosen and one not in problem.always]
-        size = int(problem.groups.sizes[more].sum())
-        if size <= room:
-            chosen += more
-            room -= size
-    return chosen
-
-
-def _with_descendants(problem: Problem, group: int, among: list[int]) -> list[int]:
-    """A group and those that need it."""
-    return [one for one in among if one == group or group in ancestors(problem.parents, one)]

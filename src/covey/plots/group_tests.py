@@ -35,7 +35,7 @@ class GroupTestsDisplay:
     >>> from covey.evidence import test_groups
     >>> from covey.plots import GroupTestsDisplay
     >>> data = make_group_sparse(100, 60, 3, active=2, random_state=0)
-    >>> tests = test_groups(GroupSparseRegressor(groups=3), data.X, data.y, n_pairs=5, random_state=0)
+    >>> tests = test_groups(GroupSparseRegressor(groups=3), data.X, data.y)
     >>> GroupTestsDisplay.from_tests(tests).ax_.get_xlabel()
     'adjusted p-value'
     """
