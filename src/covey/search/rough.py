@@ -254,11 +254,7 @@ class _Set:
         K = np.stack([self._grams[model] for model in models]) + ridges[models][:, None, None] * self.penalty
         if self.rows is None:
             return _solutions(K, right), right
-        both = [
-            self.rows.step(root(each), coefs[self.columns, model][:, None], one[:, None])
-            for each, model, one in zip(K, models, right.T, strict=True)
-        ]
-        return np.hstack([step for step, _ in both]), np.hstack([left for _, left in both])
+        return self.rows.step(root(K), coefs[np.ix_(self.columns, models)], right)
 
 
 def _gram(response: Observations, A: Any, eta: Any, model: int, columns: NDArray[np.intp]) -> FloatArray:
