@@ -55,6 +55,17 @@ def test_multipliers_are_those_of_nonnegative_least_squares_whatever_is_likely(s
         np.testing.assert_allclose(found, nnls(A, b)[0], atol=1e-10)
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_likely_rows_that_depend_on_each_other_are_not_all_taken(seed):
+    rng = np.random.default_rng(seed)
+    A = np.exp(-np.square(np.linspace(0, 1, 9)[:, None] - np.linspace(0, 1, 26)))  # 26 rows in nine dimensions
+    b = rng.standard_normal(9) + 1
+    found = multipliers(A.T @ A, -A.T @ b, np.full(26, 1e-12), np.ones(26, dtype=bool))
+    assert found.min() >= 0
+    expected = nnls(A, b)[1]
+    np.testing.assert_allclose(np.linalg.norm(A @ found - b), expected, rtol=1e-6)
+
+
 def test_ill_conditioned_functions_keep_the_inequalities():
     rng = np.random.default_rng(0)
     A = rng.standard_normal((20, 6))

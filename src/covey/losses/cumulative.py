@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import expit, log_expit
+from scipy.special import log_expit
 
 from covey.layout import offsets
 from covey.losses.base import LossOnRows
@@ -16,21 +16,6 @@ if TYPE_CHECKING:
     from covey.losses.base import Loss
 
 __all__ = ["CumulativeLogits", "edges"]
-
-# Newton's method in the thresholds ends with a step below this: the next one would be its square.
-LAST_STEP = 1e-6
-
-# Steps from any start; halvings of a step.
-MOST_STEPS, MOST_HALVINGS = 100, 40
-
-# Beyond this gap its exponential overflows.
-WIDEST = 700.0
-
-# Added to the second derivative in the thresholds, per unit of weight, which may have none far from all rows.
-JITTER = 1e-12
-
-# A threshold may not come closer to its neighbour in one step than this share of their distance.
-CLOSER = 0.1
 
 
 @dataclass
@@ -64,9 +49,9 @@ class CumulativeLogits(LossOnRows):
         self.n_rows, used = len(y), np.flatnonzero(weight > 0)
         _, codes, sizes = np.unique(np.ravel(y)[used], return_inverse=True, return_counts=True)
         order = np.argsort(codes, kind="stable")
-        self._rows, self._class, self._starts = used[order], codes[order], offsets(sizes)[:-1]
+        self._rows, self._class, self._starts = used[order], codes[order], offsets(sizes)
         self._w = weight[self._rows][:, None]
-        self._totals = np.add.reduceat(self._w, self._starts, axis=0) if sizes.size else np.zeros((0, 1))
+        self._totals = np.add.reduceat(self._w, self._starts[:-1], axis=0) if sizes.size else np.zeros((0, 1))
         self._last: _At | None = None
 
     def thresholds(self, eta: FloatArray) -> FloatArray:
@@ -117,13 +102,17 @@ class CumulativeLogits(LossOnRows):
 
     def _second(self, eta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Weighted second derivatives of the rows at their upper and lower thresholds, and those in the thresholds."""
-        at = self._at(eta)
-        above, below = (self._w * p * (1 - p) for p in (at.above, at.below))
-        return above[:, 0], below[:, 0], self._hessian(at.thresholds, above, below)[0]
+        from covey.losses.thresholds import derivatives
+
+        at, w = self._at(eta), self._w[:, 0]
+        up, down, limits = (np.ascontiguousarray(one[:, 0]) for one in (at.above, at.below, at.thresholds))
+        _, diagonal, beside = derivatives(w, self._starts, self._totals[:, 0], limits, up, down)
+        T = np.diag(diagonal) + np.diag(beside[1:], 1) + np.diag(beside[1:], -1)
+        return w * up * (1 - up), w * down * (1 - down), T
 
     def _crossed(self, above: FloatArray, below: FloatArray, columns: FloatArray) -> FloatArray:
         """Minus the mixed second derivatives times columns; shape (n_thresholds, n_columns)."""
-        of_above, of_below = (np.add.reduceat(p[:, None] * columns, self._starts, axis=0) for p in (above, below))
+        of_above, of_below = (np.add.reduceat(p[:, None] * columns, self._starts[:-1], axis=0) for p in (above, below))
         return np.asarray(of_above[:-1] + of_below[1:])
 
     def _at(self, eta: FloatArray) -> _At:
@@ -139,61 +128,16 @@ class CumulativeLogits(LossOnRows):
         return at
 
     def _minimised(self, eta: FloatArray, start: FloatArray | None) -> _At:
-        """Damped Newton steps in the thresholds of all models."""
-        n_models, K = eta.shape[1], len(self._totals)
+        """The likeliest thresholds of all models."""
+        from covey.losses.thresholds import likeliest  # compiled with the first ordered classes
+
         if start is None:
             shares = np.cumsum(self._totals / self._totals.sum(), axis=0)[:-1]
             middle = (self._w * eta).sum(axis=0) / self._w.sum()
             start = np.log(shares) - np.log1p(-shares) + middle
-        at = self._evaluated(eta, np.broadcast_to(start, (K - 1, n_models)).copy())
-        for _ in range(MOST_STEPS if K > 1 else 0):
-            above, below = (self._w * p * (1 - p) for p in (at.above, at.below))
-            right = self._gradient(at)
-            step = np.linalg.solve(self._hessian(at.thresholds, above, below), right.T[:, :, None])[:, :, 0].T
-            length = self._longest(at.thresholds, step)
-            promised = (right * step).sum(axis=0)
-            for _ in range(MOST_HALVINGS):
-                there = self._evaluated(eta, at.thresholds + length * step)
-                rises = there.value > at.value - 1e-4 * length * promised + 1e-13 * np.abs(at.value)
-                if not rises.any():
-                    break
-                length = np.where(rises, length / 2, length)
-            at = there
-            if (np.abs(length * step) <= LAST_STEP * (1 + np.abs(at.thresholds))).all():
-                break
-        return at
-
-    def _evaluated(self, eta: FloatArray, thresholds: FloatArray) -> _At:
-        low, high, gap = edges(thresholds)
-        low, high = low[self._class], high[self._class]
-        value = -(self._w * (log_expit(high - eta) + log_expit(eta - low))).sum(axis=0) - (self._totals * gap).sum(
-            axis=0
-        )
-        return _At(eta, thresholds, expit(eta - high), expit(low - eta), value)
-
-    def _gradient(self, at: _At) -> FloatArray:
-        """Minus the derivative in the thresholds; shape (n_thresholds, n_models)."""
-        above, below = (np.add.reduceat(self._w * p, self._starts, axis=0) for p in (at.above, at.below))
-        pull = np.zeros_like(above)
-        pull[1:-1] = self._totals[1:-1] / np.expm1(np.minimum(_gaps(at.thresholds), WIDEST))
-        return np.asarray((above + pull)[:-1] - (below + pull)[1:])
-
-    def _hessian(self, thresholds: FloatArray, above: FloatArray, below: FloatArray) -> FloatArray:
-        """The second derivative in the thresholds; shape (n_models, n_thresholds, n_thresholds)."""
-        of_above, of_below = (np.add.reduceat(p, self._starts, axis=0) for p in (above, below))
-        bend = np.zeros((len(self._totals), thresholds.shape[1]))
-        # exp(gap) / (exp(gap) - 1)^2
-        bend[1:-1] = self._totals[1:-1] / np.square(2 * np.sinh(np.minimum(_gaps(thresholds), WIDEST) / 2))
-        H = np.zeros((thresholds.shape[1], len(thresholds), len(thresholds)))
-        at = np.arange(len(thresholds))
-        H[:, at, at] = (of_above[:-1] + of_below[1:] + bend[:-1] + bend[1:]).T + JITTER * self._totals.sum()
-        H[:, at[1:], at[:-1]] = H[:, at[:-1], at[1:]] = -bend[1:-1].T
-        return H
-
-    def _longest(self, thresholds: FloatArray, step: FloatArray) -> FloatArray:
-        """At most one, and short enough for thresholds to stay apart; shape (n_models,)."""
-        closest = np.maximum(-_gaps(step) / _gaps(thresholds), 1 - CLOSER).max(axis=0, initial=1 - CLOSER)
-        return np.asarray((1 - CLOSER) / closest)
+        thresholds = np.broadcast_to(start, (max(len(self._totals) - 1, 0), eta.shape[1])).copy()
+        found = likeliest(np.ascontiguousarray(eta), self._w[:, 0], self._starts, self._totals[:, 0], thresholds)
+        return _At(eta, thresholds, *found)
 
     def _scattered(self, values: FloatArray, eta: FloatArray) -> FloatArray:
         """Values of the sorted rows, in the order of all rows and the shape of eta."""

@@ -18,7 +18,7 @@ import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotrs
 
 from covey.search.arrays import host, like
-from covey.search.constraints.cone import Rows, root
+from covey.search.constraints.cone import Rows, known_root, root
 from covey.search.observations import Observations, weighted_gram
 from covey.validation import FloatArray
 
@@ -168,19 +168,20 @@ def minimise(
         Stop as soon as the model is good enough to be scored.
     """
     coef, response = start, response.near(A)
-    if rows is not None and (rows.G @ coef - rows.h[:, None]).min(initial=0.0) < -BROKEN:
+    quadratic = response.loss.quadratic  # its only step starts anywhere
+    if rows is not None and not quadratic and (rows.G @ coef - rows.h[:, None]).min(initial=0.0) < -BROKEN:
         coef, eta = rows.nearest(coef), None
     eta = response.predictor(A, coef) if eta is None else like(eta, response.weight)
     if len(coef) == 0:
         return Fit(coef, eta, "converged", 0)
     curvature = curvature or Curvature()
-    if response.loss.quadratic:
+    if quadratic:
         gradient = gradient_of(response.score(eta), A, coef, penalty)
         if factor is None and not curvature.known:
             curvature.renew(response, A, eta)
         if rows is not None:
-            L = root(added(curvature.K, penalty)) if factor is None else np.ascontiguousarray(factor.T)
-            direction, _ = rows.step(L, coef, gradient)
+            R = root(added(curvature.K, penalty)) if factor is None else known_root(factor)
+            direction, _ = rows.step(R, coef, gradient)
         elif factor is None:
             direction = factorised(added(curvature.K, penalty))(gradient)
         else:
@@ -328,11 +329,9 @@ def _constrained_step(
     if not response.loss.vector:
         curvature.renew(response, A, eta)
         return rows.step(root(added(curvature.K, penalty)), coef, gradient)
-    each = []
-    for j, one in enumerate(response.apart):  # each output has a second derivative of its own
-        L = root(added(one.gram(eta[:, [j]], A), penalty))
-        each.append(rows.step(L, coef[:, [j]], gradient[:, [j]]))
-    return np.hstack([step for step, _ in each]), np.hstack([left for _, left in each])
+    # each output has a second derivative of its own
+    grams = [added(one.gram(eta[:, [j]], A), penalty) for j, one in enumerate(response.apart)]
+    return rows.step(root(np.stack(grams)), coef, gradient)
 
 
 def _solver(

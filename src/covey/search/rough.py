@@ -31,7 +31,7 @@ from covey.search.newton import (
     SHRINKS,
     factorised,
 )
-from covey.search.observations import Observations
+from covey.search.observations import Observations, weighted_gram
 from covey.validation import FloatArray
 
 __all__ = ["Alike", "minimise_together"]
@@ -123,7 +123,7 @@ def _descend(
         gradient = host(A.T @ like(score, A)) - ridges[at] * (penalty @ coefs[:, at])
         steps, place = _Steps.none(gradient.shape), {model: i for i, model in enumerate(at.tolist())}
         for one in sets:
-            one.step(steps, gradient, place, coefs, ridges, partial(_gram, response, A, eta))
+            one.step(steps, gradient, place, coefs, ridges, partial(_grams, response, A, eta))
         # 2. shorter ones where the loss does not fall enough; none if it does not fall at all
         direction, length = steps.direction, np.ones(at.size)
         move, promised = response.predictor(A, direction), (gradient * direction).sum(axis=0)
@@ -208,9 +208,9 @@ class _Set:
         place: Mapping[int, int],
         coefs: FloatArray,
         ridges: FloatArray,
-        gram: Callable[[int, NDArray[np.intp]], FloatArray],
+        grams: Callable[[list[int], NDArray[np.intp]], list[FloatArray]],
     ) -> None:
-        """Write the steps of those models that still move, which have a place; `gram` is of a place and columns."""
+        """Write the steps of those models that still move, which have a place; `grams` are of places and columns."""
         models = [model for model in self.models if model in place]
         if not models:
             return
@@ -223,7 +223,7 @@ class _Set:
             steps.sizes[moving] = np.linalg.norm(left, axis=0)
         size = float(steps.sizes[moving].max())
         if not self._grams or size > KEPT_SHRINKS * self.shrunk:
-            self._renew(models, moving, steps, gram)
+            self._renew(models, moving, steps, grams)
             solved = None
         self.shrunk = size
         if solved is None:
@@ -235,12 +235,12 @@ class _Set:
         models: Sequence[int],
         moving: NDArray[np.intp],
         steps: _Steps,
-        gram: Callable[[int, NDArray[np.intp]], FloatArray],
+        grams: Callable[[list[int], NDArray[np.intp]], list[FloatArray]],
     ) -> None:
         """Compute second derivatives: at first one for all models, later one for each."""
         middle = len(models) // 2
-        for i in range(len(models)) if self._grams else [middle]:
-            K = gram(int(moving[i]), self.columns)
+        which = list(range(len(models))) if self._grams else [middle]
+        for i, K in zip(which, grams(moving[which].tolist(), self.columns), strict=True):
             K.flat[:: len(K) + 1] *= 1 + JITTER
             self._grams[models[i]], steps.exact[moving[i]] = K, True
         if len(self._grams) == 1:
@@ -254,16 +254,16 @@ class _Set:
         K = np.stack([self._grams[model] for model in models]) + ridges[models][:, None, None] * self.penalty
         if self.rows is None:
             return _solutions(K, right), right
-        both = [
-            self.rows.step(root(each), coefs[self.columns, model][:, None], one[:, None])
-            for each, model, one in zip(K, models, right.T, strict=True)
-        ]
-        return np.hstack([step for step, _ in both]), np.hstack([left for _, left in both])
+        return self.rows.step(root(K), coefs[np.ix_(self.columns, models)], right)
 
 
-def _gram(response: Observations, A: Any, eta: Any, model: int, columns: NDArray[np.intp]) -> FloatArray:
-    """The second derivative in some columns at the predictor of a model."""
-    return response.gram(eta[:, [model]], A[:, columns])
+def _grams(response: Observations, A: Any, eta: Any, models: list[int], columns: NDArray[np.intp]) -> list[FloatArray]:
+    """The second derivatives in some columns at the predictors of some models."""
+    inside = A[:, columns]
+    if response.loss.coupled:
+        return [response.gram(eta[:, [i]], inside) for i in models]
+    weights = response.weight[:, None] * response.loss.curvature(response.y[:, None], eta[:, models] + response.offset)
+    return [weighted_gram(inside, one) for one in weights.T]
 
 
 def _solutions(K: FloatArray, right: FloatArray) -> FloatArray:

@@ -10,26 +10,23 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.lapack import dpotrf
 
 from covey.layout import offsets, spans
 from covey.preprocess import WorkingProblem
 from covey.preprocess.factoring import block_diagonal
 from covey.validation import FloatArray
 
-__all__ = ["Cone", "Constraint", "Rows", "root"]
+__all__ = ["Cone", "Constraint", "Rows", "known_root", "root"]
 
 # Coefficients this close to a bound, in the units of their column, are at the bound up to round-off error.
 ROUNDING = 1e-10
 
 # Inequalities that are broken by more than this, relative to the size of their terms, are not kept.
 OFF = 2e-13
-
-# Added to the diagonal, relative to it, so that dependent columns leave a second derivative positive definite.
-JITTER = 1e-10
 
 
 @dataclass(frozen=True)
@@ -63,10 +60,9 @@ class Rows:
     @cached_property
     def spans(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """The first column of each inequality, and the one after its last."""
-        some, n = self.G != 0, self.G.shape[1]
-        if n == 0:
-            return np.zeros(self.h.size, dtype=np.intp), np.zeros(self.h.size, dtype=np.intp)
-        return some.argmax(axis=1), np.where(some.any(axis=1), n - some[:, ::-1].argmax(axis=1), 0)
+        from covey.search.constraints.kernels import spans  # compiled with the first constraint
+
+        return spans(self.G)
 
     def on(self, columns: NDArray[np.intp]) -> Rows:
         """The inequalities on some of the columns, where the others are zero."""
@@ -78,26 +74,26 @@ class Rows:
         """The same inequalities after some free columns."""
         return Rows(np.hstack([np.zeros((self.h.size, n_columns)), self.G]), self.h)
 
-    def step(self, L: FloatArray, w: FloatArray, gradient: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The step from w to the minimum of a quadratic function under the inequalities, and the gradient left there.
+    def step(self, R: FloatArray, w: FloatArray, gradient: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The steps from points to the minima of quadratic functions under the inequalities, and the gradients left.
 
         Parameters
         ----------
-        L : ndarray, shape (n_columns, n_columns)
-            The Cholesky factor of the second derivative, below its diagonal; row by row in memory.
-        w, gradient : ndarray, shape (n_columns, n_outputs)
-            A point, and minus the gradient there.
+        R : ndarray, shape (n_columns, n_columns) or (n_points, n_columns, n_columns)
+            The second derivative's `root`: one for all points, or one for each.
+        w, gradient : ndarray, shape (n_columns, n_points)
+            Points, and minus the gradients there.
 
         Returns
         -------
-        step, left : ndarray, shape (n_columns, n_outputs)
+        steps, left : ndarray, shape (n_columns, n_points)
             `left` is the gradient plus what the inequalities hold it back by: the second derivative times the step.
         """
-        from covey.search.constraints.kernels import stepped  # compiled with the first constraint
+        from covey.search.constraints.kernels import stepped
 
-        points, gradients = np.ascontiguousarray(w.T), np.ascontiguousarray(gradient.T)
-        both = [stepped(L, *one, self.G, self.h, *self.spans) for one in zip(points, gradients, strict=True)]
-        return np.array([step for step, _ in both]).T, np.array([left for _, left in both]).T
+        one_each = np.ascontiguousarray(R if R.ndim == 3 else R[None])
+        points = np.ascontiguousarray(w), np.ascontiguousarray(gradient)
+        return stepped(one_each, *points, np.ascontiguousarray(self.G), self.h, *self.spans)
 
     def kept(self, W: FloatArray) -> FloatArray:
         """Models, row by row; those that break an inequality by more than round-off error are the nearest that do not.
@@ -117,15 +113,17 @@ class Rows:
 
 
 def root(K: FloatArray) -> FloatArray:
-    """The Cholesky factor of a matrix that may be singular up to round-off error, for `Rows.step`."""
-    jitter, diagonal = JITTER, np.maximum(np.diag(K), 0.0)
-    S = K.copy()
-    S.flat[:: len(S) + 1] += jitter * diagonal
-    factor, failed = dpotrf(S.T, overwrite_a=1)
-    while failed:  # no row has curvature in some direction
-        jitter *= 100
-        factor, failed = dpotrf(K + np.diag(jitter * np.where(diagonal > 0, diagonal, 1.0)))
-    return np.ascontiguousarray(factor.T)
+    """Cholesky factors of matrices that may be singular up to round-off error, for `Rows.step`."""
+    from covey.search.constraints.kernels import factored
+
+    return factored(np.ascontiguousarray(K).reshape(-1, *K.shape[-2:])).reshape(K.shape)
+
+
+def known_root(R: FloatArray) -> FloatArray:
+    """A Cholesky factor that is known above its diagonal, for `Rows.step`."""
+    from covey.search.constraints.kernels import mirrored
+
+    return mirrored(R)
 
 
 class Cone:
@@ -173,8 +171,11 @@ class Cone:
         return [np.concatenate([np.arange(*starts[l : l + 2]) for l in one.groups]) for one in self.constraints]
 
     @cached_property
-    def _bounds(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Bounds of the columns, in the groups' layout, and what counts as round-off error at a scale of one."""
+    def _bounds(self) -> tuple[FloatArray, FloatArray, FloatArray, list[int]]:
+        """Bounds of the columns, in the groups' layout, and what counts as round-off error at a scale of one.
+
+        Also the constraints with inequalities on several columns.
+        """
         working = self.working
         n_columns, ranks = working.layout.members.size, np.repeat(working.ranks, working.layout.sizes)
         squares = np.bincount(np.repeat(np.arange(n_columns), ranks), np.square(working.factors), n_columns)
@@ -185,28 +186,25 @@ class Cone:
         least = np.concatenate([one.low for one in self.constraints])
         rows = np.repeat(np.arange(least.size), np.repeat([part.shape[1] for part in A], counts))
         rounding[columns] = ROUNDING * np.sqrt(squares[columns])
+        n_columns_of = np.bincount(rows, values != 0, least.size)
+        coupled = np.unique(np.repeat(np.arange(len(A)), counts)[n_columns_of > 1]).tolist()
         # inequalities on one column
-        alone = (values != 0) & (np.bincount(rows, values != 0, least.size)[rows] == 1)
+        alone = (values != 0) & (n_columns_of[rows] == 1)
         for ends, better, some in ((low, np.maximum, alone & (values > 0)), (high, np.minimum, alone & (values < 0))):
             better.at(ends, columns[some], least[rows[some]] / values[some])
-        return low, high, rounding
-
-    @cached_property
-    def _coupled(self) -> list[int]:
-        """The constraints with inequalities on several columns."""
-        return [n for n, one in enumerate(self.constraints) if (np.count_nonzero(one.A, axis=1) > 1).any()]
+        return low, high, rounding, coupled
 
     def snapped(self, groups: Sequence[int], coef: FloatArray) -> FloatArray:
         """Coefficients of some groups, shape (..., n_outputs, n_columns), without round-off error of mapping them."""
         starts = self.working.layout.starts
         at = spans(starts, np.asarray(groups, dtype=np.intp))
-        low, high, rounding = (one[at] for one in self._bounds)
+        low, high, rounding = (one[at] for one in self._bounds[:3])
         rounding = rounding * self.scale[:, None]
         for bound in (low, high):
             near = rounding + ROUNDING * np.abs(np.where(np.isfinite(bound), bound, 0.0))
             coef = np.where(np.abs(coef - bound) <= near, bound, coef)
         place, inside = {int(j): i for i, j in enumerate(at)}, set(groups)
-        for number in self._coupled:
+        for number in self._bounds[3]:
             one = self.constraints[number]
             if not inside.intersection(one.groups):
                 continue
@@ -228,28 +226,23 @@ class Cone:
         """The inequalities on the working columns of some groups, one after another, after some free columns."""
         from covey.search.constraints.kernels import beside  # compiled with the first constraint
 
-        which = np.asarray(groups, dtype=np.intp)
-        ends = n_before + offsets(self.working.ranks[which])
         shared: list[tuple[tuple[int, ...], Rows]] = []
         if self._shared:
             inside = set(groups)
             for number in dict.fromkeys(n for l in groups for n in self._shared.get(l, ())):
                 some = tuple(l for l in self.constraints[number].groups if l in inside)
                 shared.append((some, self._on(number, some)))
-        own, own_h, own_starts, counts = self._flat()
-        n_own = int(counts[which].sum())
-        n_rows = n_own + sum(rows.h.size for _, rows in shared)
-        G, h = np.zeros((n_rows, ends[-1])), np.zeros(n_rows)
-        beside(G, h, own, own_h, own_starts, counts, which, ends)
-        place = {l: (a, b) for l, a, b in zip(groups, ends[:-1], ends[1:], strict=True)} if shared else {}
+        which, n_more = np.asarray(groups, dtype=np.intp), sum(rows.h.size for _, rows in shared)
+        G, h, first, last, ends = beside(*self._flat(), self.working.ranks, which, n_before, n_more)
+        if not shared:
+            rows = Rows(G, h)
+            vars(rows)["spans"] = first, last
+            return rows
+        place, n = dict(zip(groups, pairwise(ends.tolist()), strict=True)), h.size - n_more
         for some, rows in shared:
-            last, at = n_own + rows.h.size, 0
-            h[n_own:last] = rows.h
-            for l in some:
-                a, b = place[l]
-                G[n_own:last, a:b] = rows.G[:, at : at + b - a]
-                at += b - a
-            n_own = last
+            at = np.concatenate([np.arange(*place[l]) for l in some])
+            G[n : n + rows.h.size, at], h[n : n + rows.h.size] = rows.G, rows.h
+            n += rows.h.size
         return Rows(G, h)
 
     def _flat(self) -> tuple[FloatArray, FloatArray, NDArray[np.intp], NDArray[np.intp]]:

@@ -6,17 +6,34 @@ import numpy as np
 
 from covey.compiling import njit
 
-__all__ = ["beside", "multipliers", "nested_minimisers", "nested_ridge", "project", "stepped"]
+__all__ = [
+    "beside",
+    "factored",
+    "mirrored",
+    "multipliers",
+    "nested_minimisers",
+    "nested_ridges",
+    "project",
+    "spans",
+    "stepped",
+]
 
 # A row that depends on the active ones up to this share of its square gets this share as its pivot, so that one of
 # them leaves in its place.
 DEPENDENT = 1e-11
+
+# Of the rows that are likely to be active, those that are not nearly combinations of others: this share of their square
+# is their own.
+APART = 1e-6
 
 # Inequalities that are broken by less than this, relative to the size of their terms, are kept up to round-off error.
 KEPT = 1e-13
 
 # Coefficients below this share of those without constraints are round-off error of a group that is held at zero.
 HELD_AT_ZERO = 1e-14
+
+# Added to the diagonal, relative to it, so that dependent columns leave a second derivative positive definite.
+JITTER = 1e-10
 
 # How often a minimiser is moved to where it keeps inequalities that only round-off error breaks.
 MOST_ROUNDS = 3
@@ -49,22 +66,22 @@ def _forced(M, d, tolerance, likely, l, s, slack, order, active, barred, L):
     l[:], slack[:], active[:], barred[:] = 0.0, d, False, False
     for j in range(m):
         if likely[j] and M[j, j] > 0:
-            order[n], active[j] = j, True
-            n += 1
-    while n > 0:
+            order[n] = j
+            _grown(L, M, order, n)
+            if L[n, n] ** 2 > APART * M[j, j]:
+                active[j], n = True, n + 1
+    given = 0
+    while n != given:
         given, n = n, 0
-        while n < given:
-            n = _grown(L, M, order, n)
         _solved(L, d, order, given, s)
-        n = 0
         for i in range(given):
             j = order[i]
             l[j], active[j] = max(s[i], 0.0), s[i] > 0
             if s[i] > 0:
                 order[n] = j
                 n += 1
-        if n == given:
-            break
+        for i in range(n if n < given else 0):  # without those that have no force
+            _grown(L, M, order, i)
     for j in range(m):
         for i in range(n):
             slack[j] += M[j, order[i]] * l[order[i]]
@@ -146,16 +163,108 @@ def _solved(L, d, order, n, s):
 
 
 @njit(cache=True)
-def beside(G, h, own, own_h, starts, counts, groups, ends):
-    """Write the inequalities of some groups into G and h, one group after another; their columns end at `ends`."""
-    n = 0
+def beside(own, own_h, starts, counts, ranks, groups, n_before, n_more):
+    """The inequalities of some groups, one group after another, after some free columns and before more inequalities.
+
+    Also where the entries of each that are not zero begin and end, and where the columns of each group begin.
+    """
+    ends = np.empty(groups.size + 1, np.int64)
+    ends[0] = n_before
     for i in range(groups.size):
-        l, first, width = groups[i], ends[i], ends[i + 1] - ends[i]
+        ends[i + 1], n_more = ends[i] + ranks[groups[i]], n_more + counts[groups[i]]
+    G, h, n = np.zeros((n_more, ends[-1])), np.zeros(n_more), 0
+    first, last = np.zeros(n_more, np.int64), np.zeros(n_more, np.int64)
+    for i in range(groups.size):
+        l, width = groups[i], ranks[groups[i]]
         for j in range(counts[l]):
-            h[n] = own_h[starts[1, l] + j]
+            h[n], first[n], last[n] = own_h[starts[1, l] + j], ends[i], ends[i + 1]
             for k in range(width):
-                G[n, first + k] = own[starts[0, l] + j * width + k]
+                G[n, ends[i] + k] = own[starts[0, l] + j * width + k]
             n += 1
+    return G, h, first, last, ends
+
+
+@njit(cache=True)
+def spans(G):
+    """The first column of each inequality whose entry is not zero, and the one after the last."""
+    m, k = G.shape
+    first, last = np.zeros(m, np.int64), np.zeros(m, np.int64)
+    for j in range(m):
+        for i in range(k):
+            if G[j, i] != 0:
+                first[j] = i if last[j] == 0 else first[j]
+                last[j] = i + 1
+    return first, last
+
+
+@njit(cache=True)
+def factored(K):
+    """Cholesky factors ``R'R = K`` of matrices that may be singular up to round-off error.
+
+    R is above the diagonal and ``R'`` below it, so that every loop reads along a row.
+    """
+    n, k, _ = K.shape
+    out = np.empty((n, k, k))
+    for a in range(n):
+        jitter = JITTER
+        while not _factored(out[a], K[a], jitter) and jitter < 1:  # no row has curvature in some direction
+            jitter *= 100
+    return out
+
+
+@njit(cache=True)
+def _factored(R, K, jitter):
+    """Write the factor of K plus a share of its diagonal into R; return whether there is one."""
+    R[:] = K
+    for i in range(len(K)):
+        R[i, i] += jitter * (K[i, i] if K[i, i] > 0 else 1.0)
+    for i in range(len(K)):
+        if not R[i, i] > 0:
+            return False
+        row, root = R[i, i:], np.sqrt(R[i, i])
+        for j in range(row.size):
+            row[j] /= root
+        for r in range(1, row.size):
+            below, rest, share = R[i + r, i + r :], row[r:], row[r]
+            for j in range(below.size):
+                below[j] -= share * rest[j]
+            R[i + r, i] = share
+    return True
+
+
+@njit(cache=True)
+def mirrored(R):
+    """A Cholesky factor above the diagonal, with its transpose below."""
+    k = len(R)
+    out = np.empty((k, k))
+    for i in range(k):
+        for j in range(i, k):
+            out[i, j] = out[j, i] = R[i, j]
+    return out
+
+
+@njit(cache=True)
+def _forward(R, right, first):
+    """Solve ``R' x = right``, which is zero before an entry."""
+    x = right.copy()
+    for i in range(first, x.size):
+        x[i] /= R[i, i]
+        share, row, rest = x[i], R[i, i + 1 : x.size], x[i + 1 :]
+        for j in range(rest.size):
+            rest[j] -= share * row[j]
+    return x
+
+
+@njit(cache=True)
+def _backward(R, right):
+    """Solve ``R x = right`` with the first rows and columns of R."""
+    x = right.copy()
+    for i in range(x.size - 1, -1, -1):
+        x[i] /= R[i, i]
+        share, row, rest = x[i], R[i, :i], x[:i]
+        for j in range(i):
+            rest[j] -= share * row[j]
+    return x
 
 
 @njit(cache=True)
@@ -164,11 +273,7 @@ def broken(G, h, first, last, w, used):
     out, n = np.empty(h.size, np.int64), 0
     for j in range(h.size):
         if not used[j]:
-            slack, size = -h[j], abs(h[j])
-            for i in range(first[j], last[j]):
-                term = G[j, i] * w[i]
-                slack += term
-                size += abs(term)
+            slack, size = _slack(G, h, first, last, w, j)
             if slack < -KEPT * size:
                 out[n] = j
                 n += 1
@@ -176,103 +281,105 @@ def broken(G, h, first, last, w, used):
 
 
 @njit(cache=True)
-def held(G, h, V, w, likely):
-    """Move a minimiser without constraints to the one under ``G w >= h``; also the multipliers.
+def _slack(G, h, first, last, w, j):
+    """By how much an inequality is kept on the first columns, and the size of its terms."""
+    slack, size = -h[j], abs(h[j])
+    for i in range(first[j], min(last[j], w.size)):
+        term = G[j, i] * w[i]
+        slack += term
+        size += abs(term)
+    return slack, size
 
-    The rows of V are those of G after the inverse of the second derivative; the likely ones hold it back.
+
+@njit(cache=True)
+def _held(S, inverted, free, U, known, G, h, first, last):
+    """Move a minimiser on the first columns to the one under ``G w >= h``; also the multipliers.
+
+    S is the inverse of the second derivative, or its Cholesky factor. The rows of U are those of G times the one or
+    divided by the other; they are computed where they are not known yet.
     """
-    n, k = G.shape
-    M, slack, tolerance = np.zeros((n, n)), np.empty(n), np.empty(n)
+    there, forces, n = free, np.zeros(h.size), 0
+    used, order = np.zeros(h.size, np.bool_), np.empty(h.size, np.int64)
+    new = broken(G, h, first, last, there, used)
+    while new.size:
+        for j in new:
+            used[j], order[n] = True, j
+            n += 1
+            if not known[j]:
+                known[j] = True
+                if inverted:
+                    U[j] = 0.0
+                    for i in range(first[j], last[j]):
+                        U[j] += G[j, i] * S[i]
+                else:
+                    U[j] = _forward(S, G[j], first[j])
+        there, forces[order[:n]] = _moved(S, inverted, free, U, G, h, first, last, order[:n])
+        new = broken(G, h, first, last, there, used)
+    # round-off error of a minimiser without constraints that is far away
+    for _ in range(MOST_ROUNDS if n else 0):
+        if broken(G, h, first, last, there, np.zeros(h.size, np.bool_)).size == 0:
+            break
+        there, _ = _moved(S, inverted, there, U, G, h, first, last, order[:n])
+    return there, forces
+
+
+@njit(cache=True)
+def _moved(S, inverted, w, U, G, h, first, last, order):
+    """Move a minimiser to where it keeps some inequalities; also their multipliers."""
+    n, k = order.size, w.size
+    V, M = np.empty((n, k)), np.zeros((n, n))
+    slack, tolerance, likely = np.empty(n), np.empty(n), np.empty(n, np.bool_)
     for a in range(n):
-        slack[a], tolerance[a] = -h[a], abs(h[a])
-        for i in range(k):
-            if G[a, i] != 0:
-                term = G[a, i] * w[i]
-                slack[a] += term
-                tolerance[a] += abs(term)
-                for b in range(n):
-                    M[a, b] += G[a, i] * V[b, i]
-        tolerance[a] *= 0.1 * KEPT
-    forces, out = np.zeros(n), w.copy()
-    s, left, order, active, barred, L = _workspace(n)
-    m = _forced(M, slack, tolerance, likely, forces, s, left, order, active, barred, L)
-    for i in range(m):
-        out += V[order[i]] * forces[order[i]]
+        V[a] = U[order[a], :k]
+        slack[a], size = _slack(G, h, first, last, w, order[a])
+        tolerance[a] = 0.1 * KEPT * size
+        likely[a] = slack[a] < -tolerance[a]
+    if inverted:
+        for a in range(n):
+            for b in range(n):
+                for i in range(first[order[a]], last[order[a]]):
+                    M[a, b] += G[order[a], i] * V[b, i]
+    else:
+        M += V @ V.T
+    forces = np.zeros(n)
+    s, left, place, active, barred, L = _workspace(n)
+    m = _forced(M, slack, tolerance, likely, forces, s, left, place, active, barred, L)
+    total = forces @ V
+    out = w + (total if inverted else _backward(S, total))
     # round-off error in large numbers has removed the minimiser from the rows that hold it
     for i in range(m):
-        slack[order[i]] = G[order[i]] @ out - h[order[i]]
-    _solved(L, slack, order, m, s)
+        slack[place[i]] = _slack(G, h, first, last, out, order[place[i]])[0]
+    _solved(L, slack, place, m, s)
     for i in range(m):
-        out += V[order[i]] * s[i]
-    _flush(out, w)
+        total += s[i] * V[place[i]]
+    out = w + (total if inverted else _backward(S, total))
+    for i in range(k):
+        if abs(out[i]) <= HELD_AT_ZERO * abs(w[i]):  # round-off error of a coefficient that is held at zero
+            out[i] = 0.0
     return out, forces
 
 
 @njit(cache=True)
-def _flush(w, free):
-    """Remove the round-off error of coefficients that are held at zero."""
-    for i in range(w.size):
-        if abs(w[i]) <= HELD_AT_ZERO * abs(free[i]):
-            w[i] = 0.0
+def stepped(R, W, gradients, G, h, first, last):
+    """The steps from some points to the minima of quadratic functions under ``G w >= h``, and the gradients left there.
 
-
-@njit(cache=True)
-def stepped(L, w, gradient, G, h, first, last):
-    """The step from w to the minimum of a quadratic function under ``G w >= h``, and the gradient left there.
-
-    L is the Cholesky factor of the second derivative, and `gradient` minus the gradient at w.
+    The points and minus their gradients are columns. R has the Cholesky factor of each second derivative, or one for
+    all.
     """
-    there, forces = _constrained(L, False, w + _divided(L, gradient), G, h, first, last)
-    left = gradient.copy()
-    for j in range(h.size):
-        if forces[j] > 0:
-            left += forces[j] * G[j]
-    return there - w, left
-
-
-@njit(cache=True)
-def _constrained(S, inverted, free, G, h, first, last):
-    """The minimiser under ``G w >= h``, given that without constraints, and the multipliers.
-
-    S is the inverse of the second derivative, or its Cholesky factor.
-    """
-    there, used, n, every = free, np.zeros(h.size, np.bool_), 0, np.zeros(h.size)
-    order, V, likely = np.empty(h.size, np.int64), np.zeros((h.size, free.size)), np.zeros(h.size, np.bool_)
-    while True:
-        new = broken(G, h, first, last, there, used)
-        if new.size == 0:
-            return _polished(G, h, first, last, order[:n], V[:n], there), every
-        for j in new:
-            used[j], order[n] = True, j
-            if inverted:
-                for i in range(first[j], last[j]):
-                    V[n] += G[j, i] * S[i]
-            else:
-                V[n] = _divided(S, G[j])
-            n += 1
-        there, forces = held(G[order[:n]], h[order[:n]], V[:n], free, likely)
-        likely[:n], every[order[:n]] = forces > 0, forces
-
-
-@njit(cache=True)
-def _polished(G, h, first, last, order, V, w):
-    """Keep inequalities that are broken by the round-off error of a minimiser without them that is far away."""
-    for _ in range(MOST_ROUNDS):
-        if broken(G, h, first, last, w, np.zeros(h.size, np.bool_)).size == 0:
-            break
-        w, _ = held(G[order], h[order], V, w, np.zeros(order.size, np.bool_))
-    return w
-
-
-@njit(cache=True)
-def _divided(L, right):
-    """Solve ``L L' x = right``."""
-    x = right.copy()
-    for i in range(x.size):
-        for k in range(i):
-            x[i] -= L[i, k] * x[k]
-        x[i] /= L[i, i]
-    return _backward(L, x)
+    k, n = W.shape
+    steps, left, U = np.empty((n, k)), np.ascontiguousarray(gradients.T), np.empty((h.size, k))
+    known = np.zeros(h.size, np.bool_)
+    for a in range(n):
+        S, w = R[min(a, len(R) - 1)], np.ascontiguousarray(W[:, a])
+        if len(R) > 1:
+            known[:] = False
+        free = w + _backward(S, _forward(S, left[a], 0))
+        there, forces = _held(S, False, free, U, known, G, h, first, last)
+        steps[a] = there - w
+        for j in range(h.size):
+            if forces[j] > 0:
+                left[a] += forces[j] * G[j]
+    return steps.T, left.T
 
 
 @njit(cache=True)
@@ -324,62 +431,23 @@ def project(products, first, size, G, G_starts, M, M_starts):
 
 
 @njit(cache=True)
-def nested_ridge(L, z, U, c, G, h, first, last, lengths, likely):
-    """The minimisers on the first columns under ``G w >= h``, for numbers of columns that fall; zero on the others.
+def nested_ridges(K, P, penalties, c, lengths, G, h, first, last):
+    """The minimisers of ``w'(K + penalty P)w / 2 - c'w`` on the first columns under ``G w >= h``; zero on the others.
 
-    L is the Cholesky factor of the second derivative on all columns, z and the rows of U are c and the rows of G
-    divided by it. The first rows of L are the factor for the first columns, and so it is with z and U.
-    `likely` are the inequalities that probably hold the first minimiser back; overwritten by those that do.
+    The first rows of a Cholesky factor are the factor for the first columns, and so it is with what is divided by it.
+    Shape (n_lengths, n_penalties, n_outputs, k); the rows of c are outputs.
     """
-    W, m, at_first = np.zeros((lengths.size, c.size)), h.size, likely
-    likely = likely.copy()
-    slack, tolerance, forces, unused = np.empty(m), np.empty(m), np.zeros(m), np.zeros(m, np.bool_)
-    s, left, order, active, barred, R = _workspace(m)
-    M, done = np.zeros((m, m)), 0
-    for a in range(lengths.size - 1, -1, -1):
-        k = lengths[a]
-        more = np.ascontiguousarray(U[:, done:k])
-        M += more @ more.T
-        done, ends, w = k, np.minimum(last, k), _backward(L, z[:k])
-        starts = np.minimum(first, ends)
-        if broken(G, h, starts, ends, w, unused).size:
-            for j in range(m):
-                slack[j], tolerance[j] = -h[j], abs(h[j])
-                for i in range(starts[j], ends[j]):
-                    slack[j] += G[j, i] * w[i]
-                    tolerance[j] += abs(G[j, i] * w[i])
-                tolerance[j] *= 0.1 * KEPT
-            n, t = _forced(M, slack, tolerance, likely, forces, s, left, order, active, barred, R), z[:k].copy()
-            for i in range(n):
-                t += forces[order[i]] * U[order[i], :k]
-            likely[:] = active
-            held_back = _backward(L, t)
-            # round-off error in large numbers has removed the minimiser from the rows that hold it
-            for i in range(n):
-                slack[order[i]] = G[order[i], :k] @ held_back - h[order[i]]
-            _solved(R, slack, order, n, s)
-            for i in range(n):
-                t += s[i] * U[order[i], :k]
-            held_back = _backward(L, t)
-            _flush(held_back, w)
-            w = held_back
-            if broken(G, h, starts, ends, w, unused).size:
-                w = stepped(L[:k, :k], np.zeros(k), c[:k], G[:, :k], h, starts, ends)[0]
-        W[a, :k] = w
-        if a == lengths.size - 1:
-            at_first[:] = likely
+    m, k = c.shape
+    W = np.zeros((lengths.size, penalties.size, m, k))
+    for p in range(penalties.size):
+        R = factored((K + penalties[p] * P).reshape(1, k, k))[0]
+        U, known = np.empty((h.size, k)), np.zeros(h.size, np.bool_)
+        for o in range(m):
+            y = _forward(R, c[o], 0)
+            for a in range(lengths.size):
+                free = _backward(R, y[: lengths[a]])
+                W[a, p, o, : lengths[a]] = _held(R, False, free, U, known, G, h, first, last)[0]
     return W
-
-
-@njit(cache=True)
-def _backward(L, right):
-    """Solve ``L' x = right`` with the first rows and columns of L; its rows are read from left to right."""
-    x = right.copy()
-    for i in range(x.size - 1, -1, -1):
-        x[i] /= L[i, i]
-        for k in range(i):
-            x[k] -= L[i, k] * x[i]
-    return x
 
 
 @njit(cache=True)
@@ -407,8 +475,9 @@ def nested_minimisers(inverse, w, starts, n_always, children, parents, parent_st
     gone, asleep, width = np.zeros(L, np.bool_), np.zeros(k, np.bool_), k
     W, dropped = np.zeros((L - n_always + 1, m, k)), np.empty(L - n_always, np.int64)
     for step in range(L - n_always + 1):
+        V, known = np.empty(G.shape), np.zeros(h.size, np.bool_)
         for o in range(m):
-            W[step, o] = _constrained(inverse, True, w[o], G, h, first, last)[0]
+            W[step, o] = _held(inverse, True, w[o], V, known, G, h, first, last)[0]
         if step == L - n_always:
             break
         group, least, costs = -1, np.inf, np.full(L, np.inf)

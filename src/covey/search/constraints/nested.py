@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dpotri, dtrtrs
+from scipy.linalg.lapack import dpotrf, dpotri
 
 from covey.layout import offsets
-from covey.search.constraints.cone import Rows, root
+from covey.search.constraints.cone import Rows
 from covey.search.elimination import (
     JITTER,
     LARGEST,
@@ -84,28 +84,20 @@ def ridges_within(
     -------
     ndarray, shape (n_tried * n_penalties, n_outputs, k)
     """
-    from covey.search.constraints.kernels import nested_ridge  # compiled with the first constraint
+    from covey.search.constraints.kernels import nested_ridges
 
     # groups that are dropped first come last, so that what is left is on the first columns
     order = [*sorted(set(range(quadratic.starts.size - 1)) - set(dropped)), *reversed(dropped)]
-    sizes = np.diff(quadratic.starts)[order]
-    lengths = offsets(sizes)[len(order) - np.array(tried)]
+    lengths = offsets(np.diff(quadratic.starts)[order])[len(order) - np.array(tried)]
     at = quadratic.positions(order)[: lengths.max(initial=0)]
-    K, P, c = quadratic.K[np.ix_(at, at)], M[np.ix_(at, at)], np.ascontiguousarray(quadratic.c[at].T)
-    some = Rows(np.ascontiguousarray(rows.G[:, at]), rows.h)
-    m = len(c)
-    out = np.zeros((len(tried), len(penalties), m, len(quadratic.c)))
-    W = np.empty((len(penalties), m, len(tried), at.size))
-    right = np.vstack([c, some.G]).T
-    likely = np.zeros((m, some.h.size), dtype=bool)  # from one penalty to the next
-    for i, penalty in enumerate(penalties):
-        L = root(K + penalty * P)
-        divided = dtrtrs(L.T, right, trans=1)[0].T
-        z, U = np.ascontiguousarray(divided[:m]), np.ascontiguousarray(divided[m:])
-        for o in range(m):
-            W[i, o] = nested_ridge(L, z[o], U, c[o], some.G, some.h, *some.spans, lengths, likely[o])
-    out[..., at] = some.kept(W.reshape(-1, at.size)).reshape(W.shape).transpose(2, 0, 1, 3)
-    return out.reshape(-1, m, len(quadratic.c))
+    inside, some = np.ix_(at, at), Rows(np.ascontiguousarray(rows.G[:, at]), rows.h)
+    W = nested_ridges(
+        quadratic.K[inside], M[inside], np.array(penalties), np.ascontiguousarray(quadratic.c[at].T), lengths,
+        some.G, some.h, *some.spans,
+    )  # fmt: skip
+    out = np.zeros((len(tried) * len(penalties), W.shape[2], len(quadratic.c)))
+    out[..., at] = some.kept(W.reshape(-1, at.size)).reshape(len(out), -1, at.size)
+    return out
 
 
 def _inverse(K: FloatArray) -> tuple[FloatArray, bool]:
