@@ -170,6 +170,63 @@ def test_families_tell_samples_apart(tmp_path):
     assert list(covey.open(path).samples) == ["a_1", "a_2", "b_1"]
 
 
+# ---------------------------------------------------------------------- products that are kept
+
+
+@pytest.mark.parametrize("m", [None, 2])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_products_that_are_kept_give_those_of_residuals(m, dtype, tmp_path):
+    G, rng = genotypes(131, 150, missing=0.1), np.random.default_rng(0)
+    X = covey.open(write_bed(tmp_path / "x.bed", G), dtype=dtype)
+    X = X.beside(pd.DataFrame({"year": rng.integers(1950, 2000, 131)}, index=X.samples))
+    y, weight, part = rng.standard_normal(131 if m is None else (131, m)), rng.random(131), rng.integers(-1, 3, 131)
+    weights = [np.where((part >= 0) & (part != k), weight, 0.0) for k in range(4)]
+    kept, outputs = {}, () if m is None else (m,)
+    for columns in ([3, 150, 7], [7, 9, 3, 9], [9]):  # new ones, one of them twice, and none that is new
+        which, columns = np.array([0, 1, 3, 3, 2]), np.array(columns)
+        coefs = rng.standard_normal((5, columns.size, *outputs)) / 100
+        levels = rng.standard_normal((5, *outputs))
+        before = X.n_passes
+        found = X.residual_products(y, weights, which, columns, coefs, levels, kept)
+        assert X.n_passes - before == (columns.size > 1)
+        expected = X.residual_products(y, weights, which, columns, coefs, levels)
+        digits = 1e-11 if dtype == "float64" else 1e-5
+        np.testing.assert_allclose(found, expected, rtol=digits, atol=100 * digits)
+    # weights that differ where both are positive are no parts of the rows
+    weights[0] = 2 * weights[0]
+    found = X.residual_products(y, weights, which, columns, coefs, levels, {})
+    np.testing.assert_allclose(found, X.residual_products(y, weights, which, columns, coefs, levels))
+
+
+def test_products_are_not_kept_if_they_are_too_many(tmp_path, monkeypatch):
+    monkeypatch.setattr("covey.designs.part_products.MOST_KEPT", 4 * 2 * 40)
+    X = covey.open(write_bed(tmp_path / "x.bed", genotypes(50, 40)))
+    assert X.shape[1] == 40
+    y, weights, kept = np.arange(50.0), [np.arange(50) % 2 / 25.0, np.ones(50) / 25 * (np.arange(50) % 2 < 1)], {}
+    for columns in ([1, 2], [1, 2, 3], [5]):
+        columns, coefs = np.array(columns), np.ones((2, len(columns)))
+        found = X.residual_products(y, weights, np.array([0, 1]), columns, coefs, np.zeros(2), kept)
+        expected = X.residual_products(y, weights, np.array([0, 1]), columns, coefs, np.zeros(2))
+        np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("selection", ["holdout", 3])
+def test_far_variants_wake_as_in_the_dense_array(selection, tmp_path, monkeypatch):
+    for name, number in {"NEAR_COLUMNS": 12, "ALL_NEAR": 20, "MOST_ROWS": 0}.items():
+        monkeypatch.setattr(f"covey.search.table.{name}", number)
+    monkeypatch.setattr("covey.search.paths.GROWTH", 3)
+    G, rng = genotypes(600, 300), np.random.default_rng(5)
+    G[:, 200:260] = G[:, 100:160]  # some variants are equal
+    D = filled(G)
+    y = D[:, 100:118] @ rng.uniform(0.1, 0.5, 18) + D[:, 220] + rng.standard_normal(600)
+    X = covey.open(write_bed(tmp_path / "x.bed", G))
+    found, expected = (GroupSparseRegressor(selection=selection).fit(Z, y) for Z in (X, D))
+    assert len(expected.selected_groups_) > 12
+    assert found.selected_groups_ == [f"x{j}" for j in expected.selected_groups_]
+    np.testing.assert_allclose(found.coef_, expected.coef_, atol=1e-8)
+    assert X.n_passes > 3  # far variants were checked, and some were missing
+
+
 # ---------------------------------------------------------------------- other samples
 
 
@@ -324,4 +381,4 @@ def test_files_are_never_written_to(path):
     GroupSparseRegressor(selection="ebic").fit(X, np.arange(10.0))
     assert states() == before
     with pytest.raises(ValueError, match="read-only"):
-        X.files[0].packed[0, 0] = 1
+        covey.open(path, in_memory=True).files[0].packed[0, 0] = 1

@@ -136,6 +136,8 @@ class Design(ABC):
         The number of passes over X so far.
     reads_columns : bool
         Whether k columns can be read as an (n, k) array at a cost proportional to k; otherwise `take` reads all of X.
+    keeps_products : bool
+        Whether `residual_products` keeps products with columns, so that many models cost little more than a few.
     on_device : bool
         Whether X is on a device, where products are computed.
     tile_numbers : int
@@ -143,6 +145,7 @@ class Design(ABC):
     """
 
     reads_columns: bool = True
+    keeps_products: bool = False
     on_device: bool = False
     tile_numbers: int = 2**17
 
@@ -199,13 +202,21 @@ class Design(ABC):
         return part_grams([(slice(None), self.take(columns))], shift, y, weights)
 
     def residual_products(
-        self, y: Array, weights: Sequence[Array], which: Array, columns: Array, coefs: Array, intercepts: Array
+        self,
+        y: Array,
+        weights: Sequence[Array],
+        which: Array,
+        columns: Array,
+        coefs: Array,
+        intercepts: Array,
+        kept: dict[str, Any] | None = None,
     ) -> Array:
         """``sum_i w_i (y_i - X[i, columns] coefs[j] - intercepts[j]) x_i`` with ``w = weights[which[j]]``.
 
         The shapes are (n,) of y and of every weight, which is zero for rows that are not used, (n_models, k) of coefs,
         (n_models,) of intercepts, and (n_models, p) of the result. With m responses they are (n, m) of y,
         (n_models, k, m), (n_models, m) and (n_models, m, p). Residuals are computed in double precision for any X.
+        A design may keep in `kept` what it needs again for the same y and weights.
         """
         (n, p), k, m = self.shape, columns.size, 1 if y.ndim == 1 else y.shape[1]
         B = np.asarray(coefs, dtype=np.float64).reshape(len(coefs), k, m).transpose(0, 2, 1)
