@@ -96,7 +96,7 @@ class GenotypeDesign(Design):
         self.samples, self._rows = _chosen(self.files[0].samples, samples, where)
         variants = pd.concat([file.variants for file in self.files], ignore_index=True)
         variants["name"] = name_variants(variants)
-        counts = np.concatenate([self._counts(file) for file in self.files])
+        counts = self._count_codes()
         known = np.delete(counts, MISSING, axis=1)
         n_known = known.sum(axis=1)
         mean = np.divide(known @ np.delete(COUNTS, MISSING), n_known, out=np.zeros(len(known)), where=n_known > 0)
@@ -109,14 +109,13 @@ class GenotypeDesign(Design):
             columns, swapped = _same_variants(variants, like, where)
             values[columns] = np.where(swapped[:, None], 2.0 - values[columns], values[columns])
             values[columns, MISSING] = like._values[:, MISSING]
-        starts = np.cumsum([0, *(len(file.variants) for file in self.files)])
+        self._columns, starts = columns, np.cumsum([0, *(len(file.variants) for file in self.files)])
         self._file = np.searchsorted(starts, columns, side="right") - 1
         self._variant = columns - starts[self._file]
         self._values, self._n_of_code = values[columns], counts[columns]
         self._variants = variants.iloc[columns].reset_index(drop=True)
         self._table, self._table_names = np.empty((self.samples.size, 0)), tuple[str, ...]()
-        place = self._rows if self._rows.size else np.arange(self.samples.size)
-        self._byte, self._shift = (place >> 2).astype(np.uint32), (2 * (place & 3)).astype(np.uint8)
+        self._byte, self._shift = self._places()
         shape, kind = (self.samples.size, columns.size), float_type(np.dtype(float), dtype, where)
         super().__init__(shape, kind, columns=self._variants["name"].tolist(), name=name)
 
@@ -159,6 +158,17 @@ class GenotypeDesign(Design):
         if len(set(out.columns)) < len(out.columns):
             raise ValueError(f"A column of the table has the name of another column: {', '.join(names[:6])}.")
         out.shape = (self.shape[0], self.shape[1] + len(names))
+        return out
+
+    def on_rows(self, which: Array) -> GenotypeDesign:
+        """The same columns on some of the rows, given by position; missing genotypes count as they do here."""
+        at = np.arange(self.shape[0])[which]
+        out = copy(self)
+        out.samples, out._table = self.samples[at], self._table[at]
+        out._rows = np.asarray(self._rows[at] if self._rows.size else at, dtype=np.int64)
+        out._byte, out._shift = out._places()
+        out._n_of_code = out._count_codes()[self._columns]
+        out.shape, out.n_passes = (at.size, self.shape[1]), 0
         return out
 
     def to(self, device: str) -> DeviceGenotypes:
@@ -294,21 +304,28 @@ class GenotypeDesign(Design):
 
         return read
 
-    def _counts(self, file: BedFile) -> NDArray[np.int64]:
-        """How many of the samples have each of the four codes, for all variants of a file."""
+    def _places(self) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
+        """The byte of every row in a variant, and by how many bits to shift it."""
+        place = self._rows if self._rows.size else np.arange(self.samples.size)
+        return (place >> 2).astype(np.uint32), (2 * (place & 3)).astype(np.uint8)
+
+    def _count_codes(self) -> NDArray[np.int64]:
+        """How many of the rows have each of the four codes, for all variants of all files."""
         from covey.designs.genotype_kernels import count_codes
 
-        counts, left = [], len(file.samples) % 4
-        for variants in file.pieces():
-            packed = file.read(variants)
-            # bits after the last sample are zero; a missing line of the .fam file may not change the number of bytes
-            if left and (packed[:, -1] >> 2 * left).any():
-                raise ValueError(
-                    f"{file.path} holds genotypes of more samples than the {len(file.samples):,} of "
-                    f"{file.path.with_suffix('.fam').name}: find the .fam file that was written with it, or write all "
-                    "three again (plink --make-bed)."
-                )
-            counts.append(count_codes(packed, self._rows, self.samples.size))
+        counts = []
+        for file in self.files:
+            left = len(file.samples) % 4
+            for variants in file.pieces():
+                packed = file.read(variants)
+                # bits after the last sample are zero; without a line of the .fam file there may be as many bytes
+                if left and (packed[:, -1] >> 2 * left).any():
+                    raise ValueError(
+                        f"{file.path} holds genotypes of more samples than the {len(file.samples):,} of "
+                        f"{file.path.with_suffix('.fam').name}: find the .fam file that was written with it, or write "
+                        "all three again (plink --make-bed)."
+                    )
+                counts.append(count_codes(packed, self._rows, self.samples.size))
         return np.concatenate(counts)
 
 

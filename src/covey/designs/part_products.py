@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["PartProducts"]
 
-# The most products that are kept (256 MiB); beyond, residuals are multiplied with X.
-MOST_KEPT = 2**25
+# The most products that are kept (512 MiB); beyond, residuals are multiplied with X.
+MOST_KEPT = 2**26
 
 # Rows that are decoded at a time.
 ROWS = 2**10

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.metrics import get_scorer
 
+from covey.designs import Design
 from covey.estimators import GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor
 from covey.estimators.classifier import class_weight_of_rows
 from covey.evidence.class_scores import class_position
@@ -69,7 +70,7 @@ def nested_score(
         its `score` method; its attributes ``score_name`` and ``null_score`` may give the name of that score and its
         value for the null model. If a `GroupSparseCox` has groups that are always in the model, the model with only
         these is scored too.
-    X : array, DataFrame or sparse matrix, of shape (n_rows, n_features)
+    X : array, DataFrame, sparse matrix or genotypes, of shape (n_rows, n_features)
     y : array-like of shape (n_rows,), or (n_rows, n_responses)
     cv : int, splitter or iterable of (train, test)
         The outer folds. A number gives shuffled folds, stratified by class or event. Within each, the model is chosen
@@ -196,6 +197,8 @@ def _check(X: Any, n: int, offset: PerRow, scoring: object, references: object, 
     n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
     if n_rows != n:
         raise ValueError(f"y has {n} entries, but X has {n_rows} rows.")
+    if isinstance(X, Design) and isinstance(references, Mapping) and references:
+        raise ValueError("Estimators in references= need X in memory: leave them out.")
     if offset is not None and scoring is not None:
         raise ValueError("scoring= cannot be combined with an offset: leave out one of them.")
     if offset is not None and isinstance(references, Mapping) and references:
