@@ -25,6 +25,11 @@ def filled(G, means=None):
     return np.where(np.isnan(G), np.nanmean(G, axis=0) if means is None else means, G)
 
 
+@pytest.fixture
+def path(tmp_path):
+    return write_bed(tmp_path / "x.bed", genotypes(10, 30))
+
+
 def decoded(X):
     return X.take(np.arange(X.shape[1]))
 
@@ -250,6 +255,82 @@ def test_prediction_on_other_samples_uses_the_variants_alleles_and_means_of_the_
         covey.open(write_bed(tmp_path / "odd.bed", G[250:], alleles=("G", "C")), like=X)
 
 
+def test_an_allele_that_no_new_sample_has(tmp_path):
+    X = covey.open(write_bed(tmp_path / "fit.bed", genotypes(60, 4)))
+    none_of_a = write_bed(tmp_path / "few.bed", np.zeros((3, 4)), alleles=("0", "C"))
+    np.testing.assert_array_equal(decoded(covey.open(none_of_a, like=X)), 0.0)
+    only_a = write_bed(tmp_path / "many.bed", np.zeros((3, 4)), alleles=("0", "A"))
+    np.testing.assert_array_equal(decoded(covey.open(only_a, like=X)), 2.0)
+
+
+def test_new_samples_that_were_not_opened_like_the_fit(tmp_path):
+    X = covey.open(write_bed(tmp_path / "x.bed", genotypes(60, 20)))
+    model = GroupSparseRegressor().fit(X, np.arange(60.0))
+    with pytest.raises(ValueError, match=r"19 features, but .* expecting 20 .* Open new genotypes with like="):
+        model.predict(covey.open(write_bed(tmp_path / "y.bed", genotypes(60, 19))))
+    with pytest.raises(ValueError, match=r"like= takes opened genotypes, .* not a str"):
+        covey.open(tmp_path / "x.bed", like="x.bed")
+
+
+# ---------------------------------------------------------------------- rows
+
+
+def test_labels_of_y_are_the_samples_in_their_order(path):
+    X, y = covey.open(path), np.arange(10.0)
+    expected = GroupSparseRegressor(selection="ebic").fit(X, y).coef_
+    for labels in (X.samples, np.arange(10) + 7):  # numbers that are no ids only count rows
+        model = GroupSparseRegressor(selection="ebic").fit(X, pd.Series(y, index=labels))
+        np.testing.assert_array_equal(model.coef_, expected)
+    turned = pd.Series(y, index=X.samples[::-1])
+    unknown = pd.Series(y, index=[f"q{i}" for i in range(10)])
+    for bad, label in ((turned, "s9"), (unknown, "q0")):
+        message = rf"y has the label '{label}' in row 0, where X has 's0': give y\.loc\[X\.samples\]"
+        for fit in (
+            lambda y: GroupSparseRegressor().fit(X, y),
+            lambda y: covey.limit_path(X, y),
+            lambda y: covey.nested_score(GroupSparseRegressor(), X, y),
+        ):
+            with pytest.raises(ValueError, match=message):
+                fit(bad)
+    with pytest.raises(ValueError, match="sample_weight has the label 's9'"):
+        GroupSparseRegressor().fit(X, y, sample_weight=turned + 1)
+
+
+@pytest.mark.parametrize("samples", [None, [f"s{i}" for i in range(120, 0, -1)]], ids=["all", "some"])
+def test_some_rows_have_the_columns_of_all(samples, tmp_path):
+    X = covey.open(write_bed(tmp_path / "x.bed", genotypes(123, 20)), samples=samples)
+    X = X.beside(pd.DataFrame({"age": np.arange(len(X.samples)) / 7}, index=X.samples))
+    at = np.array([5, 2, 77, 30, 31])
+    some = X.on_rows(at)
+    assert list(some.samples) == list(X.samples[at])
+    np.testing.assert_array_equal(decoded(some), decoded(X)[at])
+    dense = covey.designs.as_design(decoded(X)[at])
+    members, starts, q = np.arange(21), np.arange(22), np.full(5, 0.2)
+    for centre in (True, False):
+        found, expected = (
+            Z.moments(np.arange(5.0), q, members, starts, centre=centre, scale=np.full(21, 0.5)) for Z in (some, dense)
+        )
+        for name in ("mean", "variance", "correlation", "blocks"):
+            np.testing.assert_allclose(getattr(found, name), getattr(expected, name), atol=1e-12)
+    np.testing.assert_array_equal(some.extremes(members, q), dense.extremes(members, q))
+
+
+@pytest.mark.parametrize("scoring", [None, "r2"])
+def test_nested_scores_are_those_of_the_dense_array(scoring, tmp_path):
+    G, rng = genotypes(90, 40), np.random.default_rng(1)
+    y = filled(G)[:, 3] + rng.standard_normal(90)
+    X = covey.open(write_bed(tmp_path / "x.bed", G))
+    found, expected = (
+        covey.nested_score(GroupSparseRegressor(selection=2), Z, y, cv=3, scoring=scoring, references=references)
+        for Z, references in ((X, True), (filled(G), False))
+    )
+    np.testing.assert_allclose(found.folds, expected.folds, atol=1e-10)
+    assert set(found.references) == {"null"}
+    assert "need all columns in memory" in str(found)
+    with pytest.raises(ValueError, match="references= need X in memory"):
+        covey.nested_score(GroupSparseRegressor(), X, y, references={"mine": GroupSparseRegressor()})
+
+
 # ---------------------------------------------------------------------- covariates
 
 
@@ -284,16 +365,14 @@ def test_covariates_that_do_not_match(tmp_path):
         X.beside(table.astype(str))
     with pytest.raises(ValueError, match=r"Column 'age' .* missing"):
         X.beside(table.where(table > 3))
+    with pytest.raises(ValueError, match=r"Covariates are a pandas DataFrame .* not a ndarray"):
+        X.beside(np.arange(40.0))
+    assert X.beside(table["age"]).names[-1] == "age"
     with pytest.raises(ValueError, match=r"has the name of another column: x5"):
         X.beside(table.rename(columns={"age": "x5"}))
 
 
 # ---------------------------------------------------------------------- bad input
-
-
-@pytest.fixture
-def path(tmp_path):
-    return write_bed(tmp_path / "x.bed", genotypes(10, 30))
 
 
 def test_damaged_files(path):
@@ -348,6 +427,8 @@ def test_samples_that_are_unknown_or_repeated(path):
         covey.open(path, samples=["s1", "x1"])
     with pytest.raises(ValueError, match=r"samples names 's1' more than once"):
         covey.open(path, samples=["s1", "s1"])
+    with pytest.raises(ValueError, match=r"samples lists ids: give \['s1'\]"):
+        covey.open(path, samples="s1")
     with pytest.raises(ValueError, match="samples is empty"):
         covey.open(path, samples=[])
 
@@ -360,6 +441,11 @@ def test_files_with_different_samples(path):
         covey.open([path, path])
     with pytest.raises(FileNotFoundError, match=r"No \.bed file matches"):
         covey.open(str(path.with_name("z*.bed")))
+
+
+def test_terms_are_of_tables(path):
+    with pytest.raises(ValueError, match="X is a GenotypeDesign, and terms= reads tables in memory"):
+        GroupSparseRegressor(terms="auto").fit(covey.open(path), np.arange(10.0))
 
 
 def test_options_that_are_out_of_range(path):

@@ -13,12 +13,13 @@ from numpy.typing import DTypeLike, NDArray
 
 from covey.designs.dense import DenseDesign, dense_moments, tiled_moments
 from covey.designs.part_products import ROWS, PartProducts
-from covey.designs.plink import BedFile, name_variants, read_bed_files
+from covey.designs.plink import read_bed_files
 from covey.designs.protocol import RESIDUALS, Design, Moments, block_offsets, part_grams, row_slices
 from covey.designs.row_blocks import float_type
-from covey.groups.genome import GenesLike, in_genes
+from covey.designs.variants import chosen_samples, kept_variants, name_variants, same_variants
+from covey.groups.genome import GenesLike
 from covey.optional import optional
-from covey.validation import Array
+from covey.validation import Array, real
 
 if TYPE_CHECKING:
     from covey.designs.torch_genotypes import DeviceGenotypes
@@ -87,13 +88,15 @@ class GenotypeDesign(Design):
         dtype: DTypeLike = "float64",
         name: str = "X",
     ) -> None:
-        if not 0 <= min_maf <= 0.5:
+        if not 0 <= real(min_maf, "min_maf") <= 0.5:
             raise ValueError(f"min_maf is the least frequency of the rarer allele, between 0 and 0.5, not {min_maf}.")
+        if like is not None and not isinstance(like, GenotypeDesign):
+            raise ValueError(f"like= takes opened genotypes, such as those of the fit, not a {type(like).__name__}.")
         if like is not None and (min_maf or regions is not None):
             raise ValueError("like= uses the variants of other genotypes: leave out min_maf and regions.")
         self.files = read_bed_files(source, in_memory)
         where = str(source)
-        self.samples, self._rows = _chosen(self.files[0].samples, samples, where)
+        self.samples, self._rows = chosen_samples(self.files[0].samples, samples, where)
         variants = pd.concat([file.variants for file in self.files], ignore_index=True)
         variants["name"] = name_variants(variants)
         counts = self._count_codes()
@@ -104,9 +107,9 @@ class GenotypeDesign(Design):
         values[:, MISSING] = mean
         variants["frequency"] = mean / 2
         if like is None:
-            columns = _kept(variants, known, min_maf, regions, where)
+            columns = kept_variants(variants, known, min_maf, regions, where)
         else:
-            columns, swapped = _same_variants(variants, like, where)
+            columns, swapped = same_variants(variants, like._variants, where)
             values[columns] = np.where(swapped[:, None], 2.0 - values[columns], values[columns])
             values[columns, MISSING] = like._values[:, MISSING]
         self._columns, starts = columns, np.cumsum([0, *(len(file.variants) for file in self.files)])
@@ -118,6 +121,7 @@ class GenotypeDesign(Design):
         self._byte, self._shift = self._places()
         shape, kind = (self.samples.size, columns.size), float_type(np.dtype(float), dtype, where)
         super().__init__(shape, kind, columns=self._variants["name"].tolist(), name=name)
+        self.row_names = self.samples
 
     # ------------------------------------------------------------------ what the columns are
 
@@ -133,12 +137,17 @@ class GenotypeDesign(Design):
         columns = ["name", "chromosome", "position", "a1", "a2", "frequency"]
         return self._variants[columns].reindex(range(self.shape[1])).assign(name=list(self.names))
 
-    def beside(self, table: pd.DataFrame) -> GenotypeDesign:
+    def beside(self, table: pd.DataFrame | pd.Series) -> GenotypeDesign:
         """The genotypes with the columns of a table as further columns, matched by sample id, the table's index.
 
         Rows of the table that are of no sample are not used. To keep the columns in every model, name them in `always`
         of the estimator.
         """
+        table = table.to_frame() if isinstance(table, pd.Series) else table
+        if not isinstance(table, pd.DataFrame):
+            raise ValueError(
+                f"Covariates are a pandas DataFrame with the sample ids as its index, not a {type(table).__name__}."
+            )
         ids = pd.Index(table.index.map(str))
         if ids.has_duplicates:
             raise ValueError(f"The table has several rows of sample {ids[ids.duplicated()][0]!r}: keep one.")
@@ -164,7 +173,8 @@ class GenotypeDesign(Design):
         """The same columns on some of the rows, given by position; missing genotypes count as they do here."""
         at = np.arange(self.shape[0])[which]
         out = copy(self)
-        out.samples, out._table = self.samples[at], self._table[at]
+        out.samples = out.row_names = self.samples[at]
+        out._table = self._table[at]
         out._rows = np.asarray(self._rows[at] if self._rows.size else at, dtype=np.int64)
         out._byte, out._shift = out._places()
         out._n_of_code = out._count_codes()[self._columns]
@@ -177,9 +187,11 @@ class GenotypeDesign(Design):
             from covey.designs.torch_genotypes import DeviceGenotypes
 
         packed = DeviceGenotypes.copied(self._pieces(), (self._variant.size, self.files[0].width), device)
-        return DeviceGenotypes(
+        out = DeviceGenotypes(
             packed, self._values, self._table, self._rows, dtype=self.dtype, columns=self.names, name=self.name
         )
+        out.row_names = self.samples
+        return out
 
     def _pieces(self) -> Iterator[tuple[NDArray[np.intp], NDArray[np.uint8]]]:
         """Packed genotypes of some variants at a time, with the places of these variants."""
@@ -327,76 +339,3 @@ class GenotypeDesign(Design):
                     )
                 counts.append(count_codes(packed, self._rows, self.samples.size))
         return np.concatenate(counts)
-
-
-def _chosen(
-    known: NDArray[np.object_], samples: Sequence[str] | None, where: str
-) -> tuple[NDArray[np.object_], NDArray[np.int64]]:
-    """The ids of the rows, and their places in the file; no places if they are the first ones in order."""
-    if samples is None:
-        return known, np.empty(0, dtype=np.int64)
-    wanted = pd.Index([str(one) for one in samples], dtype=object)
-    if wanted.empty:
-        raise ValueError("samples is empty: give the ids of the samples to use.")
-    if wanted.has_duplicates:
-        raise ValueError(f"samples names {wanted[wanted.duplicated()][0]!r} more than once.")
-    at = pd.Index(known).get_indexer(wanted)
-    if (at < 0).any():
-        raise ValueError(
-            f"{where} has no sample {wanted[at < 0][0]!r} ({(at < 0).sum()} of {len(at)} ids are unknown); its samples "
-            f"are named like {known[0]!r}: give ids of the .fam file."
-        )
-    first_ones = np.array_equal(at, np.arange(at.size))
-    return wanted.to_numpy(dtype=object), np.empty(0, dtype=np.int64) if first_ones else at.astype(np.int64)
-
-
-def _kept(
-    variants: pd.DataFrame, known: Array, min_maf: float, regions: GenesLike | None, where: str
-) -> NDArray[np.intp]:
-    """The variants that vary, are frequent enough and are in a region; `known` are counts of the three genotypes."""
-    frequency = variants["frequency"].to_numpy()
-    kept = (np.count_nonzero(known, axis=1) > 1) & (np.minimum(frequency, 1 - frequency) >= min_maf)
-    if regions is not None:
-        inside = np.zeros(len(variants), dtype=bool)
-        inside[in_genes(regions, variants)] = True
-        kept &= inside
-    columns = np.flatnonzero(kept)
-    if not columns.size:
-        among = "" if regions is None else " and lies in a region"
-        raise ValueError(
-            f"{where}: none of {len(variants):,} variants varies, has min_maf={min_maf:g}{among}: lower min_maf, or "
-            "use more samples or regions."
-        )
-    names = variants["name"].iloc[columns]
-    if names.duplicated().any():
-        raise ValueError(
-            f"{where} has variant {names[names.duplicated()].iloc[0]!r} more than once: remove repeats (plink2 "
-            "--rm-dup) or give each a name."
-        )
-    return columns
-
-
-def _same_variants(
-    variants: pd.DataFrame, like: GenotypeDesign, where: str
-) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-    """The variants of other genotypes, in their order, and whether their alleles are exchanged."""
-    wanted = like._variants
-    index = pd.Index(variants["name"])
-    repeated = index[index.duplicated()].intersection(wanted["name"])
-    columns = np.full(len(wanted), -1) if len(repeated) else index.drop_duplicates().get_indexer(wanted["name"])
-    if (columns < 0).any():
-        fault = "more than once" if len(repeated) else "not at all"
-        name = repeated[0] if len(repeated) else wanted["name"][columns < 0].iloc[0]
-        raise ValueError(f"{where} has variant {name!r} of like= {fault}: it needs all {len(wanted):,} variants once.")
-    if index.has_duplicates:
-        columns = np.flatnonzero(~index.duplicated())[columns]
-    found = variants.iloc[columns].reset_index(drop=True)
-    same = (found["a1"] == wanted["a1"]) & (found["a2"] == wanted["a2"])
-    swapped = (found["a1"] == wanted["a2"]) & (found["a2"] == wanted["a1"])
-    if not (same | swapped).all():
-        j = int(np.argmin(same | swapped))
-        raise ValueError(
-            f"{where}: variant {wanted['name'][j]!r} has the alleles {found['a1'][j]} and {found['a2'][j]}, but "
-            f"{wanted['a1'][j]} and {wanted['a2'][j]} in like=."
-        )
-    return columns, swapped.to_numpy()

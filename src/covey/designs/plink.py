@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from covey.groups.genome import chromosome_name
 
-__all__ = ["BedFile", "name_variants", "natural", "read_bed_files"]
+__all__ = ["BedFile", "natural", "read_bed_files"]
 
 # The first three bytes of a .bed file: PLINK's mark, and whether variants or samples lie one after another.
 MARK, BY_VARIANT, BY_SAMPLE = b"\x6c\x1b", b"\x01", b"\x00"
@@ -90,13 +90,6 @@ def natural(text: str) -> list[tuple[bool, int, str]]:
     ['chr2', 'chr10', 'chrX']
     """
     return [(not part.isdigit(), int(part) if part.isdigit() else 0, part) for part in re.findall(r"\d+|\D+", text)]
-
-
-def name_variants(variants: pd.DataFrame) -> pd.Series:
-    """One name per variant: its id, or its place and alleles if it has none or shares it."""
-    position = variants["position"].astype(str)
-    place = variants["chromosome"] + ":" + position + ":" + variants["a1"] + ":" + variants["a2"]
-    return variants["name"].where(~variants["name"].duplicated(keep=False) & (variants["name"] != "."), place)
 
 
 def _paths(source: str | Path | Sequence[str | Path]) -> list[Path]:

@@ -132,6 +132,8 @@ class Design(ABC):
         Column names, for messages and groups.
     name : str
         The name of X in messages.
+    row_names : ndarray of str or None
+        The names of the rows, such as ids of samples.
     n_passes : int
         The number of passes over X so far.
     reads_columns : bool
@@ -144,6 +146,7 @@ class Design(ABC):
         The numbers of small matrices that are worked on at a time: by default 1 MiB, a core's second-level cache.
     """
 
+    row_names: NDArray[np.object_] | None = None
     reads_columns: bool = True
     keeps_products: bool = False
     on_device: bool = False
@@ -279,6 +282,26 @@ class Design(ABC):
         return rank_columns(lambda at: self.take(columns[at]), columns.size, marks, weight)
 
     # ------------------------------------------------------------------ for messages
+
+    def check_labels(self, values: object, name: str) -> None:
+        """Raise if values with one entry per row have other labels than the rows of X, where these have names."""
+        if self.row_names is None or not hasattr(values, "index"):
+            return
+        import pandas as pd
+
+        index = values.index
+        if not isinstance(index, pd.Index) or isinstance(index, pd.RangeIndex | pd.MultiIndex):
+            return
+        labels = index.map(str)
+        if len(labels) != self.shape[0] or (same := labels == self.row_names).all():
+            return
+        # numbers that are no names of rows only count them
+        if labels.isin(self.row_names).any() or not pd.api.types.is_numeric_dtype(index):
+            row = int(np.argmin(same))
+            raise ValueError(
+                f"{name} has the label {labels[row]!r} in row {row}, where {self.name} has {self.row_names[row]!r}: "
+                f"give {name}.loc[X.samples], in the order of {self.name}."
+            )
 
     def refuse(self, bad: Array) -> None:
         """Raise if there are columns whose moments are not finite: a value is not, or squares overflow."""

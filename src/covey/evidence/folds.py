@@ -90,8 +90,8 @@ def indexable(X: MatrixLike) -> Any:
     if isinstance(X, np.ndarray | list | tuple):
         return np.asarray(X)
     raise ValueError(
-        f"Nested folds need an array, a DataFrame, a sparse matrix or genotypes, not {type(X).__name__}: give some of its rows in "
-        "memory."
+        f"Nested folds need an array, a DataFrame, a sparse matrix or genotypes, not {type(X).__name__}: give some of "
+        "its rows in memory."
     )
 
 

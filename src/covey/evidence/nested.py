@@ -138,7 +138,7 @@ def nested_score(
     by_rows, has_classes = scoring is None and has_deviance, is_classifier(model)
     response = read_response(y, has_classes, by_rows)
     n = len(response.given)
-    _check(X, n, offset, scoring, references, getattr(last, "selection", None))
+    _check(X, y, n, offset, scoring, references, getattr(last, "selection", None))
     if positive is not None:
         if response.classes is None:
             raise ValueError("positive= names a class, but the response has none: leave it out.")
@@ -192,11 +192,13 @@ def nested_score(
     )  # fmt: skip
 
 
-def _check(X: Any, n: int, offset: PerRow, scoring: object, references: object, selection: object) -> None:
+def _check(X: Any, y: Any, n: int, offset: PerRow, scoring: object, references: object, selection: object) -> None:
     """Refuse arguments that do not fit together."""
     n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
     if n_rows != n:
         raise ValueError(f"y has {n} entries, but X has {n_rows} rows.")
+    if isinstance(X, Design):
+        X.check_labels(y, "y")
     if isinstance(X, Design) and isinstance(references, Mapping) and references:
         raise ValueError("Estimators in references= need X in memory: leave them out.")
     if offset is not None and scoring is not None:
