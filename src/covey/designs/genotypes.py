@@ -75,6 +75,7 @@ class GenotypeDesign(Design):
 
     keeps_products = True
     _values: NDArray[np.float64]
+    _variants: pd.DataFrame
 
     def __init__(
         self,
@@ -218,7 +219,8 @@ class GenotypeDesign(Design):
             beside, ones = members[~is_variant] - self._variant.size, np.arange((~is_variant).sum() + 1)
             of_table = dense_moments(self._table, y, q, beside, ones, centre=centre, scale=scale[~is_variant])
             out[:, ~is_variant] = of_table.mean, of_table.variance, of_table.correlation
-        return Moments(*out, out[1], block_offsets(starts))
+        mean, variance, correlation = out
+        return Moments(mean, variance, correlation, variance, block_offsets(starts))
 
     def correlate(self, R: Array) -> Array:
         self.n_passes += 1

@@ -52,7 +52,7 @@ class BedFile:
             with self.path.open("rb", buffering=0) as file:
                 for a, b in pairwise(edges):
                     file.seek(3 + int(variants[a]) * self.width)
-                    left = memoryview(out[a:b]).cast("B")
+                    left = out[a:b].data.cast("B")
                     while left:
                         if not (n_read := file.readinto(left)):
                             raise EOFError
