@@ -11,6 +11,7 @@ import pytest
 import covey
 from bed_files import write_bed
 from covey import Groups, GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor
+from covey.search.table import Table
 
 
 def genotypes(n, p, seed=0, missing=0.05):
@@ -230,6 +231,24 @@ def test_far_variants_wake_as_in_the_dense_array(selection, tmp_path, monkeypatc
     assert found.selected_groups_ == [f"x{j}" for j in expected.selected_groups_]
     np.testing.assert_allclose(found.coef_, expected.coef_, atol=1e-8)
     assert X.n_passes > 3  # far variants were checked, and some were missing
+
+
+def test_products_of_an_earlier_deal_are_not_kept(tmp_path, monkeypatch):
+    for name, number in {"NEAR_COLUMNS": 12, "ALL_NEAR": 20, "MOST_ROWS": 0}.items():
+        monkeypatch.setattr(f"covey.search.table.{name}", number)
+    counts, deal = [], Table.dealt
+
+    def counted(table, parts):
+        before, other = len(table.kept), deal(table, parts)
+        counts.append((before, len(table.kept), len(other.kept)))
+        return other
+
+    monkeypatch.setattr(Table, "dealt", counted)
+    G, rng = genotypes(200, 200, missing=0), np.random.default_rng(2)
+    X = covey.open(write_bed(tmp_path / "x.bed", G))
+    GroupSparseRegressor().fit(X, G[:, :14] @ np.full(14, 0.5) + 2 * rng.standard_normal(200))
+    assert set(counts) <= {(1, 0, 0), (0, 0, 0)}
+    assert counts[0] == (1, 0, 0)
 
 
 # ---------------------------------------------------------------------- other samples

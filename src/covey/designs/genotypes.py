@@ -245,7 +245,9 @@ class GenotypeDesign(Design):
         kept: dict[str, Any] | None = None,
     ) -> Array:
         """As in `Design`; products with columns of models are kept, so that only those of new columns read X again."""
-        products = None if kept is None else kept.setdefault("products", PartProducts.of(self, y, weights))
+        if kept is not None and "products" not in kept:
+            kept["products"] = PartProducts.of(self, y, weights)
+        products = None if kept is None else kept["products"]
         if products is None or not products.have(columns):
             return super().residual_products(y, weights, which, columns, coefs, intercepts)
         return products.of_residuals(which, columns, coefs, intercepts)

@@ -99,6 +99,7 @@ class Table:
         """The same groups with the rows in other parts; rows of X are shared, not read again."""
         other = copy(self)
         other.posed, other.version, other._of_split, other.kept = self.posed.dealt(parts), 0, {}, {}
+        self.kept.clear()  # other parts have other products, and these take much memory
         if self.compressed:
             other._read()
         else:
