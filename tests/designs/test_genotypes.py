@@ -11,6 +11,7 @@ import pytest
 import covey
 from bed_files import write_bed
 from covey import Groups, GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor
+from covey.search.table import Table
 
 
 def genotypes(n, p, seed=0, missing=0.05):
@@ -23,6 +24,11 @@ def genotypes(n, p, seed=0, missing=0.05):
 def filled(G, means=None):
     """Missing genotypes as means."""
     return np.where(np.isnan(G), np.nanmean(G, axis=0) if means is None else means, G)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return write_bed(tmp_path / "x.bed", genotypes(10, 30))
 
 
 def decoded(X):
@@ -170,6 +176,81 @@ def test_families_tell_samples_apart(tmp_path):
     assert list(covey.open(path).samples) == ["a_1", "a_2", "b_1"]
 
 
+# ---------------------------------------------------------------------- products that are kept
+
+
+@pytest.mark.parametrize("m", [None, 2])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_products_that_are_kept_give_those_of_residuals(m, dtype, tmp_path):
+    G, rng = genotypes(131, 150, missing=0.1), np.random.default_rng(0)
+    X = covey.open(write_bed(tmp_path / "x.bed", G), dtype=dtype)
+    X = X.beside(pd.DataFrame({"year": rng.integers(1950, 2000, 131)}, index=X.samples))
+    y, weight, part = rng.standard_normal(131 if m is None else (131, m)), rng.random(131), rng.integers(-1, 3, 131)
+    weights = [np.where((part >= 0) & (part != k), weight, 0.0) for k in range(4)]
+    kept, outputs = {}, () if m is None else (m,)
+    for columns in ([3, 150, 7], [7, 9, 3, 9], [9]):  # new ones, one of them twice, and none that is new
+        which, columns = np.array([0, 1, 3, 3, 2]), np.array(columns)
+        coefs = rng.standard_normal((5, columns.size, *outputs)) / 100
+        levels = rng.standard_normal((5, *outputs))
+        before = X.n_passes
+        found = X.residual_products(y, weights, which, columns, coefs, levels, kept)
+        assert X.n_passes - before == (columns.size > 1)
+        expected = X.residual_products(y, weights, which, columns, coefs, levels)
+        digits = 1e-11 if dtype == "float64" else 1e-5
+        np.testing.assert_allclose(found, expected, rtol=digits, atol=100 * digits)
+    # weights that differ where both are positive are no parts of the rows
+    weights[0] = 2 * weights[0]
+    found = X.residual_products(y, weights, which, columns, coefs, levels, {})
+    np.testing.assert_allclose(found, X.residual_products(y, weights, which, columns, coefs, levels))
+
+
+def test_products_are_not_kept_if_they_are_too_many(tmp_path, monkeypatch):
+    monkeypatch.setattr("covey.designs.part_products.MOST_KEPT", 4 * 2 * 40)
+    X = covey.open(write_bed(tmp_path / "x.bed", genotypes(50, 40)))
+    assert X.shape[1] == 40
+    y, weights, kept = np.arange(50.0), [np.arange(50) % 2 / 25.0, np.ones(50) / 25 * (np.arange(50) % 2 < 1)], {}
+    for columns in ([1, 2], [1, 2, 3], [5]):
+        columns, coefs = np.array(columns), np.ones((2, len(columns)))
+        found = X.residual_products(y, weights, np.array([0, 1]), columns, coefs, np.zeros(2), kept)
+        expected = X.residual_products(y, weights, np.array([0, 1]), columns, coefs, np.zeros(2))
+        np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("selection", ["holdout", 3])
+def test_far_variants_wake_as_in_the_dense_array(selection, tmp_path, monkeypatch):
+    for name, number in {"NEAR_COLUMNS": 12, "ALL_NEAR": 20, "MOST_ROWS": 0}.items():
+        monkeypatch.setattr(f"covey.search.table.{name}", number)
+    monkeypatch.setattr("covey.search.paths.GROWTH", 3)
+    G, rng = genotypes(600, 300), np.random.default_rng(5)
+    G[:, 200:260] = G[:, 100:160]  # some variants are equal
+    D = filled(G)
+    y = D[:, 100:118] @ rng.uniform(0.1, 0.5, 18) + D[:, 220] + rng.standard_normal(600)
+    X = covey.open(write_bed(tmp_path / "x.bed", G))
+    found, expected = (GroupSparseRegressor(selection=selection).fit(Z, y) for Z in (X, D))
+    assert len(expected.selected_groups_) > 12
+    assert found.selected_groups_ == [f"x{j}" for j in expected.selected_groups_]
+    np.testing.assert_allclose(found.coef_, expected.coef_, atol=1e-8)
+    assert X.n_passes > 3  # far variants were checked, and some were missing
+
+
+def test_products_of_an_earlier_deal_are_not_kept(tmp_path, monkeypatch):
+    for name, number in {"NEAR_COLUMNS": 12, "ALL_NEAR": 20, "MOST_ROWS": 0}.items():
+        monkeypatch.setattr(f"covey.search.table.{name}", number)
+    counts, deal = [], Table.dealt
+
+    def counted(table, parts):
+        before, other = len(table.kept), deal(table, parts)
+        counts.append((before, len(table.kept), len(other.kept)))
+        return other
+
+    monkeypatch.setattr(Table, "dealt", counted)
+    G, rng = genotypes(200, 200, missing=0), np.random.default_rng(2)
+    X = covey.open(write_bed(tmp_path / "x.bed", G))
+    GroupSparseRegressor().fit(X, G[:, :14] @ np.full(14, 0.5) + 2 * rng.standard_normal(200))
+    assert set(counts) <= {(1, 0, 0), (0, 0, 0)}
+    assert counts[0] == (1, 0, 0)
+
+
 # ---------------------------------------------------------------------- other samples
 
 
@@ -191,6 +272,82 @@ def test_prediction_on_other_samples_uses_the_variants_alleles_and_means_of_the_
         covey.open(write_bed(tmp_path / "few.bed", G[250:, :19]), like=X)
     with pytest.raises(ValueError, match=r"variant 'x0' has the alleles G and C, but A and C in like="):
         covey.open(write_bed(tmp_path / "odd.bed", G[250:], alleles=("G", "C")), like=X)
+
+
+def test_an_allele_that_no_new_sample_has(tmp_path):
+    X = covey.open(write_bed(tmp_path / "fit.bed", genotypes(60, 4)))
+    none_of_a = write_bed(tmp_path / "few.bed", np.zeros((3, 4)), alleles=("0", "C"))
+    np.testing.assert_array_equal(decoded(covey.open(none_of_a, like=X)), 0.0)
+    only_a = write_bed(tmp_path / "many.bed", np.zeros((3, 4)), alleles=("0", "A"))
+    np.testing.assert_array_equal(decoded(covey.open(only_a, like=X)), 2.0)
+
+
+def test_new_samples_that_were_not_opened_like_the_fit(tmp_path):
+    X = covey.open(write_bed(tmp_path / "x.bed", genotypes(60, 20)))
+    model = GroupSparseRegressor().fit(X, np.arange(60.0))
+    with pytest.raises(ValueError, match=r"19 features, but .* expecting 20 .* Open new genotypes with like="):
+        model.predict(covey.open(write_bed(tmp_path / "y.bed", genotypes(60, 19))))
+    with pytest.raises(ValueError, match=r"like= takes opened genotypes, .* not a str"):
+        covey.open(tmp_path / "x.bed", like="x.bed")
+
+
+# ---------------------------------------------------------------------- rows
+
+
+def test_labels_of_y_are_the_samples_in_their_order(path):
+    X, y = covey.open(path), np.arange(10.0)
+    expected = GroupSparseRegressor(selection="ebic").fit(X, y).coef_
+    for labels in (X.samples, np.arange(10) + 7):  # numbers that are no ids only count rows
+        model = GroupSparseRegressor(selection="ebic").fit(X, pd.Series(y, index=labels))
+        np.testing.assert_array_equal(model.coef_, expected)
+    turned = pd.Series(y, index=X.samples[::-1])
+    unknown = pd.Series(y, index=[f"q{i}" for i in range(10)])
+    for bad, label in ((turned, "s9"), (unknown, "q0")):
+        message = rf"y has the label '{label}' in row 0, where X has 's0': give y\.loc\[X\.samples\]"
+        for fit in (
+            lambda y: GroupSparseRegressor().fit(X, y),
+            lambda y: covey.limit_path(X, y),
+            lambda y: covey.nested_score(GroupSparseRegressor(), X, y),
+        ):
+            with pytest.raises(ValueError, match=message):
+                fit(bad)
+    with pytest.raises(ValueError, match="sample_weight has the label 's9'"):
+        GroupSparseRegressor().fit(X, y, sample_weight=turned + 1)
+
+
+@pytest.mark.parametrize("samples", [None, [f"s{i}" for i in range(120, 0, -1)]], ids=["all", "some"])
+def test_some_rows_have_the_columns_of_all(samples, tmp_path):
+    X = covey.open(write_bed(tmp_path / "x.bed", genotypes(123, 20)), samples=samples)
+    X = X.beside(pd.DataFrame({"age": np.arange(len(X.samples)) / 7}, index=X.samples))
+    at = np.array([5, 2, 77, 30, 31])
+    some = X.on_rows(at)
+    assert list(some.samples) == list(X.samples[at])
+    np.testing.assert_array_equal(decoded(some), decoded(X)[at])
+    dense = covey.designs.as_design(decoded(X)[at])
+    members, starts, q = np.arange(21), np.arange(22), np.full(5, 0.2)
+    for centre in (True, False):
+        found, expected = (
+            Z.moments(np.arange(5.0), q, members, starts, centre=centre, scale=np.full(21, 0.5)) for Z in (some, dense)
+        )
+        for name in ("mean", "variance", "correlation", "blocks"):
+            np.testing.assert_allclose(getattr(found, name), getattr(expected, name), atol=1e-12)
+    np.testing.assert_array_equal(some.extremes(members, q), dense.extremes(members, q))
+
+
+@pytest.mark.parametrize("scoring", [None, "r2"])
+def test_nested_scores_are_those_of_the_dense_array(scoring, tmp_path):
+    G, rng = genotypes(90, 40), np.random.default_rng(1)
+    y = filled(G)[:, 3] + rng.standard_normal(90)
+    X = covey.open(write_bed(tmp_path / "x.bed", G))
+    found, expected = (
+        covey.nested_score(GroupSparseRegressor(selection=2), Z, y, cv=3, scoring=scoring, references=references)
+        for Z, references in ((X, True), (filled(G), False))
+    )
+    np.testing.assert_allclose(found.folds, expected.folds, atol=1e-10)
+    assert set(found.references) == {"null"}
+    assert "need all columns in memory" in str(found)
+    with pytest.raises(ValueError, match="references= need X in memory"):
+        covey.nested_score(GroupSparseRegressor(), X, y, references={"mine": GroupSparseRegressor()})
 
 
 # ---------------------------------------------------------------------- covariates
@@ -227,16 +384,14 @@ def test_covariates_that_do_not_match(tmp_path):
         X.beside(table.astype(str))
     with pytest.raises(ValueError, match=r"Column 'age' .* missing"):
         X.beside(table.where(table > 3))
+    with pytest.raises(ValueError, match=r"Covariates are a pandas DataFrame .* not a ndarray"):
+        X.beside(np.arange(40.0))
+    assert X.beside(table["age"]).names[-1] == "age"
     with pytest.raises(ValueError, match=r"has the name of another column: x5"):
         X.beside(table.rename(columns={"age": "x5"}))
 
 
 # ---------------------------------------------------------------------- bad input
-
-
-@pytest.fixture
-def path(tmp_path):
-    return write_bed(tmp_path / "x.bed", genotypes(10, 30))
 
 
 def test_damaged_files(path):
@@ -291,6 +446,8 @@ def test_samples_that_are_unknown_or_repeated(path):
         covey.open(path, samples=["s1", "x1"])
     with pytest.raises(ValueError, match=r"samples names 's1' more than once"):
         covey.open(path, samples=["s1", "s1"])
+    with pytest.raises(ValueError, match=r"samples lists ids: give \['s1'\]"):
+        covey.open(path, samples="s1")
     with pytest.raises(ValueError, match="samples is empty"):
         covey.open(path, samples=[])
 
@@ -303,6 +460,11 @@ def test_files_with_different_samples(path):
         covey.open([path, path])
     with pytest.raises(FileNotFoundError, match=r"No \.bed file matches"):
         covey.open(str(path.with_name("z*.bed")))
+
+
+def test_terms_are_of_tables(path):
+    with pytest.raises(ValueError, match="X is a GenotypeDesign, and terms= reads tables in memory"):
+        GroupSparseRegressor(terms="auto").fit(covey.open(path), np.arange(10.0))
 
 
 def test_options_that_are_out_of_range(path):
@@ -324,4 +486,4 @@ def test_files_are_never_written_to(path):
     GroupSparseRegressor(selection="ebic").fit(X, np.arange(10.0))
     assert states() == before
     with pytest.raises(ValueError, match="read-only"):
-        X.files[0].packed[0, 0] = 1
+        covey.open(path, in_memory=True).files[0].packed[0, 0] = 1

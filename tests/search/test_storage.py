@@ -1,9 +1,11 @@
 """Every kind of storage gives the same events and the same models."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
-from covey import Groups, limit_path
+from covey import Groups, GroupSparseRegressor, limit_path
 from covey.designs import as_design
 from covey.search import paths, table
 from storage_kinds import KINDS
@@ -56,3 +58,16 @@ def test_without_intercept_and_with_overlapping_groups(kind, tmp_path):
     assert [l for l, _ in path.entered] == [l for l, _ in expected.entered]
     np.testing.assert_allclose(path.times, expected.times, rtol=1e-7)
     np.testing.assert_allclose(path.coefs.toarray(), expected.coefs.toarray(), atol=1e-7)
+
+
+def test_groups_that_became_near_stay_near_when_rows_are_dealt_again(monkeypatch):
+    monkeypatch.setattr(table, "NEAR_COLUMNS", 12)
+    monkeypatch.setattr(table, "ALL_NEAR", 20)
+    monkeypatch.setattr(paths, "GROWTH", 3)
+    before, deal = [], table.Table.dealt
+    monkeypatch.setattr(table.Table, "dealt", lambda self, parts: before.append(self) or deal(self, parts))
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((120, 200))
+    GroupSparseRegressor().fit(X, X[:, :14] @ np.full(14, 0.4) + 2 * rng.standard_normal(120))
+    assert before[0].groups.size < before[-1].groups.size < 200
+    assert all(set(one.groups) <= set(other.groups) for one, other in pairwise(before))

@@ -8,32 +8,20 @@ from covey.compiling import njit
 
 
 @njit(cache=True, nogil=True)
-def decode(packed, variants, values, rows, start, stop, places, out):
-    """Write ``values[c, code]`` of the samples start to stop of variant ``variants[c]`` to ``out[places[c]]``.
-
-    `rows` are the samples in the file, or empty for the first ones in order; then start is a multiple of four.
-    """
-    for c in range(variants.size):
-        line, value, target = packed[variants[c]], values[c], out[places[c]]
-        if rows.size:
-            for i in range(start, stop):
-                row = rows[i]
-                target[i - start] = value[(line[row >> 2] >> (2 * (row & 3))) & 3]
-            continue
-        first, n_bytes = start >> 2, (stop - start) >> 2
-        for b in range(n_bytes):
-            byte = line[first + b]
-            target[4 * b] = value[byte & 3]
-            target[4 * b + 1] = value[(byte >> 2) & 3]
-            target[4 * b + 2] = value[(byte >> 4) & 3]
-            target[4 * b + 3] = value[byte >> 6]
-        for i in range(start + 4 * n_bytes, stop):
-            target[i - start] = value[(line[i >> 2] >> (2 * (i & 3))) & 3]
+def decode(packed, values, byte, shift, out):
+    """Write ``values[c, code]`` to ``out[c, i]``, where the code of sample i has two bits of ``packed[c, byte[i]]``."""
+    for c in range(packed.shape[0]):
+        line, value, target = packed[c], values[c], out[c]
+        for i in range(byte.size):
+            target[i] = value[(line[byte[i]] >> shift[i]) & 3]
 
 
 @njit(cache=True, nogil=True)
 def count_codes(packed, rows, n):
-    """How many of the samples have each of the four codes, per variant; shape (n_variants, 4)."""
+    """How many of the samples have each of the four codes, per variant; shape (n_variants, 4).
+
+    `rows` are the samples in the file, or empty for the first n of them.
+    """
     counts = np.zeros((packed.shape[0], 4), np.int64)
     for v in range(packed.shape[0]):
         line = packed[v]

@@ -2,30 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import DTypeLike, NDArray
 
-from covey.designs.dense import DenseDesign, tiled_moments
-from covey.designs.plink import name_variants, read_bed_files
-from covey.designs.protocol import RESIDUALS, Design, Moments, part_grams
+from covey.designs.dense import DenseDesign, dense_moments, tiled_moments
+from covey.designs.part_products import ROWS, PartProducts
+from covey.designs.plink import read_bed_files
+from covey.designs.protocol import RESIDUALS, Design, Moments, block_offsets, part_grams, row_slices
 from covey.designs.row_blocks import float_type
-from covey.groups.genome import GenesLike, in_genes
+from covey.designs.variants import chosen_samples, kept_variants, name_variants, same_variants
+from covey.groups.genome import GenesLike
 from covey.optional import optional
-from covey.validation import Array
+from covey.validation import Array, real
 
 if TYPE_CHECKING:
     from covey.designs.torch_genotypes import DeviceGenotypes
 
 __all__ = ["GenotypeDesign"]
 
-# Decoded numbers that are multiplied at a time: this many columns, and rows up to 2 MiB, stay in a core's cache.
-WIDTH, TILE = 64, 2**18
+# The columns that are decoded and multiplied at a time: with `ROWS` rows they stay in a core's cache (1 MiB).
+WIDTH = 2**7
 
 # Bytes that are copied to a device at a time.
 COPIED = 2**28
@@ -39,7 +41,7 @@ class GenotypeDesign(Design):
     """PLINK genotypes behind the `Design` protocol: counts 0, 1, 2 of allele A1, the fifth column of the .bim file.
 
     A missing genotype counts as the mean of its variant over the samples that were opened. Variants that are constant
-    on them are left out. Files are mapped and never written to; a decoded copy of all genotypes is never made.
+    on them are left out. Files are only read; a decoded copy of all genotypes is never made.
 
     Parameters
     ----------
@@ -57,7 +59,7 @@ class GenotypeDesign(Design):
         Use its variants, alleles and means, which is what `predict` on other samples needs. Variants are found by name;
         where A1 and A2 are exchanged, the other allele is counted.
     in_memory : bool
-        Whether to read the files into memory, at two bits a genotype, instead of mapping them.
+        Whether to keep the genotypes in memory, at two bits each, instead of reading them in every pass.
     dtype : dtype
         float64 or float32: the precision of products.
     name : str
@@ -71,7 +73,9 @@ class GenotypeDesign(Design):
         Of every column: name, chromosome, position, the alleles a1 and a2, and the frequency of a1.
     """
 
+    keeps_products = True
     _values: NDArray[np.float64]
+    _variants: pd.DataFrame
 
     def __init__(
         self,
@@ -85,18 +89,18 @@ class GenotypeDesign(Design):
         dtype: DTypeLike = "float64",
         name: str = "X",
     ) -> None:
-        from covey.designs.genotype_kernels import count_codes  # compiled, so imported only for genotypes
-
-        if not 0 <= min_maf <= 0.5:
+        if not 0 <= real(min_maf, "min_maf") <= 0.5:
             raise ValueError(f"min_maf is the least frequency of the rarer allele, between 0 and 0.5, not {min_maf}.")
+        if like is not None and not isinstance(like, GenotypeDesign):
+            raise ValueError(f"like= takes opened genotypes, such as those of the fit, not a {type(like).__name__}.")
         if like is not None and (min_maf or regions is not None):
             raise ValueError("like= uses the variants of other genotypes: leave out min_maf and regions.")
         self.files = read_bed_files(source, in_memory)
         where = str(source)
-        self.samples, self._rows = _chosen(self.files[0].samples, samples, where)
+        self.samples, self._rows = chosen_samples(self.files[0].samples, samples, where)
         variants = pd.concat([file.variants for file in self.files], ignore_index=True)
         variants["name"] = name_variants(variants)
-        counts = np.concatenate([count_codes(file.packed, self._rows, self.samples.size) for file in self.files])
+        counts = self._count_codes()
         known = np.delete(counts, MISSING, axis=1)
         n_known = known.sum(axis=1)
         mean = np.divide(known @ np.delete(COUNTS, MISSING), n_known, out=np.zeros(len(known)), where=n_known > 0)
@@ -104,19 +108,21 @@ class GenotypeDesign(Design):
         values[:, MISSING] = mean
         variants["frequency"] = mean / 2
         if like is None:
-            columns = _kept(variants, known, min_maf, regions, where)
+            columns = kept_variants(variants, known, min_maf, regions, where)
         else:
-            columns, swapped = _same_variants(variants, like, where)
+            columns, swapped = same_variants(variants, like._variants, where)
             values[columns] = np.where(swapped[:, None], 2.0 - values[columns], values[columns])
             values[columns, MISSING] = like._values[:, MISSING]
-        starts = np.cumsum([0, *(len(file.variants) for file in self.files)])
+        self._columns, starts = columns, np.cumsum([0, *(len(file.variants) for file in self.files)])
         self._file = np.searchsorted(starts, columns, side="right") - 1
         self._variant = columns - starts[self._file]
-        self._values, self._present = values[columns], counts[columns] > 0
+        self._values, self._n_of_code = values[columns], counts[columns]
         self._variants = variants.iloc[columns].reset_index(drop=True)
         self._table, self._table_names = np.empty((self.samples.size, 0)), tuple[str, ...]()
+        self._byte, self._shift = self._places()
         shape, kind = (self.samples.size, columns.size), float_type(np.dtype(float), dtype, where)
         super().__init__(shape, kind, columns=self._variants["name"].tolist(), name=name)
+        self.row_names = self.samples
 
     # ------------------------------------------------------------------ what the columns are
 
@@ -132,12 +138,17 @@ class GenotypeDesign(Design):
         columns = ["name", "chromosome", "position", "a1", "a2", "frequency"]
         return self._variants[columns].reindex(range(self.shape[1])).assign(name=list(self.names))
 
-    def beside(self, table: pd.DataFrame) -> GenotypeDesign:
+    def beside(self, table: pd.DataFrame | pd.Series) -> GenotypeDesign:
         """The genotypes with the columns of a table as further columns, matched by sample id, the table's index.
 
         Rows of the table that are of no sample are not used. To keep the columns in every model, name them in `always`
         of the estimator.
         """
+        table = table.to_frame() if isinstance(table, pd.Series) else table
+        if not isinstance(table, pd.DataFrame):
+            raise ValueError(
+                f"Covariates are a pandas DataFrame with the sample ids as its index, not a {type(table).__name__}."
+            )
         ids = pd.Index(table.index.map(str))
         if ids.has_duplicates:
             raise ValueError(f"The table has several rows of sample {ids[ids.duplicated()][0]!r}: keep one.")
@@ -159,157 +170,176 @@ class GenotypeDesign(Design):
         out.shape = (self.shape[0], self.shape[1] + len(names))
         return out
 
+    def on_rows(self, which: Array) -> GenotypeDesign:
+        """The same columns on some of the rows, given by position; missing genotypes count as they do here."""
+        at = np.arange(self.shape[0])[which]
+        out = copy(self)
+        out.samples = out.row_names = self.samples[at]
+        out._table = self._table[at]
+        out._rows = np.asarray(self._rows[at] if self._rows.size else at, dtype=np.int64)
+        out._byte, out._shift = out._places()
+        out._n_of_code = out._count_codes()[self._columns]
+        out.shape, out.n_passes = (at.size, self.shape[1]), 0
+        return out
+
     def to(self, device: str) -> DeviceGenotypes:
         """The genotypes and the columns beside them on a device of torch, such as "cuda", at two bits a genotype."""
         with optional("A copy of genotypes on a device"):
             from covey.designs.torch_genotypes import DeviceGenotypes
 
-        packed = DeviceGenotypes.copied(self._pieces(), (self._variant.size, self.files[0].packed.shape[1]), device)
-        return DeviceGenotypes(
+        packed = DeviceGenotypes.copied(self._pieces(), (self._variant.size, self.files[0].width), device)
+        out = DeviceGenotypes(
             packed, self._values, self._table, self._rows, dtype=self.dtype, columns=self.names, name=self.name
         )
+        out.row_names = self.samples
+        return out
 
     def _pieces(self) -> Iterator[tuple[NDArray[np.intp], NDArray[np.uint8]]]:
         """Packed genotypes of some variants at a time, with the places of these variants."""
         for number, file in enumerate(self.files):
             at = np.flatnonzero(self._file == number)
-            for places in np.array_split(at, max(1, at.size * file.packed.shape[1] // COPIED)):
-                file.check()
-                yield places, file.packed[self._variant[places]]
+            for places in np.array_split(at, max(1, at.size * file.width // COPIED)):
+                yield places, file.read(self._variant[places])
 
     # ------------------------------------------------------------------ operations
 
     def moments(self, y: Array, q: Array, members: Array, starts: Array, *, centre: bool, scale: Array) -> Moments:
-        self.n_passes += 1
-        return tiled_moments(self, RESIDUALS, y, q, members, starts, centre=centre, scale=scale)
+        if not (q == q[0]).all() or (np.diff(starts) != 1).any():
+            self.n_passes += 1
+            return tiled_moments(self, RESIDUALS, y, q, members, starts, centre=centre, scale=scale)
+        # equal weights and single columns: all but products with y follows from the numbers of genotypes
+        is_variant = members < self._variant.size
+        some, unit = members[is_variant], scale[is_variant]
+        shares, values = self._n_of_code[some] / self.shape[0], self._values[some] * unit[:, None]
+        levels = (shares * values).sum(axis=1) if centre else np.zeros(some.size)
+        out = np.empty((3, members.size))
+        out[0, is_variant], out[1, is_variant] = levels / unit, (shares * (values - levels[:, None]) ** 2).sum(axis=1)
+        out[2] = self.correlate((q * (y - q @ y if centre else y))[None, :])[0, members] * scale
+        if not is_variant.all():
+            beside, ones = members[~is_variant] - self._variant.size, np.arange((~is_variant).sum() + 1)
+            of_table = dense_moments(self._table, y, q, beside, ones, centre=centre, scale=scale[~is_variant])
+            out[:, ~is_variant] = of_table.mean, of_table.variance, of_table.correlation
+        mean, variance, correlation = out
+        return Moments(mean, variance, correlation, variance, block_offsets(starts))
 
     def correlate(self, R: Array) -> Array:
         self.n_passes += 1
-        R = np.ascontiguousarray(R, dtype=self.dtype)
-        out, buffer = np.zeros((len(R), self.shape[1])), np.empty(TILE, dtype=self.dtype)
-        for a in range(0, self.shape[1], WIDTH):
-            columns = np.arange(a, min(a + WIDTH, self.shape[1]))
-            for rows in self._row_slices(TILE // WIDTH):
-                out[:, columns] += R[:, rows] @ self._decoded(columns, rows, buffer)
-        return out.astype(self.dtype, copy=False)
+        R = np.ascontiguousarray(np.asarray(R).T, dtype=self.dtype)
+        out = np.zeros((R.shape[1], self.shape[1]), dtype=self.dtype)
+        for columns, read in self.tiles():
+            total = np.zeros((columns.stop - columns.start, R.shape[1]))
+            for a in range(0, self.shape[0], ROWS):
+                rows = slice(a, a + ROWS)
+                total += read(rows) @ R[rows]
+            out[:, columns] = total.T
+        return out
+
+    def residual_products(
+        self,
+        y: Array,
+        weights: Sequence[Array],
+        which: Array,
+        columns: Array,
+        coefs: Array,
+        intercepts: Array,
+        kept: dict[str, Any] | None = None,
+    ) -> Array:
+        """As in `Design`; products with columns of models are kept, so that only those of new columns read X again."""
+        if kept is not None and "products" not in kept:
+            kept["products"] = PartProducts.of(self, y, weights)
+        products = None if kept is None else kept["products"]
+        if products is None or not products.have(columns):
+            return super().residual_products(y, weights, which, columns, coefs, intercepts)
+        return products.of_residuals(which, columns, coefs, intercepts)
 
     def take(self, columns: Array) -> NDArray[np.float64]:
-        return self._decoded(np.asarray(columns), slice(0, self.shape[0]))
+        return self._reader(np.asarray(columns))(slice(0, self.shape[0])).T
 
     def predict(self, columns: Array, coefs: Array, intercepts: Array) -> Array:
-        out = np.empty((self.shape[0], len(coefs)))
-        for rows in self._row_slices(RESIDUALS // (columns.size + 1)):
-            out[rows] = self._decoded(columns, rows) @ np.asarray(coefs).T + intercepts
+        out, read = np.empty((self.shape[0], len(coefs))), self._reader(columns)
+        for rows in row_slices(self.shape[0], columns.size):
+            out[rows] = read(rows).T @ np.asarray(coefs).T + intercepts
         return out
 
     def gram_parts(self, columns: Array, shift: Array, y: Array, weights: Sequence[Array]) -> NDArray[np.float64]:
-        slices = self._row_slices(RESIDUALS // (columns.size + 2))
-        return part_grams(((rows, self._decoded(columns, rows)) for rows in slices), shift, y, weights)
+        read = self._reader(columns)
+        pieces = ((rows, read(rows).T) for rows in row_slices(self.shape[0], columns.size))
+        return part_grams(pieces, shift, y, weights)
 
     def extremes(self, columns: Array, weight: Array) -> Array:
         if not (weight > 0).all():
             return super().extremes(columns, weight)
-        low = np.where(self._present, self._values, np.inf).min(axis=1)
-        high = np.where(self._present, self._values, -np.inf).max(axis=1)
+        present = self._n_of_code > 0
+        low = np.where(present, self._values, np.inf).min(axis=1)
+        high = np.where(present, self._values, -np.inf).max(axis=1)
         ends = (self._values == low[:, None]) | (self._values == high[:, None])
         of_table = DenseDesign(self._table).extremes(np.arange(self._table.shape[1]), weight)
-        return np.hstack([[low, high, (ends | ~self._present).all(axis=1)], of_table])[:, columns]
+        return np.hstack([[low, high, (ends | ~present).all(axis=1)], of_table])[:, columns]
 
-    def _row_slices(self, step: int) -> Iterator[slice]:
-        """Consecutive rows; every slice starts at a new byte."""
-        step = max(4, step - step % 4)
-        return (slice(a, min(a + step, self.shape[0])) for a in range(0, self.shape[0], step))
+    # ------------------------------------------------------------------ reading genotypes
 
-    def _decoded(self, columns: Array, rows: slice, buffer: Array | None = None) -> Array:
-        """Some columns on consecutive rows as an array in Fortran order, float64 or the type of the buffer."""
-        from covey.designs.genotype_kernels import decode
+    def tiles(self, order: Array | None = None) -> Iterator[tuple[slice, Callable[[slice], Array]]]:
+        """All columns, some at a time: which, and a function that decodes consecutive rows of them, column by column.
 
-        width, n_rows, n_variants = columns.size, rows.stop - rows.start, self._variant.size
-        out = np.empty(width * n_rows) if buffer is None else buffer[: width * n_rows]
-        out = out.reshape(width, n_rows)
+        Rows are numbered in the given `order`. The arrays that the function returns share one buffer.
+        """
+        buffer = np.empty(WIDTH * ROWS, dtype=self.dtype)
+        for a in range(0, self.shape[1], WIDTH):
+            columns = slice(a, min(a + WIDTH, self.shape[1]))
+            yield columns, self._reader(np.arange(columns.start, columns.stop), order, buffer)
+
+    def _reader(
+        self, columns: Array, order: Array | None = None, buffer: Array | None = None
+    ) -> Callable[[slice], Array]:
+        """A function that decodes consecutive rows of some columns, in float64 or the type of the buffer."""
+        from covey.designs.genotype_kernels import decode  # compiled, so imported only for genotypes
+
+        n_variants = self._variant.size
         is_variant = columns < n_variants
-        places = np.flatnonzero(is_variant)
-        chosen = columns[places]
+        chosen, beside = columns[is_variant], columns[~is_variant] - n_variants
+        packed = np.empty((chosen.size, self.files[0].width), np.uint8)
         for number in np.unique(self._file[chosen]):
-            file, at = self.files[number], self._file[chosen] == number
-            file.check()
-            decode(
-                file.packed, self._variant[chosen[at]], self._values[chosen[at]], self._rows, rows.start, rows.stop,
-                places[at], out,
-            )  # fmt: skip
-        if places.size < width:
-            out[~is_variant] = self._table[rows, columns[~is_variant] - n_variants].T
-        return out.T
+            at = self._file[chosen] == number
+            packed[at] = self.files[number].read(self._variant[chosen[at]])
+        values = self._values[chosen]
+        byte, shift = (part if order is None else part[order] for part in (self._byte, self._shift))
 
+        def read(rows: slice) -> Array:
+            n_rows = byte[rows].size
+            out = np.empty(columns.size * n_rows) if buffer is None else buffer[: columns.size * n_rows]
+            out = out.reshape(columns.size, n_rows)
+            if not beside.size:
+                decode(packed, values, byte[rows], shift[rows], out)
+                return out
+            genotypes = np.empty((chosen.size, n_rows), out.dtype)
+            decode(packed, values, byte[rows], shift[rows], genotypes)
+            out[is_variant] = genotypes
+            table = self._table if order is None else self._table[order]
+            out[~is_variant] = table[rows][:, beside].T
+            return out
 
-def _chosen(
-    known: NDArray[np.object_], samples: Sequence[str] | None, where: str
-) -> tuple[NDArray[np.object_], NDArray[np.int64]]:
-    """The ids of the rows, and their places in the file; no places if they are the first ones in order."""
-    if samples is None:
-        return known, np.empty(0, dtype=np.int64)
-    wanted = pd.Index([str(one) for one in samples], dtype=object)
-    if wanted.empty:
-        raise ValueError("samples is empty: give the ids of the samples to use.")
-    if wanted.has_duplicates:
-        raise ValueError(f"samples names {wanted[wanted.duplicated()][0]!r} more than once.")
-    at = pd.Index(known).get_indexer(wanted)
-    if (at < 0).any():
-        raise ValueError(
-            f"{where} has no sample {wanted[at < 0][0]!r} ({(at < 0).sum()} of {len(at)} ids are unknown); its samples "
-            f"are named like {known[0]!r}: give ids of the .fam file."
-        )
-    first_ones = np.array_equal(at, np.arange(at.size))
-    return wanted.to_numpy(dtype=object), np.empty(0, dtype=np.int64) if first_ones else at.astype(np.int64)
+        return read
 
+    def _places(self) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
+        """The byte of every row in a variant, and by how many bits to shift it."""
+        place = self._rows if self._rows.size else np.arange(self.samples.size)
+        return (place >> 2).astype(np.uint32), (2 * (place & 3)).astype(np.uint8)
 
-def _kept(
-    variants: pd.DataFrame, known: Array, min_maf: float, regions: GenesLike | None, where: str
-) -> NDArray[np.intp]:
-    """The variants that vary, are frequent enough and are in a region; `known` are counts of the three genotypes."""
-    frequency = variants["frequency"].to_numpy()
-    kept = (np.count_nonzero(known, axis=1) > 1) & (np.minimum(frequency, 1 - frequency) >= min_maf)
-    if regions is not None:
-        inside = np.zeros(len(variants), dtype=bool)
-        inside[in_genes(regions, variants)] = True
-        kept &= inside
-    columns = np.flatnonzero(kept)
-    if not columns.size:
-        among = "" if regions is None else " and lies in a region"
-        raise ValueError(
-            f"{where}: none of {len(variants):,} variants varies, has min_maf={min_maf:g}{among}: lower min_maf, or "
-            "use more samples or regions."
-        )
-    names = variants["name"].iloc[columns]
-    if names.duplicated().any():
-        raise ValueError(
-            f"{where} has variant {names[names.duplicated()].iloc[0]!r} more than once: remove repeats (plink2 "
-            "--rm-dup) or give each a name."
-        )
-    return columns
+    def _count_codes(self) -> NDArray[np.int64]:
+        """How many of the rows have each of the four codes, for all variants of all files."""
+        from covey.designs.genotype_kernels import count_codes
 
-
-def _same_variants(
-    variants: pd.DataFrame, like: GenotypeDesign, where: str
-) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-    """The variants of other genotypes, in their order, and whether their alleles are exchanged."""
-    wanted = like._variants
-    index = pd.Index(variants["name"])
-    repeated = index[index.duplicated()].intersection(wanted["name"])
-    columns = np.full(len(wanted), -1) if len(repeated) else index.drop_duplicates().get_indexer(wanted["name"])
-    if (columns < 0).any():
-        fault = "more than once" if len(repeated) else "not at all"
-        name = repeated[0] if len(repeated) else wanted["name"][columns < 0].iloc[0]
-        raise ValueError(f"{where} has variant {name!r} of like= {fault}: it needs all {len(wanted):,} variants once.")
-    if index.has_duplicates:
-        columns = np.flatnonzero(~index.duplicated())[columns]
-    found = variants.iloc[columns].reset_index(drop=True)
-    same = (found["a1"] == wanted["a1"]) & (found["a2"] == wanted["a2"])
-    swapped = (found["a1"] == wanted["a2"]) & (found["a2"] == wanted["a1"])
-    if not (same | swapped).all():
-        j = int(np.argmin(same | swapped))
-        raise ValueError(
-            f"{where}: variant {wanted['name'][j]!r} has the alleles {found['a1'][j]} and {found['a2'][j]}, but "
-            f"{wanted['a1'][j]} and {wanted['a2'][j]} in like=."
-        )
-    return columns, swapped.to_numpy()
+        counts = []
+        for file in self.files:
+            left = len(file.samples) % 4
+            for variants in file.pieces():
+                packed = file.read(variants)
+                # bits after the last sample are zero; without a line of the .fam file there may be as many bytes
+                if left and (packed[:, -1] >> 2 * left).any():
+                    raise ValueError(
+                        f"{file.path} holds genotypes of more samples than the {len(file.samples):,} of "
+                        f"{file.path.with_suffix('.fam').name}: find the .fam file that was written with it, or write "
+                        "all three again (plink --make-bed)."
+                    )
+                counts.append(count_codes(packed, self._rows, self.samples.size))
+        return np.concatenate(counts)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from glob import glob, has_magic
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -14,10 +15,13 @@ from numpy.typing import NDArray
 
 from covey.groups.genome import chromosome_name
 
-__all__ = ["BedFile", "name_variants", "natural", "read_bed_files"]
+__all__ = ["BedFile", "natural", "read_bed_files"]
 
 # The first three bytes of a .bed file: PLINK's mark, and whether variants or samples lie one after another.
 MARK, BY_VARIANT, BY_SAMPLE = b"\x6c\x1b", b"\x01", b"\x00"
+
+# Bytes of genotypes that are read at a time where all of a file is read.
+AT_A_TIME = 2**22
 
 
 @dataclass(frozen=True)
@@ -25,15 +29,44 @@ class BedFile:
     """Genotypes of two bits, four samples to a byte, and what they are of."""
 
     path: Path
-    packed: NDArray[np.uint8]  # mapped from the file, or in memory; read-only; shape (n_variants, bytes per variant)
     variants: pd.DataFrame  # chromosome, position, name, and the alleles a1 and a2
     samples: NDArray[np.object_]
-    in_memory: bool
+    packed: NDArray[np.uint8] | None  # all genotypes, read-only, if they are in memory
 
-    def check(self) -> None:
-        """Raise if the file has become shorter: reading the map would crash the process."""
-        if not self.in_memory and (not self.path.is_file() or self.path.stat().st_size < 3 + self.packed.size):
-            raise ValueError(f"{self.path} was moved or cut short after it was opened; restore it and open it again.")
+    @property
+    def width(self) -> int:
+        """The bytes of a variant."""
+        return -(-len(self.samples) // 4)
+
+    def read(self, variants: NDArray[np.intp]) -> NDArray[np.uint8]:
+        """The genotypes of some variants, shape (n_variants, bytes per variant).
+
+        They are read rather than mapped: pages of a map would count as memory of this process, and reading the map of a
+        file that has become shorter would crash it.
+        """
+        if self.packed is not None:
+            return self.packed[variants]
+        out = np.empty((variants.size, self.width), np.uint8)
+        edges = [0, *(np.flatnonzero(np.diff(variants) != 1) + 1).tolist(), variants.size]
+        try:
+            with self.path.open("rb", buffering=0) as file:
+                for a, b in pairwise(edges):
+                    file.seek(3 + int(variants[a]) * self.width)
+                    left = out[a:b].data.cast("B")
+                    while left:
+                        if not (n_read := file.readinto(left)):
+                            raise EOFError
+                        left = left[n_read:]
+        except (FileNotFoundError, EOFError):
+            raise ValueError(
+                f"{self.path} was moved or cut short after it was opened; restore it and open it again."
+            ) from None
+        return out
+
+    def pieces(self) -> Iterator[NDArray[np.intp]]:
+        """All variants, some at a time."""
+        step = max(1, AT_A_TIME // self.width)
+        return (np.arange(a, min(a + step, len(self.variants))) for a in range(0, len(self.variants), step))
 
 
 def read_bed_files(source: str | Path | Sequence[str | Path], in_memory: bool) -> list[BedFile]:
@@ -57,13 +90,6 @@ def natural(text: str) -> list[tuple[bool, int, str]]:
     ['chr2', 'chr10', 'chrX']
     """
     return [(not part.isdigit(), int(part) if part.isdigit() else 0, part) for part in re.findall(r"\d+|\D+", text)]
-
-
-def name_variants(variants: pd.DataFrame) -> pd.Series:
-    """One name per variant: its id, or its place and alleles if it has none or shares it."""
-    position = variants["position"].astype(str)
-    place = variants["chromosome"] + ":" + position + ":" + variants["a1"] + ":" + variants["a2"]
-    return variants["name"].where(~variants["name"].duplicated(keep=False) & (variants["name"] != "."), place)
 
 
 def _paths(source: str | Path | Sequence[str | Path]) -> list[Path]:
@@ -103,18 +129,11 @@ def _read(path: Path, in_memory: bool) -> BedFile:
             f"{path} {fault}: {len(variants):,} variants ({bim.name}) of {len(samples):,} samples ({fam.name}) take "
             f"{expected:,} bytes, and it has {size:,}. The three files must be of one data set, and complete."
         )
+    packed = None
     if in_memory:
         packed = np.fromfile(path, np.uint8, offset=3).reshape(shape)
         packed.flags.writeable = False
-    else:
-        packed = np.asarray(np.memmap(path, np.uint8, "r", 3, shape))
-    # bits after the last sample are zero; a missing line of the .fam file may not change the number of bytes
-    if len(samples) % 4 and (packed[:, -1] >> 2 * (len(samples) % 4)).any():
-        raise ValueError(
-            f"{path} holds genotypes of more samples than the {len(samples):,} of {fam.name}: find the .fam file that "
-            "was written with it, or write all three again (plink --make-bed)."
-        )
-    return BedFile(path, packed, variants, samples, in_memory)
+    return BedFile(path, variants, samples, packed)
 
 
 def _variants(path: Path) -> pd.DataFrame:

@@ -132,17 +132,23 @@ class Design(ABC):
         Column names, for messages and groups.
     name : str
         The name of X in messages.
+    row_names : ndarray of str or None
+        The names of the rows, such as ids of samples.
     n_passes : int
         The number of passes over X so far.
     reads_columns : bool
         Whether k columns can be read as an (n, k) array at a cost proportional to k; otherwise `take` reads all of X.
+    keeps_products : bool
+        Whether `residual_products` keeps products with columns, so that many models cost little more than a few.
     on_device : bool
         Whether X is on a device, where products are computed.
     tile_numbers : int
         The numbers of small matrices that are worked on at a time: by default 1 MiB, a core's second-level cache.
     """
 
+    row_names: NDArray[np.object_] | None = None
     reads_columns: bool = True
+    keeps_products: bool = False
     on_device: bool = False
     tile_numbers: int = 2**17
 
@@ -199,13 +205,21 @@ class Design(ABC):
         return part_grams([(slice(None), self.take(columns))], shift, y, weights)
 
     def residual_products(
-        self, y: Array, weights: Sequence[Array], which: Array, columns: Array, coefs: Array, intercepts: Array
+        self,
+        y: Array,
+        weights: Sequence[Array],
+        which: Array,
+        columns: Array,
+        coefs: Array,
+        intercepts: Array,
+        kept: dict[str, Any] | None = None,
     ) -> Array:
         """``sum_i w_i (y_i - X[i, columns] coefs[j] - intercepts[j]) x_i`` with ``w = weights[which[j]]``.
 
         The shapes are (n,) of y and of every weight, which is zero for rows that are not used, (n_models, k) of coefs,
         (n_models,) of intercepts, and (n_models, p) of the result. With m responses they are (n, m) of y,
         (n_models, k, m), (n_models, m) and (n_models, m, p). Residuals are computed in double precision for any X.
+        A design may keep in `kept` what it needs again for the same y and weights.
         """
         (n, p), k, m = self.shape, columns.size, 1 if y.ndim == 1 else y.shape[1]
         B = np.asarray(coefs, dtype=np.float64).reshape(len(coefs), k, m).transpose(0, 2, 1)
@@ -268,6 +282,26 @@ class Design(ABC):
         return rank_columns(lambda at: self.take(columns[at]), columns.size, marks, weight)
 
     # ------------------------------------------------------------------ for messages
+
+    def check_labels(self, values: object, name: str) -> None:
+        """Raise if values with one entry per row have other labels than the rows of X, where these have names."""
+        if self.row_names is None or not hasattr(values, "index"):
+            return
+        import pandas as pd
+
+        index = values.index
+        if not isinstance(index, pd.Index) or isinstance(index, pd.RangeIndex | pd.MultiIndex):
+            return
+        labels = index.map(str)
+        if len(labels) != self.shape[0] or (same := labels == self.row_names).all():
+            return
+        # numbers that are no names of rows only count them
+        if labels.isin(self.row_names).any() or not pd.api.types.is_numeric_dtype(index):
+            row = int(np.argmin(same))
+            raise ValueError(
+                f"{name} has the label {labels[row]!r} in row {row}, where {self.name} has {self.row_names[row]!r}: "
+                f"give {name}.loc[X.samples], in the order of {self.name}."
+            )
 
     def refuse(self, bad: Array) -> None:
         """Raise if there are columns whose moments are not finite: a value is not, or squares overflow."""

@@ -52,9 +52,16 @@ class RepeatedColumns(Design):
         return self.design.gram_parts(self.index[columns], shift, y, weights)
 
     def residual_products(
-        self, y: Array, weights: Sequence[Array], which: Array, columns: Array, coefs: Array, intercepts: Array
+        self,
+        y: Array,
+        weights: Sequence[Array],
+        which: Array,
+        columns: Array,
+        coefs: Array,
+        intercepts: Array,
+        kept: dict[str, Any] | None = None,
     ) -> Array:
-        products = self.design.residual_products(y, weights, which, self.index[columns], coefs, intercepts)
+        products = self.design.residual_products(y, weights, which, self.index[columns], coefs, intercepts, kept)
         return products[..., self.index]
 
     def extremes(self, columns: Array, weight: Array) -> Array:

@@ -12,7 +12,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -85,7 +85,14 @@ class RowBlocks(Design):
         )
 
     def residual_products(
-        self, y: Array, weights: Sequence[Array], which: Array, columns: Array, coefs: Array, intercepts: Array
+        self,
+        y: Array,
+        weights: Sequence[Array],
+        which: Array,
+        columns: Array,
+        coefs: Array,
+        intercepts: Array,
+        kept: dict[str, Any] | None = None,
     ) -> Array:
         return self._sum(
             lambda block, y, *weights: block.residual_products(y, weights, which, columns, coefs, intercepts),

@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import validate_data
 
-from covey.designs import DenseDesign, Design, as_design, is_table
+from covey.designs import DenseDesign, Design, GenotypeDesign, as_design, is_table
 from covey.estimators.formula import formula_columns
 from covey.losses.base import Response
 from covey.tables import disguise_of, named_faults
@@ -69,6 +69,8 @@ def read_problem(
         raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None.")
     _refuse_disguised(y)
     design = _read_design(estimator, X) if estimator.terms is None else _read_terms(estimator, X, sample_weight)
+    design.check_labels(y, "y")
+    design.check_labels(sample_weight, "sample_weight")
     response = read(y)
     if len(response.y) != design.shape[0]:
         raise ValueError(f"y has {len(response.y)} entries, but {design.name} has {design.shape[0]} rows.")
@@ -131,9 +133,10 @@ def read_weight(sample_weight: PerRow, n_rows: int) -> FloatArray:
 
 def _read_terms(estimator: BaseEstimator, X: Any, sample_weight: PerRow) -> Design:
     """The columns of the terms of a table, which the estimator keeps."""
-    if len(X) == 1:
+    n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
+    if n_rows == 1:
         raise ValueError("X has 1 row; a fit needs at least 2.")
-    weight = None if sample_weight is None else read_weight(sample_weight, len(X))
+    weight = None if sample_weight is None else read_weight(sample_weight, n_rows)
     estimator.expansion_, design = expand(estimator.terms, estimator.groups, X, weight, estimator.constraints)
     variables = estimator.expansion_.encoding.variables
     estimator.n_features_in_ = len(variables)
@@ -195,9 +198,10 @@ def read_rows(estimator: BaseEstimator, X: MatrixLike) -> Design:
     design = as_design(X)
     expected = estimator.n_features_in_
     if design.shape[1] != expected:
+        hint = " Open new genotypes with like= those of the fit, with the same covariates beside them."
         raise ValueError(
             f"X has {design.shape[1]} features, but {type(estimator).__name__} is expecting {expected} features as "
-            "input."
+            f"input.{hint if isinstance(design, GenotypeDesign) else ''}"
         )
     names = getattr(estimator, "feature_names_in_", None)
     if names is not None and design.columns is not None:

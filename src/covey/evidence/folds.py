@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold, check_cv
 
+from covey.designs import GenotypeDesign
 from covey.losses.cox import FieldNames, read_survival
 from covey.losses.risk_sets import EVENT, STRATUM
 from covey.search.splits import SplitsLike, Splitter
@@ -80,8 +81,8 @@ def event_labels(model: BaseEstimator, y: ArrayLike) -> NDArray[np.intp]:
 
 
 def indexable(X: MatrixLike) -> Any:
-    """A table whose rows can be taken: a pandas DataFrame, a CSR array or an ndarray."""
-    if hasattr(X, "iloc") and not hasattr(X, "dask"):
+    """A table whose rows can be taken: a pandas DataFrame, a CSR array, an ndarray or genotypes."""
+    if isinstance(X, GenotypeDesign) or (hasattr(X, "iloc") and not hasattr(X, "dask")):
         return X
     if sp.issparse(X):
         check_sparse(X, "X")
@@ -89,13 +90,15 @@ def indexable(X: MatrixLike) -> Any:
     if isinstance(X, np.ndarray | list | tuple):
         return np.asarray(X)
     raise ValueError(
-        f"Nested folds need an array, a DataFrame or a sparse matrix, not {type(X).__name__}: give some of its rows in "
-        "memory."
+        f"Nested folds need an array, a DataFrame, a sparse matrix or genotypes, not {type(X).__name__}: give some of "
+        "its rows in memory."
     )
 
 
 def take_rows(values: Any, rows: Rows) -> Any:
     """Some rows of a vector or table; None stays None."""
+    if isinstance(values, GenotypeDesign):
+        return values.on_rows(rows)
     if hasattr(values, "iloc"):
         return values.iloc[rows]
     if values is None or sp.issparse(values):

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.metrics import get_scorer
 
+from covey.designs import Design
 from covey.estimators import GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor
 from covey.estimators.classifier import class_weight_of_rows
 from covey.evidence.class_scores import class_position
@@ -69,7 +70,7 @@ def nested_score(
         its `score` method; its attributes ``score_name`` and ``null_score`` may give the name of that score and its
         value for the null model. If a `GroupSparseCox` has groups that are always in the model, the model with only
         these is scored too.
-    X : array, DataFrame or sparse matrix, of shape (n_rows, n_features)
+    X : array, DataFrame, sparse matrix or genotypes, of shape (n_rows, n_features)
     y : array-like of shape (n_rows,), or (n_rows, n_responses)
     cv : int, splitter or iterable of (train, test)
         The outer folds. A number gives shuffled folds, stratified by class or event. Within each, the model is chosen
@@ -137,7 +138,7 @@ def nested_score(
     by_rows, has_classes = scoring is None and has_deviance, is_classifier(model)
     response = read_response(y, has_classes, by_rows)
     n = len(response.given)
-    _check(X, n, offset, scoring, references, getattr(last, "selection", None))
+    _check(X, y, n, offset, scoring, references, getattr(last, "selection", None))
     if positive is not None:
         if response.classes is None:
             raise ValueError("positive= names a class, but the response has none: leave it out.")
@@ -191,11 +192,15 @@ def nested_score(
     )  # fmt: skip
 
 
-def _check(X: Any, n: int, offset: PerRow, scoring: object, references: object, selection: object) -> None:
+def _check(X: Any, y: Any, n: int, offset: PerRow, scoring: object, references: object, selection: object) -> None:
     """Refuse arguments that do not fit together."""
     n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
     if n_rows != n:
         raise ValueError(f"y has {n} entries, but X has {n_rows} rows.")
+    if isinstance(X, Design):
+        X.check_labels(y, "y")
+    if isinstance(X, Design) and isinstance(references, Mapping) and references:
+        raise ValueError("Estimators in references= need X in memory: leave them out.")
     if offset is not None and scoring is not None:
         raise ValueError("scoring= cannot be combined with an offset: leave out one of them.")
     if offset is not None and isinstance(references, Mapping) and references:

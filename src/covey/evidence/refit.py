@@ -15,6 +15,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import has_fit_parameter
 
+from covey.designs import Design
 from covey.estimators import GroupSparseCox
 from covey.evidence.folds import Rows, take_rows
 from covey.evidence.nested_result import ALONE
@@ -176,6 +177,8 @@ class _Fold:
         """Lasso and ridge for a loss if they are wanted, and a note if they are missing."""
         if not self.study.references:
             return [], ""
+        if isinstance(self.columns, Design):
+            return [], "scikit-learn's lasso and ridge need all columns in memory, and are left out"
         return find_references(
             loss, has_classes=self.study.response.classes is not None, weighted="sample_weight" in self.study.given,
             offset="offset" in self.study.given, seed=self.study.seed,

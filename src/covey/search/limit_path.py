@@ -135,6 +135,8 @@ def read_rows(
 ) -> tuple[Loss, FloatArray, FloatArray, FloatArray | None]:
     """Validate the response, the sample weights and the offset (or None); return them after the loss."""
     n = design.shape[0]
+    for values, name in ((y, "y"), (sample_weight, "sample_weight"), (offset, "offset")):
+        design.check_labels(values, name)
     response = loss.read(on_host(y))
     if len(response.y) != n:
         raise ValueError(f"y has {len(response.y)} entries, but {design.name} has {n} rows.")

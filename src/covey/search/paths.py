@@ -236,8 +236,9 @@ class Paths:
     @property
     def _is_due(self) -> bool:
         """Whether the events since the last check are too many to wait for `is_revised`."""
-        if self.posed.design.reads_columns:
-            return True
+        design = self.posed.design
+        if design.reads_columns:
+            return not (design.keeps_products and self.table.compressed)
         return any(
             len(path) - first >= self._events_per_check for path, first in zip(self.paths, self._checked, strict=True)
         )
@@ -248,10 +249,19 @@ class Paths:
 
     def _check(self) -> bool:
         """Check all groups at the events since the last check; go back and return True if one was missing."""
-        spans = [range(first, len(path)) for first, path in zip(self._checked, self.paths, strict=True)]
-        which, norms = self._gradients(spans)
-        if not which.size:
-            return False
+        # where products are kept, all events take one pass, and a few at a time take little memory
+        most = EVENTS_PER_CHECK if self.posed.design.keeps_products else max(map(len, self.paths))
+        while any(len(path) > first for first, path in zip(self._checked, self.paths, strict=True)):
+            if self._check_next(most):
+                return True
+        return False
+
+    def _check_next(self, most: int) -> bool:
+        """The same for the first of these events."""
+        spans = [
+            range(first, min(len(path), first + most)) for first, path in zip(self._checked, self.paths, strict=True)
+        ]
+        _, norms = self._gradients(spans)
         rates = np.split(np.divide(norms, self.posed.weights, out=norms), np.cumsum([len(span) for span in spans])[:-1])
         far = self._far()
         complete, next_rates, pairs = True, dict[int, FloatArray](), []
@@ -263,14 +273,14 @@ class Paths:
             if self.race is not None:
                 good, near = self._check_pairs(split, span, steps, good)
                 pairs += near
-            if good < len(span):
-                complete = False
-                path.truncate(span.start + good)
+            complete = complete and good == len(span)
             self._sums[split] += steps[:good] @ of_events[:good]
             self._checked[split] += good
             next_rates[split] = of_events[min(good, len(span) - 1)]
         if complete:
             return False
+        for path, first in zip(self.paths, self._checked, strict=True):
+            path.truncate(first)
         self._same = min(self._same, self.n_events())
         soon = [self._soonest(far, self._sums[split], rate) for split, rate in next_rates.items()]
         self._widen(np.unique(np.concatenate(soon)), sorted(set(pairs)))
@@ -374,17 +384,21 @@ class Paths:
             columns, coefs = np.concatenate([columns, posed.factors.columns]), np.concatenate([coefs, extra], axis=2)
             intercepts = intercepts - extra @ posed.factors.means
         weights = [np.where(in_parts(posed.labels[:n], s.train), posed.response.weight[:n], 0.0) for s in posed.splits]
-        squares = np.zeros((which.size, posed.ranks.size))
+        squares: FloatArray | None = None
         y, step = posed.response.y[:n].reshape(n, m), max(1, GRADIENTS // (which.size * posed.design.shape[1]))
         for a in range(0, m, step):  # products with all responses may take too much memory
             some = slice(a, a + step)
             products = posed.design.residual_products(
-                y[:, some], weights, which, columns, coefs[:, some].transpose(0, 2, 1), intercepts[:, some]
-            )
+                y[:, some], weights, which, columns, coefs[:, some].transpose(0, 2, 1), intercepts[:, some],
+                table.kept if step >= m else None,
+            )  # fmt: skip
             for product in products.transpose(1, 0, 2):
-                squares += (posed.working.all_norms(product) if posed.cone is None else posed.cone.norms(product)) ** 2
+                norms = posed.working.all_norms(product) if posed.cone is None else posed.cone.norms(product)
+                np.square(norms, out=norms)
+                squares = norms if squares is None else np.add(squares, norms, out=squares)
+        assert squares is not None
         totals = np.array([weight.sum() for weight in weights])
-        return np.sqrt(squares) / totals[which][:, None]
+        return np.divide(np.sqrt(squares, out=squares), totals[which][:, None], out=squares)
 
     def _widen(self, groups: NDArray[np.intp], pairs: Sequence[tuple[int, int]] = ()) -> None:
         """Make groups near, with the sums that they have accumulated so far; pairs become groups."""

@@ -182,7 +182,8 @@ class Found:
 
     def deal_again(self, parts: Parts, wanted: Container[Recipe]) -> None:
         """Deal the rows to other folds, and make and score those recipes on them in the same way."""
-        table = self.table.dealt(parts)
+        # groups that became near in an earlier deal stay near
+        table = self.scored[-1].table.dealt(parts)
         trainings = trainings_of(table, self.final.always, self.final.penalties)
         starts = [list(self.final.always) for _ in trainings]
         for round_, (recipes, n_columns) in enumerate(self._rounds):

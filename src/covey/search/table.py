@@ -82,10 +82,13 @@ class Table:
         Whether the rows are roots of Gram matrices instead of rows of X.
     version : int
         How often the rows have changed; predictors of different versions cannot be compared.
+    kept : dict
+        What the design keeps between checks of far groups.
     """
 
     def __init__(self, posed: Posed) -> None:
         self.posed, self.version = posed, 0
+        self.kept: dict[str, Any] = {}
         self.Z: Any = None
         # columns of a streamed X, by design: where they are, and their numbers
         self._held: dict[Design, tuple[NDArray[np.intp], FloatArray]] = {}
@@ -95,7 +98,8 @@ class Table:
     def dealt(self, parts: Parts) -> Table:
         """The same groups with the rows in other parts; rows of X are shared, not read again."""
         other = copy(self)
-        other.posed, other.version, other._of_split = self.posed.dealt(parts), 0, {}
+        other.posed, other.version, other._of_split, other.kept = self.posed.dealt(parts), 0, {}, {}
+        self.kept.clear()  # other parts have other products, and these take much memory
         if self.compressed:
             other._read()
         else:

@@ -12,6 +12,7 @@ from datetime import datetime
 import numpy as np
 import pandas as pd
 
+from covey.designs import Design
 from covey.tables.complaint import Column, TableError, listed
 from covey.tables.marks import describe_marks
 from covey.validation import Array, FloatArray, MatrixLike, is_sparse, is_tensor, on_host, pandas_frame, refuse_odd
@@ -39,8 +40,8 @@ def as_frame(table: MatrixLike, names: Sequence[str] | None = None) -> pd.DataFr
     """A table of variables as a DataFrame with text for names; an array gets the given names, or x0, x1, ..."""
     library = type(table).__module__.partition(".")[0]
     sparse = is_sparse(table) or str(getattr(table, "layout", "torch.strided")) != "torch.strided"
-    if sparse or library in ("dask", "zarr"):
-        storage = "sparse" if sparse else f"of {library}"
+    if sparse or library in ("dask", "zarr") or isinstance(table, Design):
+        storage = "sparse" if sparse else f"a {type(table).__name__}" if library == "covey" else f"of {library}"
         raise ValueError(
             f"X is {storage}, and terms= reads tables in memory (pandas, polars, pyarrow, numpy, torch): convert it, "
             "or give a matrix of columns with groups= instead of terms=."
