@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from fuzz import table_invariances
 from fuzz.invariances import case, kept, verdict
 
 FOUND = Path(__file__).with_name("invariances.jsonl").read_text().splitlines()
@@ -12,6 +13,11 @@ FOUND = Path(__file__).with_name("invariances.jsonl").read_text().splitlines()
 @pytest.mark.parametrize("seed", range(16))
 def test_order_units_storage_weights_and_files_change_no_model(seed):
     assert verdict(case(seed)) == ""
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_order_units_names_weights_and_files_change_no_model_of_a_table(seed):
+    assert table_invariances.verdict(table_invariances.case(seed)) == ""
 
 
 @pytest.mark.parametrize("line", FOUND, ids=range(len(FOUND)))

@@ -20,7 +20,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import PredefinedSplit, check_cv
 
-from covey.validation import Array, FloatArray, IntArray, on_host
+from covey.validation import Array, FloatArray, IntArray, PerRow, as_response, as_sample_weight, on_host
 
 if TYPE_CHECKING:
     from covey.designs.protocol import Design
@@ -34,6 +34,7 @@ __all__ = [
     "hold_out",
     "is_table",
     "rank_columns",
+    "repetitions",
     "sparse_rank_keys",
     "split_masks",
 ]
@@ -213,6 +214,16 @@ def count_rows(weight: FloatArray) -> float:
         return float(times.sum())
     shares = used / used.max()
     return float(shares.sum()) ** 2 / float(shares @ shares)
+
+
+def repetitions(sample_weight: PerRow, n_rows: int) -> FloatArray:
+    """How many rows each row counts as: whole numbers for repetitions; other weights add up to the number of rows."""
+    shares = as_sample_weight(sample_weight, n_rows)
+    if sample_weight is None or np.ndim(sample_weight) == 0:
+        return np.ones(n_rows)
+    rows = shares * max(count_rows(as_response(sample_weight, n_rows)), np.count_nonzero(shares))
+    whole = np.round(rows)
+    return np.where((whole > 0) & (np.abs(rows - whole) <= WHOLE), whole, rows)
 
 
 def hash_rows(values: Array, columns: IntArray | None = None) -> Keys:

@@ -190,7 +190,7 @@ def minimise(
     squares = np.full(len(coef), response.total_weight) if rough else host(like(response.weight, A) @ (A * A))
     unit = response.unit * np.sqrt(squares)[:, None]
     unit[unit == 0] = np.inf
-    value, slow, still, before, reach = response.total(eta), 0, 0, np.inf, 0.0
+    value, slow, still, before, reach, moved_before = response.total(eta), 0, 0, np.inf, 0.0, 0.0
     if penalty is not None:
         value += 0.5 * float((coef * times(penalty, coef)).sum())
     fresh, last, solve = True, np.inf, None
@@ -244,7 +244,7 @@ def minimise(
         # 4. whether that step was the last
         moved, promised = reach_of(response, move), float((gradient * direction).sum())
         enough = ROUGH * response.scale(eta) if rough else 0.0
-        receding = slow or (may_recede and before == np.inf)
+        receding = slow or (may_recede and (before == np.inf or moved > SHRINKS * moved_before))
         if length == 1.0 and promised <= enough * (1.0 if fresh else KEPT_ROUGH) and not (receding and moved > FAR):
             return Fit(coef, eta, "converged", step + 1)
         reach = max(reach if slow else 0.0, moved if length == 1.0 and fresh else 0.0)
@@ -254,7 +254,7 @@ def minimise(
             return Fit(coef, eta, "separated" if slow and reach > FAR and may_recede else "converged", step)
         if length < 1.0:
             last = 0.0
-        before = size if length == 1.0 and fresh else np.inf
+        before, moved_before = size if length == 1.0 and fresh else np.inf, moved
     return Fit(coef, eta, "separated" if slow and penalty is None else "stalled", MOST_STEPS)
 
 
