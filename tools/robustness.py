@@ -6,7 +6,7 @@
 
 Every try has a seed. A finding is a crash, a traceback, an error that the documentation does not name, a result that
 is not finite, or one that is not what an undisturbed run gives; each is printed with its seed. The table at the end is
-that of docs/robustness.md, and the exit status is 1 where there were findings.
+that of docs/robustness.md, also after Ctrl-C; the exit status is 1 where there were findings.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from __future__ import annotations
 import argparse
 import os
 import random
+import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from pathlib import Path
 
 for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"):
@@ -30,10 +31,11 @@ sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests")]
 # What is tried, how often, and how often with --small.
 KINDS = {
     "functions": ("inputs of fits and paths", 20_000, 200),
-    "invariances": ("fits saved and loaded, in another order, unit or storage, or with weights", 20_000, 100),
+    "invariances": ("fits saved and loaded, in another order, unit or storage, or with weights", 10_000, 100),
+    "terms": ("fits of tables, in another order, unit or naming, with weights, saved and loaded", 1000, 30),
     "arguments": ("hostile arguments of groups, baselines, theory, datasets and dynamics", 20_000, 500),
     "processors": ("fits under other kernels of OpenBLAS and numbers of threads", 600, 120),
-    "models": ("forged model files", 2000, 60),
+    "models": ("forged model files", 5000, 60),
     "tables": ("tables through covey fit and covey predict", 500, 30),
     "kills": ("runs killed (kill -9, Ctrl-C) and resumed", 100, 8),
     "workers": ("Dask workers killed during a fit", 20, 2),
@@ -42,7 +44,7 @@ KINDS = {
 # Fits that one process makes: its start takes as long as some of them.
 AT_ONCE = 20
 
-Findings = Iterator[tuple[int, str]]
+Findings = Generator[tuple[int, str], None, None]
 
 
 def functions(count: int, seed: int) -> Findings:
@@ -63,9 +65,17 @@ def functions(count: int, seed: int) -> Findings:
 def invariances(count: int, seed: int) -> Findings:
     """Every loss on small data with ties: another order, unit or storage is the same (`tests/fuzz/invariances.py`)."""
     from fuzz.children import in_children
-    from fuzz.invariances import verdict
+    from fuzz.invariances import case, verdict
 
-    return in_children(verdict, range(seed, seed + count))
+    return in_children(lambda own: verdict(case(own)), range(seed, seed + count))
+
+
+def terms(count: int, seed: int) -> Findings:
+    """The same for tables of variables (`tests/fuzz/table_invariances.py`)."""
+    from fuzz.children import in_children
+    from fuzz.table_invariances import case, verdict
+
+    return in_children(lambda own: verdict(case(own)), range(seed, seed + count))
 
 
 def arguments(count: int, seed: int) -> Findings:
@@ -129,7 +139,6 @@ def kills(count: int, seed: int) -> Findings:
 
 def workers(count: int, seed: int) -> Findings:
     """A worker of two is killed at a random moment of a fit; the fit ends as one without a loss does."""
-    import signal
     import threading
 
     import dask.array as da
@@ -168,9 +177,24 @@ def workers(count: int, seed: int) -> Findings:
 
 
 ATTACKS: dict[str, Callable[[int, int], Findings]] = {
-    "functions": functions, "invariances": invariances, "arguments": arguments, "processors": processors,
-    "models": models, "tables": tables, "kills": kills, "workers": workers,
+    "functions": functions, "invariances": invariances, "terms": terms, "arguments": arguments,
+    "processors": processors, "models": models, "tables": tables, "kills": kills, "workers": workers,
 }  # fmt: skip
+
+
+def fits(name: str, tries: int) -> int | str:
+    """The number of fits that were compared, where tries are comparisons of fits."""
+    if name in ("invariances", "terms"):
+        from fuzz.invariances import FITS
+
+        made, FITS.value = FITS.value, 0
+        return made
+    return 2 * tries if name == "processors" else ""
+
+
+def processor_seconds() -> float:
+    """Of this process and of its children that have ended."""
+    return sum(os.times()[:4])
 
 
 def main() -> int:
@@ -184,22 +208,29 @@ def main() -> int:
     asked = {name: getattr(given, name) for name in KINDS}
     if all(count is None for count in asked.values()):
         asked = {name: KINDS[name][2 if given.small else 1] for name in KINDS}
-    lines, total = [], 0
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    lines, total, stopped = [], 0, False
     for name, count in asked.items():
-        if not count:
+        if not count or stopped:
             continue
-        begin, tries, found = time.monotonic(), 0, 0
-        for seed, problem in ATTACKS[name](count, given.seed):
-            tries += not problem or name != "kills"
-            if problem:
-                found += 1
-                print(f"{name}, seed {seed}: {problem}", flush=True)
-            if tries % 100 == 0 and tries < count:
-                print(f"{name}: {tries} tries, {found} findings", file=sys.stderr, flush=True)
+        begin, tries, found = processor_seconds(), 0, 0
+        attack = ATTACKS[name](count, given.seed)
+        try:
+            for seed, problem in attack:
+                tries += not problem or name != "kills"
+                if problem:
+                    found += 1
+                    print(f"{name}, seed {seed}: {problem}", flush=True)
+                if tries % 100 == 0 and tries < count:
+                    print(f"{name}: {tries} tries, {found} findings", file=sys.stderr, flush=True)
+        except KeyboardInterrupt:
+            stopped = True
+            attack.close()
         total += found
-        lines.append(f"| {KINDS[name][0]} | {tries} | {found} | {time.monotonic() - begin:.0f} |")
+        what = f"{KINDS[name][0]} (seeds from {given.seed})"
+        lines.append(f"| {what} | {tries} | {fits(name, tries)} | {found} | {processor_seconds() - begin:.0f} |")
         print(f"{name}: {tries} tries, {found} findings", file=sys.stderr, flush=True)
-    print(f"Seeds from {given.seed}.\n\n| what | tries | findings | seconds |\n| --- | --- | --- | --- |")
+    print("| what | tries | fits | findings | processor seconds |\n| --- | --- | --- | --- | --- |")
     print("\n".join(lines))
     return min(total, 1)
 

@@ -5,7 +5,7 @@ import pytest
 
 from covey import GroupSparseRegressor
 from covey.datasets import make_group_sparse
-from covey.designs.protocol import count_rows
+from covey.designs.rows import count_rows
 
 N = 90
 

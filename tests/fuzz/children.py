@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import resource
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from pathlib import Path
 
 # Bytes of address space beyond what is taken, and seconds of processor time for one case.
 ADDRESSES, SECONDS = 6 * 2**30, 60
 
 
-def in_children(verdict: Callable[[int], str], seeds: range) -> Iterator[tuple[int, str]]:
+def in_children(verdict: Callable[[int], str], seeds: range) -> Generator[tuple[int, str], None, None]:
     """Every seed with its verdict, empty where all is well; a child that dies is a verdict, and the next goes on."""
     left = list(seeds)
     while left:
@@ -23,12 +23,17 @@ def in_children(verdict: Callable[[int], str], seeds: range) -> Iterator[tuple[i
             _run(verdict, left, write)
         os.close(write)
         said, last = b"", -1
-        with os.fdopen(read, "rb") as stream:
-            for line in stream:
-                seed, _, said = line.partition(b" ")
-                last = int(seed)
-                yield last, said.strip().decode().replace("\\n", "\n")
-        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        try:
+            with os.fdopen(read, "rb") as stream:
+                for line in stream:
+                    seed, _, said = line.partition(b" ")
+                    last = int(seed)
+                    yield last, said.strip().decode().replace("\\n", "\n")
+        except BaseException:  # whoever asked has stopped
+            os.kill(child, signal.SIGKILL)
+            raise
+        finally:
+            status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         left = [seed for seed in left if seed > last]
         if status and left:
             how = signal.Signals(-status).name if status < 0 else f"exit status {status}"
@@ -40,7 +45,8 @@ def _run(verdict: Callable[[int], str], seeds: list[int], out: int) -> None:
     taken = Path("/proc/self/statm")
     used = int(taken.read_text().split()[0]) * resource.getpagesize() if taken.exists() else 0
     resource.setrlimit(resource.RLIMIT_AS, (used + ADDRESSES, used + ADDRESSES))
-    signal.signal(signal.SIGPROF, signal.SIG_DFL)  # ends the child
+    for end in (signal.SIGPROF, signal.SIGINT, signal.SIGTERM):
+        signal.signal(end, signal.SIG_DFL)  # ends the child
     with os.fdopen(out, "w", buffering=1) as stream:
         for seed in seeds:
             signal.setitimer(signal.ITIMER_PROF, SECONDS)

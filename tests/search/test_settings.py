@@ -59,7 +59,6 @@ OTHERS = {
     "constraints.binding.TABLES": "what a table says about groups that are left out",
     "dense.ALWAYS": "stands for zero",
     "dense.NOMINAL_SIZE": "stands for infinity",
-    "splits.REPEATED": "how rows are dealt to folds",
 }
 
 

@@ -15,7 +15,7 @@ from sklearn.model_selection import (
 
 from covey import GroupSparseRegressor
 from covey.designs import as_design
-from covey.designs.protocol import count_rows
+from covey.designs.rows import count_rows
 from covey.losses import get_loss
 from covey.search.select import read_selection
 from covey.search.splits import balanced_folds

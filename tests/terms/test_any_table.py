@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pandas as pd
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -65,3 +66,27 @@ def test_curves_of_any_numbers_are_orthogonal_to_the_line(numbers, seed):
     columns = np.column_stack([np.ones(len(X)), *(X[:, part] for part in parts)])
     shares = weights[observed] / weights[observed].sum()
     np.testing.assert_allclose(columns.T @ (shares[:, None] * columns), np.eye(columns.shape[1]), atol=1e-6)
+
+
+@pytest.mark.parametrize("unit", [1.0, 0.5])
+def test_a_row_of_weight_two_counts_as_two_rows(unit):
+    """For rare levels, flags of missing values, knots, details and pairs."""
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(
+        {
+            "x": rng.standard_normal(90),
+            "gap": np.where(np.arange(90) < 2, np.nan, rng.standard_normal(90)),
+            "flag": rng.random(90) < 0.2,
+            "site": [*"aabbcc", *rng.choice(["d", "e"], 84)],
+        }
+    )
+    times = np.full(90, 2)
+    times[6:9] = 1
+    weighted = Terms().fit(table, times * unit)
+    again = table.loc[np.repeat(table.index, times)].reset_index(drop=True)
+    repeated = Terms().fit(again)
+    unweighted = Terms().fit(table)
+    assert [term.name for term in weighted.terms] == [term.name for term in repeated.terms]
+    assert weighted.column_names == repeated.column_names != unweighted.column_names
+    assert weighted.pairs == repeated.pairs
+    np.testing.assert_allclose(weighted.transform(table), repeated.transform(table), atol=1e-10)

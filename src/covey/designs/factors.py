@@ -15,7 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from covey.designs.protocol import Design, count_rows
+from covey.designs.protocol import Design
+from covey.designs.rows import count_rows
 from covey.validation import Array, FloatArray
 
 __all__ = ["Factors", "count_factors", "find_factors"]

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from covey.designs.rows import hash_columns, rank_columns
-from covey.validation import Array, FloatArray, name_columns, pandas_frame
+from covey.validation import Array, name_columns, pandas_frame
 
 __all__ = [
     "LARGEST_BLOCK",
@@ -31,7 +31,6 @@ __all__ = [
     "Moments",
     "as_design",
     "block_offsets",
-    "count_rows",
     "diagonals",
     "is_table",
     "part_grams",
@@ -46,10 +45,6 @@ EXTREMES_AT_A_TIME = 2**17
 
 # Residuals of at least this many models are multiplied with X together: with fewer, reading X would take longer.
 FEWEST_MODELS = 16
-
-# Whole numbers up to the first of these count repeated rows, and multiples of the least weight, to this precision, up
-# to the second.
-MOST_REPEATED, MOST_TIMES, WHOLE = 2**31, 100, 1e-6
 
 # The number of residuals, or of entries of columns, that are in memory at a time (16 MiB).
 RESIDUALS = 2**21
@@ -378,19 +373,3 @@ def part_grams(
             with np.errstate(over="ignore", invalid="ignore"):
                 total += part.T @ part
     return out
-
-
-def count_rows(weight: FloatArray) -> float:
-    """The number of rows, counted by weight: whole numbers, or small multiples of the least weight, are repetitions.
-
-    Other weights do not say how often a row was seen: beside a row of weight 1e-6, all others would count as a million
-    each. They count as Kish's effective number of rows.
-    """
-    used = np.asarray(weight[weight > 0], dtype=float)
-    if used.max() <= MOST_REPEATED and (used == np.round(used)).all():
-        return float(used.sum()) / float(np.gcd.reduce(used.astype(np.int64)))
-    times = used / used.min()
-    if times.max() <= MOST_TIMES and np.abs(times - np.round(times)).max() <= WHOLE:
-        return float(times.sum())
-    shares = used / used.max()
-    return float(shares.sum()) ** 2 / float(shares @ shares)

@@ -20,18 +20,21 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import PredefinedSplit, check_cv
 
-from covey.validation import Array, FloatArray, IntArray, on_host
+from covey.validation import Array, FloatArray, IntArray, PerRow, as_response, as_sample_weight, on_host
 
 if TYPE_CHECKING:
     from covey.designs.protocol import Design
 
 __all__ = [
-    "MIXED",
+    "REPEATED",
     "canonical_keys",
+    "count_rows",
     "dense_rank_keys",
     "hash_columns",
     "hold_out",
+    "is_table",
     "rank_columns",
+    "repetitions",
     "sparse_rank_keys",
     "split_masks",
 ]
@@ -56,8 +59,13 @@ HASHED_AT_A_TIME, RANKED_AT_A_TIME = 2**20, 2**17
 # Shares of the weight are counted in this unit: sums of weights may differ in the last digits.
 SHARE = 2.0**-40
 
-# If rows that differ only in their response have more than this share of the weight, they are not a coincidence.
-MIXED = 0.1
+# In a table of a few categories, rows that differ only in their response have more than the first of these as a share
+# of the weight, which is no coincidence, and a row occurs more often than the second on average, counted by weight.
+MIXED, REPEATED = 0.1, 2.0
+
+# Whole numbers up to the first of these count repeated rows, and multiples of the least weight, to this precision, up
+# to the second.
+MOST_REPEATED, MOST_TIMES, WHOLE = 2**31, 100, 1e-6
 
 # The number of columns hashed to find equal rows: first a few, then more, and all of them if rows are still equal.
 KEY_COLUMNS = (8, 128)
@@ -171,20 +179,51 @@ def hold_out(
 def _row_numbers(y: FloatArray, weight: FloatArray, keys: Keys) -> tuple[IntArray, IntArray, bool]:
     """The rows of positive weight, their numbers in order, and whether all differ; equal rows have the same number.
 
-    If many rows differ only in their response, as in a table of a few categories, all rows get different
-    numbers: equal rows are not repetitions there.
+    In a table of a few categories all rows get different numbers: equal rows are not repetitions there.
     """
     used = np.flatnonzero(weight > 0)
-    keys = keys[used]
     response = hash_rows(np.asarray(y, dtype=float).reshape(len(y), -1)[used])
-    _, first, position = np.unique(mix(keys) + response, return_index=True, return_inverse=True)
-    alike = np.unique(keys, return_inverse=True)[1]
-    several = np.bincount(alike[first], minlength=used.size)[alike] > 1
-    if weight[used][several].sum() > MIXED * weight[used].sum():
+    _, first, position = np.unique(mix(keys[used]) + response, return_index=True, return_inverse=True)
+    rank, equal = (np.unique(one, return_inverse=True)[1] for one in (response, keys[used]))
+    if is_table(rank, equal, weight[used]):
         return used, np.arange(used.size), first.size == used.size
     number = np.empty(first.size, dtype=np.intp)
     number[np.argsort(first)] = np.arange(first.size)
     return used, number[position], first.size == used.size
+
+
+def is_table(rank: IntArray, equal: IntArray, weight: FloatArray) -> bool:
+    """Whether many rows differ only in their response, whose rank is given, and most rows are repeated."""
+    distinct = np.unique(rank * equal.size + equal)
+    several = np.bincount(distinct % equal.size, minlength=equal.size)[equal] > 1
+    mostly = weight[several].sum() > MIXED * weight.sum()
+    return bool(mostly and count_rows(weight) > REPEATED * distinct.size)
+
+
+def count_rows(weight: FloatArray) -> float:
+    """The number of rows, counted by weight: whole numbers, or small multiples of the least weight, are repetitions.
+
+    Other weights do not say how often a row was seen: beside a row of weight 1e-6, all others would count as a million
+    each. They count as Kish's effective number of rows.
+    """
+    used = np.asarray(weight[weight > 0], dtype=float)
+    if used.max() <= MOST_REPEATED and (used == np.round(used)).all():
+        return float(used.sum()) / float(np.gcd.reduce(used.astype(np.int64)))
+    times = used / used.min()
+    if times.max() <= MOST_TIMES and np.abs(times - np.round(times)).max() <= WHOLE:
+        return float(times.sum())
+    shares = used / used.max()
+    return float(shares.sum()) ** 2 / float(shares @ shares)
+
+
+def repetitions(sample_weight: PerRow, n_rows: int) -> FloatArray:
+    """How many rows each row counts as: whole numbers for repetitions; other weights add up to the number of rows."""
+    shares = as_sample_weight(sample_weight, n_rows)
+    if sample_weight is None or np.ndim(sample_weight) == 0:
+        return np.ones(n_rows)
+    rows = shares * max(count_rows(as_response(sample_weight, n_rows)), np.count_nonzero(shares))
+    whole = np.round(rows)
+    return np.where((whole > 0) & (np.abs(rows - whole) <= WHOLE), whole, rows)
 
 
 def hash_rows(values: Array, columns: IntArray | None = None) -> Keys:

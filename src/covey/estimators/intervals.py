@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from covey.designs.protocol import count_rows
+from covey.designs.rows import count_rows
 from covey.estimators.reading import read_rows
 from covey.losses import Loss
 from covey.losses.arrays import read_offset

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covey.designs import as_design
-from covey.designs.protocol import count_rows
+from covey.designs.rows import count_rows
 from covey.evidence.columns import Columns
 from covey.groups import Groups
 from covey.layout import offsets

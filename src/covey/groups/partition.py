@@ -200,7 +200,7 @@ class Groups:
         starts = offsets(values)
         total = int(starts[-1])
         if n_columns is not None and total != whole(n_columns, "n_columns"):
-            left = f": {name_columns(range(total, n_columns))} belong to no group" if total < n_columns else ""
+            left = f": columns from {total} on belong to no group" if total < n_columns else ""
             raise ValueError(f"Group sizes add up to {total} columns, but there are {n_columns}{left}.")
         return cls._trusted(np.arange(total), starts, tuple(range(values.size)), None)
 

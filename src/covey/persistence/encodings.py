@@ -89,7 +89,7 @@ def _is_number(number: Number) -> bool:
 
 def _is_category(category: Category) -> bool:
     """Whether all parts of a fitted category have their types and lengths."""
-    labels, shares = category.labels, np.array(category.shares)
+    labels, shares = category.labels, np.array([*category.shares, category.n_rows])
     special = [text for text in (category.other, category.missing) if text is not None]
     return (
         isinstance(category.name, str)
@@ -101,7 +101,7 @@ def _is_category(category: Category) -> bool:
         and len(labels) == len(category.counts) == len(category.shares)
         and all(_is_count(count) for count in category.counts)
         and _are_numbers(shares)
-        and bool(((shares >= 0) & (shares <= 1 + 1e-9)).all())
+        and bool((shares >= 0).all() and (shares[:-1] <= 1 + 1e-9).all())
         and _are_flags((category.always,))
     )
 

@@ -235,12 +235,14 @@ class ActiveSet:
         weight, k, first = like(self.response.weight[:, None], self.A), len(self.basis), int(columns[0])
         new = self.A[:, first:]
         weighted = new * weight
+        least = DEPENDENT * host((weighted * new).sum(0))
+        if self.response.loss.coupled:  # a constant changes no partial likelihood
+            weighted = weighted - weight * (weighted.sum(0) / weight.sum())
         gram, across = host(weighted.T @ new), np.empty((0, columns.size))
         if k:
             known = self.A[:, :first] if k == first else self.A[:, self.basis]
             across = dtrtrs(self._R, host(known.T @ weighted), trans=1)[0]
         S = gram - across.T @ across
-        least = DEPENDENT * gram.diagonal()
         root, failed = dpotrf(S)
         if failed or (root.diagonal() ** 2 <= least).any():
             kept = independent(S, least)

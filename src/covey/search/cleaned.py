@@ -337,7 +337,7 @@ class CleanedRound:
         """The coefficients of least norm that give the same predictions."""
         first, response, out = self.intercept, self.active.response, coef.copy()
         q, Z = response.weight / response.total_weight, host(self.active.A[:, first + at])
-        means = (q * response.one) @ Z * first
+        means = (q * response.one) @ Z * (first or response.loss.coupled)
         centred = Z - np.outer(response.one, means)
         K = centred.T @ (q[:, None] * centred)
         least, _ = least_norm(K, K @ coef[first + at], DEPENDENT)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dposv, dpstrf
 
+from covey.designs.rows import count_rows
 from covey.layout import offsets
 from covey.search.arrays import host
 from covey.search.newton import ROUGH, Curvature, factorised, minimise
@@ -84,6 +85,9 @@ class ScaledColumns:
         for which, stacked in self._by_rank():
             at = self.starts[which][:, None] + np.arange(stacked.shape[1])
             self.V[:, at] = (Z[:, at].transpose(1, 0, 2) @ stacked).transpose(1, 0, 2)
+        # a row counts as often as its weight says: rough fits are not the same in other coordinates
+        weight = np.where(table.labels >= 0, table.response.weight, 0.0)
+        self._tall = self.V.shape[1] <= max(np.count_nonzero(weight), count_rows(weight))
         # for every split, the second derivative of the loss without a penalty, and the last fit
         self._state: dict[int, tuple[Curvature, Any]] = {}
         self._moments: dict[int, tuple[FloatArray, FloatArray]] = {}
@@ -109,9 +113,9 @@ class ScaledColumns:
         """Minimise the loss plus ``penalty / 2 sum_l share_l norm(b_l)^2``, for each penalty and its shares."""
         V, by_column = self.V, [np.repeat(one, self.ranks) for one in shares]
         solved: list[Any]
-        if V.shape[1] <= V.shape[0] and training.response.loss.quadratic:
+        if self._tall and training.response.loss.quadratic:
             solved = self._normal_equations(training, np.array(penalties)[:, None] * by_column)
-        elif V.shape[1] <= V.shape[0]:
+        elif self._tall:
             # each fit starts from the one before, the largest penalty first
             curvature, last = self._state.get(training.number, (Curvature(), None))
             solved = [None] * len(penalties)
@@ -384,7 +388,7 @@ def _rough_wide_ridges(
         value = response.total(eta) + 0.5 * penalty * norm
         for _ in range(MOST_STEPS):
             h = response.curvature(eta, bounding=response.bounded or response.loss.coupled)
-            h = np.where(response.used, np.maximum(h, LEAST_CURVATURE * h.mean()), 0.0)
+            h = np.maximum(h, LEAST_CURVATURE * h.sum() / response.total_weight * response.weight)
             target = eta + np.divide(response.score(eta), h[:, None], out=np.zeros_like(eta), where=h[:, None] > 0)
             aim_level, aim = WeightedRows(training, inner, h).ridge(target, penalty)
             fitted, length, lowered = inner @ aim, 1.0, False

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from covey.designs import Design, as_design
-from covey.designs.protocol import count_rows
+from covey.designs.rows import count_rows
 from covey.groups import Groups, GroupsLike
 from covey.layout import offsets
 from covey.losses import Loss, get_loss

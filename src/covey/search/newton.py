@@ -38,7 +38,8 @@ MOST_STEPS = 200
 
 # If the minimum lies at infinity, every full step adds about a constant to the predictor and divides the gradient by e;
 # near a finite minimum Newton's method shrinks it faster than SHRINKS. After SLOW_STEPS slow steps in a row, `recedes`
-# tests the direction; a fit whose last step was slow and moved a row this FAR has not reached a minimum.
+# tests the direction; a fit that ends with slow steps, one of which moved a row this FAR, has not reached a minimum:
+# near infinity round-off error stops it at last.
 SLOW_STEPS, SHRINKS, FAR = 10, 0.2, 0.05
 
 # In rough fits a second derivative from an earlier model is used as long as a step with it shrinks the gradient to this
@@ -190,7 +191,7 @@ def minimise(
     squares = np.full(len(coef), response.total_weight) if rough else host(like(response.weight, A) @ (A * A))
     unit = response.unit * np.sqrt(squares)[:, None]
     unit[unit == 0] = np.inf
-    value, slow, still, before, reach = response.total(eta), 0, 0, np.inf, 0.0
+    value, slow, still, before, reach, moved_before = response.total(eta), 0, 0, np.inf, 0.0, 0.0
     if penalty is not None:
         value += 0.5 * float((coef * times(penalty, coef)).sum())
     fresh, last, solve = True, np.inf, None
@@ -236,22 +237,25 @@ def minimise(
             if safe is not None and (found is None or safe[1] < found[1]):
                 direction, move, found = other, image, safe
         if found is None:
-            return Fit(coef, eta, "converged" if size <= np.sqrt(TOLERANCE) else "stalled", step)
+            infinite = slow and reach > FAR and may_recede
+            status = "stalled" if size > np.sqrt(TOLERANCE) else "separated" if infinite else "converged"
+            return Fit(coef, eta, status, step)
         length, value, lowered = found[0], found[1], value - found[1]
         coef, eta = coef + length * direction, eta + length * move
         # 4. whether that step was the last
         moved, promised = reach_of(response, move), float((gradient * direction).sum())
         enough = ROUGH * response.scale(eta) if rough else 0.0
-        receding = slow or (may_recede and before == np.inf)
+        receding = slow or (may_recede and (before == np.inf or moved > SHRINKS * moved_before))
         if length == 1.0 and promised <= enough * (1.0 if fresh else KEPT_ROUGH) and not (receding and moved > FAR):
             return Fit(coef, eta, "converged", step + 1)
+        reach = max(reach if slow else 0.0, moved if length == 1.0 and fresh else 0.0)
         # a step that lowers the loss by less than its round-off error leaves only round-off error in the gradient
         still = still + 1 if lowered <= 4 * EPS * abs(value) and size <= np.sqrt(TOLERANCE) else 0
         if still > STILL_STEPS:
-            return Fit(coef, eta, "separated" if slow and moved > FAR and may_recede else "converged", step)
+            return Fit(coef, eta, "separated" if slow and reach > FAR and may_recede else "converged", step)
         if length < 1.0:
             last = 0.0
-        before, reach = (size, moved) if length == 1.0 and fresh else (np.inf, 0.0)
+        before, moved_before = size if length == 1.0 and fresh else np.inf, moved
     return Fit(coef, eta, "separated" if slow and penalty is None else "stalled", MOST_STEPS)
 
 

@@ -104,7 +104,7 @@ class Quadratic:
         K, P, c = self.K[at], M[at], self.c[order]
         left_out = np.arange(longest)[:, None] >= lengths
         W = np.zeros((lengths.size, len(penalties), m, len(self.c)))
-        for i, penalty in enumerate(penalties):
+        for i, penalty in enumerate(penalties if longest else ()):  # LAPACK complains of systems without a column
             S = K + penalty * P
             R, failed = dpotrf(S.T, lower=0, clean=0)
             if failed:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from covey.designs.protocol import count_rows
+from covey.designs.rows import count_rows
 from covey.search.cleaned import clean
 from covey.search.paths import Paths
 from covey.search.problem import Parts, Problem, pose

@@ -114,7 +114,7 @@ def _descend(
     response = response.near(A)
     sets = [_Set(one, penalty[np.ix_(one.columns, one.columns)]) for one in alike]
     at = np.concatenate([one.models for one in alike])  # the models that still move
-    before = np.full(coefs.shape[1], np.inf)
+    before, moved = np.full(coefs.shape[1], np.inf), np.zeros(coefs.shape[1])
     eta = response.predictor(A, coefs[:, at])
     values = _totals(response, eta, coefs[:, at], penalty, ridges[at])
     for _ in range(MOST_STEPS):
@@ -143,11 +143,11 @@ def _descend(
         # 3. the models that are done; without a penalty, slow steps that move rows far may lead to infinity
         full, reach = lower & (length == 1), host(namespace(move).amax(abs(move[response.used]), 0))
         slow = (steps.sizes > SHRINKS * before[at]) | (before[at] == np.inf)  # nothing is known of the first step
-        receding = (ridges[at] == 0) & slow & (reach > FAR)
+        receding = (ridges[at] == 0) & (slow | (reach > SHRINKS * moved[at])) & (reach > FAR)
         enough = ROUGH * _scales(response, eta) * np.where(steps.exact, 1.0, KEPT_ROUGH)
         ends = full & (promised <= enough) & ~receding
         done[at[ends]] = True
-        before[at] = steps.sizes
+        before[at], moved[at] = steps.sizes, reach
         for one in sets:
             if any(model in place and not full[place[model]] for model in one.models):
                 one.shrunk = 0.0

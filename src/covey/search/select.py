@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from covey.designs import Design
-from covey.designs.protocol import count_rows
+from covey.designs.rows import count_rows
 from covey.groups import Groups
 from covey.losses import Loss
 from covey.path import Path

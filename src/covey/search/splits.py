@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from covey.designs import Design, as_design
-from covey.designs.protocol import count_rows
-from covey.designs.rows import MIXED, canonical_keys, hold_out, mix, split_masks
+from covey.designs.rows import canonical_keys, count_rows, hold_out, is_table, mix, split_masks
 from covey.losses import Loss, Squared
 from covey.losses.arrays import read_offset
 from covey.search.problem import Parts, Split, Validation, in_parts
@@ -244,10 +243,6 @@ def check_training(
 SAME = 1e-12
 
 
-# In a table of a few categories, a row occurs more often than this on average, counted by weight.
-REPEATED = 2.0
-
-
 def balanced_folds(
     y: FloatArray,
     weight: FloatArray,
@@ -283,7 +278,7 @@ def balanced_folds(
         if keys is not None and same is not None:
             number, equal = _row_numbers(rank, keys[used], same[used], weight[used], k)
         distinct, order = np.unique(rank * used.size + number, return_inverse=True)
-        if keys is None or distinct.size < 2 or _is_table(rank, equal, weight[used]):
+        if keys is None or distinct.size < 2 or is_table(rank, equal, weight[used]):
             order = np.empty(used.size, dtype=np.intp)
             order[np.lexsort((weight[used], equal, number, rank))] = np.arange(used.size)
         elif classes:
@@ -314,14 +309,6 @@ def _row_numbers(
     pairs = np.stack([number.astype(np.uint64), np.where(fills, same, np.uint64(0))], axis=1)
     number = np.unique(pairs, axis=0, return_inverse=True)[1].ravel()
     return number, np.unique(same, return_inverse=True)[1]
-
-
-def _is_table(rank: NDArray[np.intp], equal: NDArray[np.intp], weight: FloatArray) -> bool:
-    """Whether many rows differ only in their response, and most rows are repeated."""
-    distinct = np.unique(rank * equal.size + equal)
-    several = np.bincount(distinct % equal.size, minlength=equal.size)[equal] > 1
-    mostly = weight[several].sum() > MIXED * weight.sum()
-    return bool(mostly and count_rows(weight) > REPEATED * distinct.size)
 
 
 def _ranks(values: FloatArray) -> NDArray[np.intp]:

@@ -152,5 +152,5 @@ def fit_date(sample: Sample, weights: FloatArray, *, seasons: bool = True) -> Da
     week = None
     if span >= CYCLES * 7 - 1 and in_month >= DAYS_OF_MONTH and np.unique(_weekdays(days)).size > 1:
         texts = _weekdays(days)
-        week = fit_levels(f"{name}[week]", texts, shares / shares.sum(), order=WEEKDAYS, rare=1, always=sample.always)
+        week = fit_levels(f"{name}[week]", texts, shares, order=WEEKDAYS, rare=1, always=sample.always)
     return Date(trend, tuple(found), week)

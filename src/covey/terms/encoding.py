@@ -149,7 +149,7 @@ class Encoding:
         category = fitted.week if isinstance(fitted, Date) else fitted
         if one.kind != "levels" or not isinstance(category, Category):
             return np.inf
-        return float(np.mean(category.counts))
+        return category.n_rows / len(category.labels)
 
     def last_of(self, term: int) -> int:
         """The position of the last descendant of a main term: its curve's detail, its curve, or itself."""

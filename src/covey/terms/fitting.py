@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from covey.designs.rows import repetitions
 from covey.tables.complaint import Column, TableError, listed
 from covey.tables.marks import are_codes
 from covey.tables.unreadable import complaint, find_faulty
@@ -33,7 +34,7 @@ from covey.terms.reading import (
     text_columns,
 )
 from covey.terms.splines import default_knots
-from covey.validation import FloatArray, MatrixLike, as_sample_weight
+from covey.validation import FloatArray, MatrixLike
 
 __all__ = ["fit_encoding"]
 
@@ -74,7 +75,7 @@ def fit_encoding(
     frame = as_frame(table)
     names = list(frame.columns)
     given = kinds(names)
-    weights = as_sample_weight(sample_weight, len(frame))
+    weights = repetitions(sample_weight, len(frame))
     if not weights.all():  # rows without weight are no rows
         frame, weights = frame.loc[weights > 0], weights[weights > 0]
     _refuse_faulty(column for name, column in text_columns(frame) if not isinstance(given[name], Drop | Levels))
@@ -115,7 +116,7 @@ def fit_encoding(
         name: numbers[name] if isinstance(one, Sample) else one for name, one in planned.items()
     }
     encoding = Encoding(names, fitted, dropped)
-    wanted, more = find_pairs(pairs, encoding, frame)
+    wanted, more = find_pairs(pairs, encoding, frame, weights)
     return Encoding(names, fitted, dropped, wanted, [*remarks, *_remarks(fitted.values()), *more])
 
 
@@ -158,19 +159,19 @@ def _plan(column: Column, kind: Kind, weights: FloatArray) -> Sample | Category 
         return _plan_levels(column, kind, weights)
     if found.holds == "date":
         days = as_days(column, found.format)
-        sample = Sample.of(name, days, weights, n_knots=_n_knots(kind, days), always=always)
+        sample = Sample.of(name, days, weights, n_knots=_n_knots(kind, days, weights), always=always)
         if _is_constant(sample):
             raise _LeftOutError("constant")
         return replace(fit_date(sample, weights, seasons=isinstance(kind, Auto)), format=found.format)
     return _plan_number(column, kind, found, weights)
 
 
-def _n_knots(kind: Kind, x: FloatArray) -> int:
+def _n_knots(kind: Kind, x: FloatArray, weights: FloatArray) -> int:
     """The number of knots for the values that are not missing."""
     if isinstance(kind, Linear):
         return 0
     wanted = kind.knots if isinstance(kind, Curve) else None
-    return default_knots(int((~np.isnan(x)).sum())) if wanted is None else wanted
+    return default_knots(int(weights[~np.isnan(x)].sum())) if wanted is None else wanted
 
 
 def _plan_number(column: Column, kind: Kind, found: Guess, weights: FloatArray) -> Sample | Category:
@@ -186,8 +187,8 @@ def _plan_number(column: Column, kind: Kind, found: Guess, weights: FloatArray) 
     always = getattr(kind, "always", False)
     n_missing = int(np.isnan(x).sum())
     sample = Sample.of(
-        name, x, weights, n_knots=_n_knots(kind, x), detail=getattr(kind, "knots", None) is None, labels=labels,
-        integer=found.integer, always=always,
+        name, x, weights, n_knots=_n_knots(kind, x, weights), detail=getattr(kind, "knots", None) is None,
+        labels=labels, integer=found.integer, always=always,
     )  # fmt: skip
     if _is_constant(sample):
         if not n_missing:

@@ -24,7 +24,7 @@ LEAST_RARE, MOST_RARE = 3, 10
 MOST_LEVELS = 200
 
 
-def rare_below(n_rows: int) -> int:
+def rare_below(n_rows: float) -> int:
     """Levels with fewer rows than this are rare.
 
     >>> rare_below(50), rare_below(500), rare_below(50_000)
@@ -35,7 +35,7 @@ def rare_below(n_rows: int) -> int:
 
 @dataclass(frozen=True)
 class Category:
-    """A fitted category: its levels with their counts and weights, and the levels that were joined."""
+    """A fitted category: its levels with their counts and shares of the rows, and the levels that were joined."""
 
     name: str
     labels: tuple[str, ...]
@@ -45,6 +45,7 @@ class Category:
     other: str | None = None
     missing: str | None = None
     always: bool = False
+    n_rows: float = 0.0  # of all levels together, counted by weight
 
     kind = "levels"
 
@@ -113,13 +114,14 @@ def fit_levels(
 ) -> Category:
     """Fit the levels of a category from texts, None for missing values; rare levels are joined if there are several."""
     counts: dict[str | None, int] = {}
-    totals: dict[str | None, float] = {}
+    rows: dict[str | None, float] = {}
     for text, weight in zip(texts, weights, strict=True):
         counts[text] = counts.get(text, 0) + 1
-        totals[text] = totals.get(text, 0.0) + float(weight)
+        rows[text] = rows.get(text, 0.0) + float(weight)
+    n_rows = sum(rows.values())
     if rare is None:
-        least = rare_below(len(texts))
-        sizes = sorted((count for text, count in counts.items() if text is not None), reverse=True)
+        least: float = rare_below(n_rows)
+        sizes = sorted((count for text, count in rows.items() if text is not None), reverse=True)
         least = max(least, sizes[MOST_LEVELS] + 1) if len(sizes) > MOST_LEVELS else least
     else:
         least = rare
@@ -128,8 +130,8 @@ def fit_levels(
         for text in (sorted(text for text in counts if text is not None) if order is None else order)
         if text in counts
     ]
-    joined = [text for text in found if counts[text] < least]
-    if len(joined) < 2:
+    joined = [text for text in found if rows[text] < least]
+    if len(joined) < 2 or least <= 1:
         joined = []
     labels: list[str] = [text for text in found if text not in set(joined)]
     members: list[list[str | None]] = [[text] for text in labels]
@@ -144,7 +146,8 @@ def fit_levels(
         members.append([None])
     return Category(
         name, tuple(labels), tuple(sum(counts[text] for text in group) for group in members),
-        tuple(sum(totals[text] for text in group) for group in members), tuple(joined), other, missing, always,
+        tuple(sum(rows[text] for text in group) / n_rows for group in members), tuple(joined), other, missing, always,
+        n_rows,
     )  # fmt: skip
 
 

@@ -122,12 +122,12 @@ class Number:
 
 @dataclass(frozen=True)
 class Sample:
-    """A number before it is fitted: its values, the distinct ones with their weights, and how it should be encoded."""
+    """A number before it is fitted: its values, the distinct ones with their rows, and how it should be encoded."""
 
     name: str
     x: FloatArray
     distinct: FloatArray  # sorted
-    shares: FloatArray
+    rows: FloatArray  # counted by weight
     n_knots: int = 0  # 0 for no curve
     detail: bool = False  # whether the curve may have one
     labels: tuple[str, ...] | None = None
@@ -143,8 +143,8 @@ class Sample:
         first = np.ones(len(ordered), dtype=bool)
         first[1:] = ordered[1:] > ordered[:-1]
         starts = np.flatnonzero(first)
-        shares = np.add.reduceat(weights[observed][order], starts) if starts.size else ordered
-        return cls(name, x, ordered[starts], shares, **settings)
+        rows = np.add.reduceat(weights[observed][order], starts) if starts.size else ordered
+        return cls(name, x, ordered[starts], rows, **settings)
 
 
 def fit_numbers(samples: Sequence[Sample], weights: FloatArray) -> list[Number]:
@@ -159,8 +159,7 @@ def _refined(sample: Sample, number: Number) -> Number:
     """The same number with its curve on the knots of its detail."""
     if not (number.values.size and sample.detail):
         return number
-    n_rows = len(sample.x) - number.n_missing
-    knots = with_grid(number.knots, (sample.distinct - number.mean) / number.sd, sample.shares, n_rows)
+    knots = with_grid(number.knots, (sample.distinct - number.mean) / number.sd, sample.rows)
     return replace(number, knots=knots, values=(basis(knots[None], number.knots[None])[0] @ number.values))
 
 
@@ -203,28 +202,29 @@ def _fit_curves(samples: Sequence[Sample], numbers: Sequence[Number], weights: F
 
 def _fit_line(sample: Sample, weights: FloatArray, at: FloatArray) -> Number:
     """Mean, standard deviation, quantiles and knots of a number, without its curve."""
-    values, total = sample.distinct, sample.shares.sum()
+    values, total = sample.distinct, sample.rows.sum()
     middle = values[len(values) // 2]  # subtracted first: a large offset costs no digits of the mean
     span = values[-1] - values[0]  # divided by: squares of tiny numbers underflow
     centred = (values - middle) / span
-    centre = sample.shares @ centred / total
-    sd = span * np.sqrt(sample.shares @ (centred - centre) ** 2 / total)
+    centre = sample.rows @ centred / total
+    sd = span * np.sqrt(sample.rows @ (centred - centre) ** 2 / total)
     mean = middle + span * centre
-    drawn = quantiles(values, sample.shares, at)
+    drawn = quantiles(values, sample.rows, at)
     drawn[[0, -1]] = values[[0, -1]]
     missing = np.isnan(sample.x)
+    n_flagged = float(weights[missing].sum())
     knots: FloatArray = np.zeros(0)
     if sample.n_knots and len(values) > 2:
-        knots = quantile_knots((values - mean) / sd, sample.shares, sample.n_knots, len(missing) - int(missing.sum()))
+        knots = quantile_knots((values - mean) / sd, sample.rows, sample.n_knots)
     return Number(
         sample.name,
         float(mean),
         float(sd),
         tuple(drawn.tolist()),
-        float(weights[missing].sum()) if missing.sum() >= LEAST_FLAGGED else 0.0,
+        n_flagged / float(weights.sum()) if n_flagged >= LEAST_FLAGGED else 0.0,
         int(missing.sum()),
         len(values),
-        n_rarer=min(int((sample.x == value).sum()) for value in values) if len(values) == 2 else 0,
+        n_rarer=max(1, round(sample.rows.min())) if len(values) == 2 else 0,
         knots=knots if len(knots) > 2 else np.zeros(0),
         labels=sample.labels,
         integer=sample.integer,

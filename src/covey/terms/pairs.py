@@ -12,7 +12,7 @@ import pandas as pd
 
 from covey.tables.complaint import listed, near
 from covey.terms.reading import missing_values
-from covey.validation import IntArray
+from covey.validation import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from covey.terms.encoding import Encoding
@@ -101,11 +101,13 @@ def as_pairs(pairs: PairsLike) -> PairsLike:
     )
 
 
-def find_pairs(pairs: PairsLike, encoding: Encoding, frame: pd.DataFrame) -> tuple[Pairs, list[str]]:
+def find_pairs(
+    pairs: PairsLike, encoding: Encoding, frame: pd.DataFrame, weights: FloatArray
+) -> tuple[Pairs, list[str]]:
     """The pairs of terms that are wanted, and remarks on pairs that were left out."""
     if pairs is None:
         return Pairs(), []
-    useless = _Cells(encoding, frame)
+    useless = _Cells(encoding, frame, weights)
     if isinstance(pairs, str):
         members = tuple(j for name in encoding.variables for j in _mains(encoding, name))
         left_out, remarks = useless.among()
@@ -150,10 +152,10 @@ def _named(encoding: Encoding, name: str, where: str) -> list[int]:
 
 
 class _Cells:
-    """Counts the rows that two terms have in common."""
+    """Counts the rows that two terms have in common, by weight."""
 
-    def __init__(self, encoding: Encoding, frame: pd.DataFrame) -> None:
-        self.encoding, self.frame = encoding, frame
+    def __init__(self, encoding: Encoding, frame: pd.DataFrame, weights: FloatArray) -> None:
+        self.encoding, self.weights = encoding, weights
         levels = {j for j, term in enumerate(encoding.terms) if term.kind == "levels"}
         flagged = [
             j for j, term in enumerate(encoding.terms)
@@ -178,13 +180,14 @@ class _Cells:
         terms = sorted(self.positions)
         widths = np.array([int(self.positions[j].max()) + 1 for j in terms])
         starts = np.concatenate([[0], np.cumsum(widths)])
-        indicators = np.zeros((len(self.frame), starts[-1]), dtype=np.float32)
+        indicators = np.zeros((len(self.weights), starts[-1]), dtype=np.float32)
         for place, j in enumerate(terms):
             known = np.flatnonzero(self.positions[j] >= 0)
             indicators[known, starts[place] + self.positions[j][known]] = 1.0
+        weights = self.weights[:, None].astype(np.float32)
         for place, j in enumerate(terms[:-1]):
             after = starts[place + 1]
-            cells = indicators[:, starts[place] : after].T @ indicators[:, after:]
+            cells = (indicators[:, starts[place] : after] * weights).T @ indicators[:, after:]
             blocks = starts[place + 1 : -1] - after
             occupied = np.add.reduceat((cells > 0).sum(axis=0), blocks)
             n_rows = np.add.reduceat(cells.sum(axis=0), blocks)
@@ -197,7 +200,7 @@ class _Cells:
         numbers = [j for j, term in enumerate(self.encoding.terms) if term.kind == "linear"]
         many = [
             j for j, levels in self.positions.items()
-            if (levels >= 0).sum() < ROWS_PER_SLOPE * np.unique(levels[levels >= 0]).size
+            if self.weights[levels >= 0].sum() < ROWS_PER_SLOPE * np.unique(levels[levels >= 0]).size
         ]  # fmt: skip
         few = len(numbers) * len(many) <= MOST_CHECKED
         return [(min(i, j), max(i, j)) for i in numbers for j in many] if few else []

@@ -54,20 +54,20 @@ def quantiles(values: FloatArray, weights: FloatArray, at: FloatArray) -> FloatA
     return np.interp(at, middles / weights.sum(), values)
 
 
-def quantile_knots(values: FloatArray, weights: FloatArray, n_knots: int, n_rows: float) -> FloatArray:
-    """At most `n_knots` increasing knots for sorted distinct values with the given weights.
+def quantile_knots(values: FloatArray, rows: FloatArray, n_knots: int) -> FloatArray:
+    """At most `n_knots` increasing knots for sorted distinct values with the given numbers of rows.
 
     A value that many rows share counts as no more than the rows of one knot, so that it does not attract several.
     """
-    rows = np.append(0.0, np.cumsum(weights) * (n_rows / weights.sum()))
+    rows_up_to = np.append(0.0, np.cumsum(rows))
     knots = values
     if len(values) > n_knots:
-        weights = weights / weights.sum()
+        weights = rows / rows.sum()
         for _ in range(4):  # every pass raises the shares of the others, and four are near the limit
             weights = np.minimum(weights, 1 / n_knots)
             weights = weights / weights.sum()
         knots = quantiles(values, weights, np.linspace(TAIL, 1 - TAIL, n_knots))
-    rows_up_to = rows[np.searchsorted(values, knots, side="right")]
+    rows_up_to = rows_up_to[np.searchsorted(values, knots, side="right")]
     least, kept = CLOSEST * (knots[-1] - knots[0]), [0]
     for j in range(1, len(knots)):
         if knots[j] - knots[kept[-1]] > least and rows_up_to[j] - rows_up_to[kept[-1]] >= ROWS_BETWEEN_KNOTS:
@@ -75,17 +75,17 @@ def quantile_knots(values: FloatArray, weights: FloatArray, n_knots: int, n_rows
     return knots[kept]
 
 
-def with_grid(knots: FloatArray, values: FloatArray, weights: FloatArray, n_rows: int) -> FloatArray:
+def with_grid(knots: FloatArray, values: FloatArray, rows: FloatArray) -> FloatArray:
     """The knots, and those of an even grid over the range that are not close to one of them.
 
-    The sorted distinct values have the given weights. If half of the steps hold few rows, there are no more knots: in
-    a long tail single rows would decide how the detail goes.
+    The sorted distinct values have the given numbers of rows. If half of the steps hold few rows, there are no more
+    knots: in a long tail single rows would decide how the detail goes.
     """
-    n_steps = min(n_rows // ROWS_PER_STEP, MOST_STEPS)
+    n_steps = min(int(rows.sum()) // ROWS_PER_STEP, MOST_STEPS)
     if n_steps < len(knots):
         return knots
-    rows, grid = np.histogram(values, n_steps, weights=weights * (n_rows / weights.sum()))
-    if np.median(rows) < ROWS_BETWEEN_KNOTS:
+    in_step, grid = np.histogram(values, n_steps, weights=rows)
+    if np.median(in_step) < ROWS_BETWEEN_KNOTS:
         return knots
     far = np.abs(grid[:, None] - knots).min(axis=1) > APART * (grid[1] - grid[0])
     return np.sort(np.concatenate([knots, grid[far]]))
