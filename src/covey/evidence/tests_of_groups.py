@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
 from covey.designs import RepeatedColumns
-from covey.designs.protocol import count_rows
+from covey.designs.rows import count_rows
 from covey.evidence.group_tests import CONTROLS, GroupTests
 from covey.evidence.halves import in_parallel
 from covey.evidence.reading import problem_of
