@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
-from scipy.optimize import brentq
 
 from covey import Curve, GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor, Terms, survival
 from covey.evidence import band, effect
@@ -54,22 +53,6 @@ def test_the_whole_curve_is_inside_and_needs_a_wider_band():
     assert whole.note.startswith("simultaneous 90% band, given")
     again = band(MODEL, TABLE, Y, "a", at=at)
     np.testing.assert_array_equal(again.high, whole.high)
-
-
-def test_a_whole_curve_has_one_level_and_every_value_its_degrees_of_freedom():
-    at = np.quantile(TABLE["a"], np.linspace(0, 1, 9))
-    options = [{"simultaneous": False}, {"simultaneous": False, "confidence": 0.99}, {}]
-    points, far, whole = (
-        (found.high - found.low) / 2 for found in (band(MODEL, TABLE, Y, "a", at=at, **one) for one in options)
-    )
-
-    def ratio(df):
-        return stats.t.ppf(0.995, df) / stats.t.ppf(0.95, df)
-
-    df = np.array([brentq(lambda d, one=one: ratio(d) - one, 1, 1e4) for one in far / points])
-    assert df.min() < 0.8 * df.max()
-    levels = stats.t.cdf(whole / points * stats.t.ppf(0.95, df), df)
-    np.testing.assert_allclose(levels, levels[0], rtol=1e-6)
 
 
 def test_classes_and_a_plot():

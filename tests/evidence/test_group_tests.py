@@ -205,8 +205,12 @@ def test_separated_classes_are_a_remark():
 def test_few_rows_are_a_remark(tests):
     # six groups have 18 columns, and 40 rows allow for 13
     found = test_groups(MODEL, X[:40], X[:40, :18].sum(axis=1) + 0.1 * Y[:40])
-    assert any("tests had to leave out controls" in remark for remark in found.remarks)
-    assert not any("leave out controls" in remark for remark in tests.remarks)
+    assert any("tests had no room for all controls" in remark for remark in found.remarks)
+    assert not any("no room" in remark for remark in tests.remarks)
+    # a group that leaves no room at all is not found
+    large = test_groups(GroupSparseRegressor(groups=Groups.from_sizes([45, *[3] * 15])), X, X[:, :45].sum(axis=1) + Y)
+    assert 0 not in large.selected_groups
+    assert any("no room for all controls" in remark for remark in large.remarks)
 
 
 def test_a_group_that_another_repeats_is_a_remark():

@@ -159,9 +159,9 @@ def _margin(found: Effects, basis: FloatArray, own: Mask, simultaneous: bool) ->
     unit = root / np.where(error > 0, error, 1.0)[:, None]
     draws = np.array_split(rng.standard_normal((DRAWS, root.shape[1])), DRAWS * len(unit) // MOST_NUMBERS + 1)
     largest = np.concatenate([np.abs(some @ unit.T).max(axis=1) for some in draws])
-    # errors are known less well where few rows move the curve: the same level everywhere, not the same multiple
-    level = stats.norm.cdf(np.quantile(largest, found.confidence))
-    return np.asarray(error * stats.t.ppf(level, df))
+    least = float(df.min())
+    largest /= np.sqrt(rng.chisquare(least, DRAWS) / least)
+    return np.asarray(error * np.quantile(largest, found.confidence))
 
 
 def _freedom(found: Effects, basis: FloatArray, own: Mask) -> FloatArray:

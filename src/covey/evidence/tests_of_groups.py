@@ -168,7 +168,7 @@ def test_groups(
             raw[l] = 1.0 if p is None else p
             n_separated += p is None
             n_crowded += crowded
-            if p == 1 and l in beside.selected:  # exactly: its controls leave nothing of it
+            if p == 1 and not crowded and l in beside.selected:  # exactly: its controls leave nothing of it
                 repeated.append(groups.names[l])
             enter("group", i + 2, len(tested))
             if progress is not None:
@@ -229,6 +229,8 @@ def _test(problem: Problem, group: int, rows: NDArray[np.intp], beside: _Control
     family = [group, *(l for l in problem.parents if group in ancestors(problem.parents, l))]
     D = _columns(problem, [l for l in family if l == group or l in beside.selected])[rows]
     controls, room = list[int](), _room(problem, rows.size) - D.shape[1]
+    if room < 0:
+        return 1.0, True
     wanted = beside.of(family, D)
     for l in wanted:
         size = int(problem.groups.sizes[l])
@@ -302,8 +304,8 @@ def _remarks(
         )
     if n_crowded:
         remarks.append(
-            f"{n_crowded} of {n_tested} tests had to leave out controls, because tested models have at most a third as "
-            "many columns as rows, or events: a group may be found in the place of one that was left out."
+            f"{n_crowded} of {n_tested} tests had no room for all controls, because tested models have at most a third "
+            "as many columns as rows, or events: a group may be missed, or found in the place of one that was left out."
         )
     if constrained:
         remarks.append("Tests are two-sided: an effect against a constraint of the model counts as an effect.")
