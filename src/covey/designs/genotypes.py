@@ -214,7 +214,7 @@ class GenotypeDesign(Design):
         levels = (shares * values).sum(axis=1) if centre else np.zeros(some.size)
         out = np.empty((3, members.size))
         out[0, is_variant], out[1, is_variant] = levels / unit, (shares * (values - levels[:, None]) ** 2).sum(axis=1)
-        out[2] = self.correlate((q * (y - q @ y if centre else y))[None, :])[0, members] * scale
+        out[2] = self._times((q * (y - q @ y if centre else y))[None, :], np.float64)[0, members] * scale
         if not is_variant.all():
             beside, ones = members[~is_variant] - self._variant.size, np.arange((~is_variant).sum() + 1)
             of_table = dense_moments(self._table, y, q, beside, ones, centre=centre, scale=scale[~is_variant])
@@ -223,10 +223,14 @@ class GenotypeDesign(Design):
         return Moments(mean, variance, correlation, variance, block_offsets(starts))
 
     def correlate(self, R: Array) -> Array:
+        return self._times(R, self.dtype)
+
+    def _times(self, R: Array, dtype: DTypeLike) -> Array:
+        """The product ``R X`` in some precision. One pass."""
         self.n_passes += 1
-        R = np.ascontiguousarray(np.asarray(R).T, dtype=self.dtype)
-        out = np.zeros((R.shape[1], self.shape[1]), dtype=self.dtype)
-        for columns, read in self.tiles():
+        R = np.ascontiguousarray(np.asarray(R).T, dtype=dtype)
+        out = np.zeros((R.shape[1], self.shape[1]), dtype=dtype)
+        for columns, read in self.tiles(dtype):
             total = np.zeros((columns.stop - columns.start, R.shape[1]))
             for a in range(0, self.shape[0], ROWS):
                 rows = slice(a, a + ROWS)
@@ -278,12 +282,12 @@ class GenotypeDesign(Design):
 
     # ------------------------------------------------------------------ reading genotypes
 
-    def tiles(self, order: Array | None = None) -> Iterator[tuple[slice, Callable[[slice], Array]]]:
+    def tiles(self, dtype: DTypeLike, order: Array | None = None) -> Iterator[tuple[slice, Callable[[slice], Array]]]:
         """All columns, some at a time: which, and a function that decodes consecutive rows of them, column by column.
 
         Rows are numbered in the given `order`. The arrays that the function returns share one buffer.
         """
-        buffer = np.empty(WIDTH * ROWS, dtype=self.dtype)
+        buffer = np.empty(WIDTH * ROWS, dtype=dtype)
         for a in range(0, self.shape[1], WIDTH):
             columns = slice(a, min(a + WIDTH, self.shape[1]))
             yield columns, self._reader(np.arange(columns.start, columns.stop), order, buffer)
@@ -302,7 +306,9 @@ class GenotypeDesign(Design):
             at = self._file[chosen] == number
             packed[at] = self.files[number].read(self._variant[chosen[at]])
         values = self._values[chosen]
-        byte, shift = (part if order is None else part[order] for part in (self._byte, self._shift))
+        byte, shift, table = self._byte, self._shift, self._table[:, beside]
+        if order is not None:
+            byte, shift, table = byte[order], shift[order], table[order]
 
         def read(rows: slice) -> Array:
             n_rows = byte[rows].size
@@ -314,8 +320,7 @@ class GenotypeDesign(Design):
             genotypes = np.empty((chosen.size, n_rows), out.dtype)
             decode(packed, values, byte[rows], shift[rows], genotypes)
             out[is_variant] = genotypes
-            table = self._table if order is None else self._table[order]
-            out[~is_variant] = table[rows][:, beside].T
+            out[~is_variant] = table[rows].T
             return out
 
         return read

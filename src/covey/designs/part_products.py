@@ -100,7 +100,7 @@ class PartProducts:
         A = np.hstack([rows, X - shift]) * self.weight[:, None]
         A = A[self.order].astype(design.dtype)
         products = np.empty((design.shape[1], self.edges.size - 1, A.shape[1]))
-        for columns, read in design.tiles(self.order):
+        for columns, read in design.tiles(design.dtype, self.order):
             total = np.zeros((columns.stop - columns.start, *products.shape[1:]))
             for part, (first, last) in enumerate(zip(self.edges[:-1], self.edges[1:], strict=True)):
                 for a in range(first, last, ROWS):
