@@ -1,4 +1,4 @@
-"""The attacks of docs/robustness.md, counted: inputs, arguments, processors, files, kills and lost workers.
+"""The attacks of docs/robustness.md, counted: inputs, constraints, arguments, processors, files, kills and lost workers.
 
     make robustness                                             # the full numbers, a day on one core
     python tools/robustness.py --small                          # some minutes; other seeds with --seed
@@ -31,6 +31,7 @@ sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests")]
 KINDS = {
     "functions": ("inputs of fits and paths", 20_000, 200),
     "invariances": ("fits saved and loaded, in another order, unit or storage, or with weights", 20_000, 100),
+    "constrained": ("fits under random constraints, every model checked", 2000, 60),
     "arguments": ("hostile arguments of groups, baselines, theory, datasets and dynamics", 20_000, 500),
     "processors": ("fits under other kernels of OpenBLAS and numbers of threads", 600, 120),
     "models": ("forged model files", 2000, 60),
@@ -64,6 +65,14 @@ def invariances(count: int, seed: int) -> Findings:
     """Every loss on small data with ties: another order, unit or storage is the same (`tests/fuzz/invariances.py`)."""
     from fuzz.children import in_children
     from fuzz.invariances import verdict
+
+    return in_children(verdict, range(seed, seed + count))
+
+
+def constrained(count: int, seed: int) -> Findings:
+    """Every loss and rule: judged, returned and fold models keep the constraints (`tests/fuzz/constrained.py`)."""
+    from fuzz.children import in_children
+    from fuzz.constrained import verdict
 
     return in_children(verdict, range(seed, seed + count))
 
@@ -168,8 +177,8 @@ def workers(count: int, seed: int) -> Findings:
 
 
 ATTACKS: dict[str, Callable[[int, int], Findings]] = {
-    "functions": functions, "invariances": invariances, "arguments": arguments, "processors": processors,
-    "models": models, "tables": tables, "kills": kills, "workers": workers,
+    "functions": functions, "invariances": invariances, "constrained": constrained, "arguments": arguments,
+    "processors": processors, "models": models, "tables": tables, "kills": kills, "workers": workers,
 }  # fmt: skip
 
 

@@ -48,6 +48,9 @@ KEPT_SHRINKS, KEPT_ROUGH = 0.2, 0.01
 # The fit has converged after more than this many consecutive steps that change only round-off error.
 STILL_STEPS = 2
 
+# It has stalled after more than this many of them if its gradient is still large and they have to be shortened.
+STALLED_STEPS = 5
+
 # A direction leads to infinity if the rows that move most (at least MOST times the largest move) all gain by it: the
 # losses of some are at most this SHARE of the gains of the others.
 MOST, SHARE = 0.1, 1e-2
@@ -246,9 +249,11 @@ def minimise(
         if length == 1.0 and promised <= enough * (1.0 if fresh else KEPT_ROUGH) and not (receding and moved > FAR):
             return Fit(coef, eta, "converged", step + 1)
         # a step that lowers the loss by less than its round-off error leaves only round-off error in the gradient
-        still = still + 1 if lowered <= 4 * EPS * abs(value) and size <= np.sqrt(TOLERANCE) else 0
-        if still > STILL_STEPS:
+        still = still + 1 if lowered <= 4 * EPS * abs(value) else 0
+        if still > STILL_STEPS and size <= np.sqrt(TOLERANCE):
             return Fit(coef, eta, "separated" if slow and moved > FAR and may_recede else "converged", step)
+        if still > STALLED_STEPS and length < 1.0:
+            return Fit(coef, eta, "stalled", step)
         if length < 1.0:
             last = 0.0
         before, reach = (size, moved) if length == 1.0 and fresh else (np.inf, 0.0)
