@@ -1,4 +1,4 @@
-"""The attacks of docs/robustness.md, counted: inputs, constraints, arguments, processors, files, kills and lost workers.
+"""The attacks of docs/robustness.md, counted: inputs, constraints, processors, files, kills and lost workers.
 
     make robustness                                             # the full numbers, a day on one core
     python tools/robustness.py --small                          # some minutes; other seeds with --seed

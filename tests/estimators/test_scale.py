@@ -26,7 +26,8 @@ def test_a_quick_search_that_has_settled_is_the_search(loss, monkeypatch):
 
     monkeypatch.setattr(base, "select_scaled", in_full)
     expected = GroupSparseRegressor(3, loss=loss).fit(X, y)
-    assert searches == [1] and found.n_deals_ == expected.n_deals_ == 1
+    assert searches == [1]
+    assert found.n_deals_ == expected.n_deals_ == 1
     assert found.coef_.tolist() == expected.coef_.tolist()
     assert found.held_out_.coefs.todense().tolist() == expected.held_out_.coefs.todense().tolist()
 
@@ -39,4 +40,5 @@ def test_a_quick_search_that_has_not_settled_is_made_again(monkeypatch):
     assert once.n_deals_ == 1
     model = GroupSparseRegressor(3, loss="huber").fit(X, y)
     mean = GroupSparseRegressor(3, loss="huber", rule="predict").fit(X, y)
-    assert model.n_deals_ > 1 and mean.recipe_ != model.recipe_
+    assert model.n_deals_ > 1
+    assert mean.recipe_ != model.recipe_

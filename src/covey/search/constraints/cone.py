@@ -96,7 +96,7 @@ class Rows:
         return stepped(one_each, *points, np.ascontiguousarray(self.G), self.h, *self.spans)
 
     def kept(self, W: FloatArray) -> FloatArray:
-        """Models of shape (..., k); those that break an inequality by more than round-off error become the nearest others.
+        """Models of shape (..., k); where more than round-off error breaks an inequality, the nearest that keeps all.
 
         Where inequalities are on columns of very different lengths, those that hold a minimiser back are nearly the
         same, and too few digits are left to tell them apart.

@@ -132,7 +132,7 @@ def _forced(M, d, tolerance, likely, l, s, slack, order, active, barred, L):
     return n
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")  # a call would take as long
 def _grown(L, M, order, n):
     """Add the row at position n of the order to the Cholesky factor; return the number of rows that it has then."""
     j = order[n]
@@ -147,7 +147,7 @@ def _grown(L, M, order, n):
     return n + 1
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")  # a call would take as long
 def _solved(L, d, order, n, s):
     """Solve ``L L' s = -d`` on the first n rows of the order."""
     for i in range(n):
@@ -280,7 +280,7 @@ def broken(G, h, first, last, w, used):
     return out[:n].copy()
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")  # a call would take as long
 def _slack(G, h, first, last, w, j):
     """By how much an inequality is kept on the first columns, and the size of its terms."""
     slack, size = -h[j], abs(h[j])
