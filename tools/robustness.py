@@ -1,4 +1,4 @@
-"""The attacks of docs/robustness.md, counted: inputs, arguments, processors, files, kills and lost workers.
+"""The attacks of docs/robustness.md, counted: inputs, constraints, processors, files, kills and lost workers.
 
     make robustness                                             # the full numbers, a day on one core
     python tools/robustness.py --small                          # some minutes; other seeds with --seed
@@ -33,6 +33,7 @@ KINDS = {
     "functions": ("inputs of fits and paths", 20_000, 200),
     "invariances": ("fits saved and loaded, in another order, unit or storage, or with weights", 10_000, 100),
     "terms": ("fits of tables, in another order, unit or naming, with weights, saved and loaded", 1000, 30),
+    "constrained": ("fits under random constraints, every model checked", 2000, 60),
     "arguments": ("hostile arguments of groups, baselines, theory, datasets and dynamics", 20_000, 500),
     "processors": ("fits under other kernels of OpenBLAS and numbers of threads", 600, 120),
     "models": ("forged model files", 5000, 60),
@@ -76,6 +77,14 @@ def terms(count: int, seed: int) -> Findings:
     from fuzz.table_invariances import case, verdict
 
     return in_children(lambda own: verdict(case(own)), range(seed, seed + count))
+
+
+def constrained(count: int, seed: int) -> Findings:
+    """Every loss and rule: judged, returned and fold models keep the constraints (`tests/fuzz/constrained.py`)."""
+    from fuzz.children import in_children
+    from fuzz.constrained import verdict
+
+    return in_children(verdict, range(seed, seed + count))
 
 
 def arguments(count: int, seed: int) -> Findings:
@@ -177,8 +186,8 @@ def workers(count: int, seed: int) -> Findings:
 
 
 ATTACKS: dict[str, Callable[[int, int], Findings]] = {
-    "functions": functions, "invariances": invariances, "terms": terms, "arguments": arguments,
-    "processors": processors, "models": models, "tables": tables, "kills": kills, "workers": workers,
+    "functions": functions, "invariances": invariances, "terms": terms, "constrained": constrained,
+    "arguments": arguments, "processors": processors, "models": models, "tables": tables, "kills": kills, "workers": workers,
 }  # fmt: skip
 
 

@@ -371,3 +371,13 @@ def test_a_band_refuses_constraints():
     X, _, y, _ = draw()
     with pytest.raises(ValueError, match="set_params\\(constraints=None\\)"):
         band(GroupSparseRegressor(terms="auto", constraints={"*": "increasing"}), pd.DataFrame(X), y, of=0)
+
+
+def test_constraints_that_keep_everything_out_leave_the_null_model():
+    rng = np.random.default_rng(0)
+    X = np.abs(rng.standard_normal((60, 6)))
+    y = -X.sum(axis=1) + 0.1 * rng.standard_normal(60)
+    for rule in ("select", "predict"):
+        model = GroupSparseRegressor(6, constraints={0: ["<=0", "convex"]}, rule=rule).fit(X, -y)
+        assert not model.coef_.any()
+        np.testing.assert_allclose(model.predict(X), -y.mean())

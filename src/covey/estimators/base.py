@@ -158,7 +158,8 @@ class GroupSparseEstimator(GroupViews, BaseEstimator):
             if loss.has_scale:
                 once = replace(selection, deals=1) if isinstance(selection, Folds) else None
                 quick = search if once is None else self._search(once, "select")
-                self.loss_, found = select_scaled(problem, search, quick)
+                begins = self.rule == "select" and self.within is None
+                self.loss_, found = select_scaled(problem, search, quick, begins=begins)
             else:
                 self.loss_, found = loss, search(problem)
         if expansion is not None and found.met:

@@ -32,9 +32,11 @@ MOST_SEARCHES = 6
 
 
 def select_scaled(
-    problem: Problem, search: Callable[[Problem], Selected], quick: Callable[[Problem], Selected]
+    problem: Problem, search: Callable[[Problem], Selected], quick: Callable[[Problem], Selected], *, begins: bool
 ) -> tuple[Loss, Selected]:
     """The loss with its parameters, and the model that a search selects with it; a quick search is enough to find them.
+
+    If the search `begins` with the quick one, it ends with it where that has settled.
 
     The first search takes the parameters that fit a constant, and all rows. Each further one takes those that fit the
     last model, and leaves out the rows that are outliers by that model.
@@ -75,7 +77,7 @@ def select_scaled(
         settled = last == unscaled or (searches > 1 and scaled.settled(last))
         if number == MOST_SEARCHES or (searches and settled):
             break
-    return current.loss, found if quick is search else search(current)
+    return current.loss, found if quick is search or (begins and found.settled) else search(current)
 
 
 def _constant(loss: Loss, y: FloatArray, weight: FloatArray, offset: FloatArray) -> float | FloatArray:

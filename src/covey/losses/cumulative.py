@@ -102,7 +102,7 @@ class CumulativeLogits(LossOnRows):
 
     def _second(self, eta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Weighted second derivatives of the rows at their upper and lower thresholds, and those in the thresholds."""
-        from covey.losses.thresholds import derivatives
+        from covey.losses.threshold_kernels import derivatives
 
         at, w = self._at(eta), self._w[:, 0]
         up, down, limits = (np.ascontiguousarray(one[:, 0]) for one in (at.above, at.below, at.thresholds))
@@ -129,7 +129,7 @@ class CumulativeLogits(LossOnRows):
 
     def _minimised(self, eta: FloatArray, start: FloatArray | None) -> _At:
         """The likeliest thresholds of all models."""
-        from covey.losses.thresholds import likeliest  # compiled with the first ordered classes
+        from covey.losses.threshold_kernels import likeliest  # compiled with the first ordered classes
 
         if start is None:
             shares = np.cumsum(self._totals / self._totals.sum(), axis=0)[:-1]

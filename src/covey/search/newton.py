@@ -49,6 +49,9 @@ KEPT_SHRINKS, KEPT_ROUGH = 0.2, 0.01
 # The fit has converged after more than this many consecutive steps that change only round-off error.
 STILL_STEPS = 2
 
+# It has stalled after more than this many of them if its gradient is still large and they have to be shortened.
+STALLED_STEPS = 5
+
 # A direction leads to infinity if the rows that move most (at least MOST times the largest move) all gain by it: the
 # losses of some are at most this SHARE of the gains of the others.
 MOST, SHARE = 0.1, 1e-2
@@ -250,9 +253,11 @@ def minimise(
             return Fit(coef, eta, "converged", step + 1)
         reach = max(reach if slow else 0.0, moved if length == 1.0 and fresh else 0.0)
         # a step that lowers the loss by less than its round-off error leaves only round-off error in the gradient
-        still = still + 1 if lowered <= 4 * EPS * abs(value) and size <= np.sqrt(TOLERANCE) else 0
-        if still > STILL_STEPS:
+        still = still + 1 if lowered <= 4 * EPS * abs(value) else 0
+        if still > STILL_STEPS and size <= np.sqrt(TOLERANCE):
             return Fit(coef, eta, "separated" if slow and reach > FAR and may_recede else "converged", step)
+        if still > STALLED_STEPS and length < 1.0:
+            return Fit(coef, eta, "stalled", step)
         if length < 1.0:
             last = 0.0
         before, moved_before = size if length == 1.0 and fresh else np.inf, moved

@@ -254,7 +254,7 @@ class _Set:
         K = np.stack([self._grams[model] for model in models]) + ridges[models][:, None, None] * self.penalty
         if self.rows is None:
             return _solutions(K, right), right
-        return self.rows.step(root(K), coefs[np.ix_(self.columns, models)], right)
+        return self.rows.step(root(K), coefs[self.columns[:, None], models], right)
 
 
 def _grams(response: Observations, A: Any, eta: Any, models: list[int], columns: NDArray[np.intp]) -> list[FloatArray]:

@@ -104,8 +104,8 @@ class Selected:
         A description of the model.
     shrunk : bool
         Whether coefficients are shrunk: a ridge or a mean of models was chosen.
-    n_deals : int
-        How often the rows were dealt to folds.
+    n_deals, settled : int, bool
+        How often the rows were dealt to folds, and whether the choice would be much the same without any part of them.
     rivals : DataFrame or None
         The sets of groups that the held-out rows cannot tell from the best, and those that folds select, the chosen one
         first.
@@ -136,6 +136,7 @@ class Selected:
     recipe: str
     shrunk: bool
     n_deals: int = 0
+    settled: bool = False
     rivals: pd.DataFrame | None = None
     price: tuple[float, float] | None = None
     by_output: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))
@@ -188,13 +189,13 @@ def _selected(problem: Problem, choice: Rule, everything: Board) -> Selected:
         problem, found.posed, mean, path, _candidates(problem, choice, everything.verdict()),
         choice.frequencies(), len(found.scored), text, shrunk,
     )  # fmt: skip
-    published = replace(published, folds=fold_models(problem.groups, choice))
-    if used.size > 1:
-        return replace(published, n_deals=found.n_deals)
-    recipe = verdict.recipes[used[0]]
-    return replace(
-        published, n_deals=found.n_deals, rivals=_rivals(problem, choice, recipe), price=_price(recipe, everything)
+    published = replace(
+        published, folds=fold_models(problem.groups, choice), n_deals=found.n_deals, settled=choice.is_settled
     )
+    if used.size > 1:
+        return published
+    recipe = verdict.recipes[used[0]]
+    return replace(published, rivals=_rivals(problem, choice, recipe), price=_price(recipe, everything))
 
 
 def _error_name(loss: Loss) -> str:

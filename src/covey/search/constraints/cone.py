@@ -96,15 +96,15 @@ class Rows:
         return stepped(one_each, *points, np.ascontiguousarray(self.G), self.h, *self.spans)
 
     def kept(self, W: FloatArray) -> FloatArray:
-        """Models, row by row; those that break an inequality by more than round-off error are the nearest that do not.
+        """Models of shape (..., k); where more than round-off error breaks an inequality, the nearest that keeps all.
 
         Where inequalities are on columns of very different lengths, those that hold a minimiser back are nearly the
         same, and too few digits are left to tell them apart.
         """
         slack, size = W @ self.G.T - self.h, np.abs(W) @ np.abs(self.G).T + np.abs(self.h)
-        for i in np.flatnonzero((slack < -OFF * size).any(axis=1)):
-            used = np.flatnonzero(W[i])  # groups that were dropped stay at zero
-            W[i, used] = self.on(used).nearest(W[i, used, None])[:, 0]
+        for at in zip(*np.nonzero((slack < -OFF * size).any(axis=-1)), strict=True):
+            used = np.flatnonzero(W[at])  # groups that were dropped stay at zero
+            W[at][used] = self.on(used).nearest(W[at][used, None])[:, 0]
         return W
 
     def nearest(self, w: FloatArray) -> FloatArray:
@@ -116,7 +116,7 @@ def root(K: FloatArray) -> FloatArray:
     """Cholesky factors of matrices that may be singular up to round-off error, for `Rows.step`."""
     from covey.search.constraints.kernels import factored
 
-    return factored(np.ascontiguousarray(K).reshape(-1, *K.shape[-2:])).reshape(K.shape)
+    return factored(np.ascontiguousarray(K if K.ndim == 3 else K[None])).reshape(K.shape)
 
 
 def known_root(R: FloatArray) -> FloatArray:

@@ -132,7 +132,7 @@ def _forced(M, d, tolerance, likely, l, s, slack, order, active, barred, L):
     return n
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")  # a call would take as long
 def _grown(L, M, order, n):
     """Add the row at position n of the order to the Cholesky factor; return the number of rows that it has then."""
     j = order[n]
@@ -147,7 +147,7 @@ def _grown(L, M, order, n):
     return n + 1
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")  # a call would take as long
 def _solved(L, d, order, n, s):
     """Solve ``L L' s = -d`` on the first n rows of the order."""
     for i in range(n):
@@ -280,7 +280,7 @@ def broken(G, h, first, last, w, used):
     return out[:n].copy()
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")  # a call would take as long
 def _slack(G, h, first, last, w, j):
     """By how much an inequality is kept on the first columns, and the size of its terms."""
     slack, size = -h[j], abs(h[j])
@@ -333,7 +333,7 @@ def _moved(S, inverted, w, U, G, h, first, last, order):
         V[a] = U[order[a], :k]
         slack[a], size = _slack(G, h, first, last, w, order[a])
         tolerance[a] = 0.1 * KEPT * size
-        likely[a] = slack[a] < -tolerance[a]
+        likely[a] = not inverted and slack[a] < -tolerance[a]  # an inverse has too few digits to start from many
     if inverted:
         for a in range(n):
             for b in range(n):
@@ -344,6 +344,9 @@ def _moved(S, inverted, w, U, G, h, first, last, order):
     forces = np.zeros(n)
     s, left, place, active, barred, L = _workspace(n)
     m = _forced(M, slack, tolerance, likely, forces, s, left, place, active, barred, L)
+    if not np.isfinite(forces).all():  # rows that are nearly combinations of others have no forces together
+        likely[:] = False
+        m = _forced(M, slack, tolerance, likely, forces, s, left, place, active, barred, L)
     total = forces @ V
     out = w + (total if inverted else _backward(S, total))
     # round-off error in large numbers has removed the minimiser from the rows that hold it

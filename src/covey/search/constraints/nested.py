@@ -55,7 +55,7 @@ def eliminate_within(form: QuadraticForm, rows: Rows, n_always: int = 0) -> Elim
         offsets(np.array([len(some) for some in listed], dtype=np.intp)), rows.G, rows.h,
         *rows.spans, REPEATED_TIE if repeated else TIE, nothing,
     )  # fmt: skip
-    return dropped.tolist(), rows.kept(W.reshape(-1, len(c))).reshape(W.shape).transpose(0, 2, 1)
+    return dropped.tolist(), rows.kept(W).transpose(0, 2, 1)
 
 
 def ridges_within(
@@ -95,13 +95,15 @@ def ridges_within(
         quadratic.K[inside], M[inside], np.array(penalties), np.ascontiguousarray(quadratic.c[at].T), lengths,
         some.G, some.h, *some.spans,
     )  # fmt: skip
-    out = np.zeros((len(tried) * len(penalties), W.shape[2], len(quadratic.c)))
-    out[..., at] = some.kept(W.reshape(-1, at.size)).reshape(len(out), -1, at.size)
-    return out
+    out = np.zeros((*W.shape[:-1], len(quadratic.c)))
+    out[..., at] = some.kept(W)
+    return out.reshape(-1, *out.shape[2:])
 
 
 def _inverse(K: FloatArray) -> tuple[FloatArray, bool]:
     """The inverse of a Gram matrix, and whether columns repeat others, so that it has few digits."""
+    if len(K) == 0:
+        return K, False
     diagonal = np.diag(K).copy()
     diagonal[diagonal <= SMALLEST] = 1.0
     for jitter in (JITTER, MORE_JITTER):
