@@ -187,7 +187,8 @@ def workers(count: int, seed: int) -> Findings:
 
 ATTACKS: dict[str, Callable[[int, int], Findings]] = {
     "functions": functions, "invariances": invariances, "terms": terms, "constrained": constrained,
-    "arguments": arguments, "processors": processors, "models": models, "tables": tables, "kills": kills, "workers": workers,
+    "arguments": arguments, "processors": processors, "models": models, "tables": tables, "kills": kills,
+    "workers": workers,
 }  # fmt: skip
 
 

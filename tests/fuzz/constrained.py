@@ -14,11 +14,11 @@ from unittest.mock import patch
 import numpy as np
 from numpy.typing import NDArray
 
-from covey import Groups
+from covey import Groups, GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor
 from covey.losses import MultiQuantile, Quantile
 from covey.search.cleaned import Cleaned
 from covey.selection import Folds, Size
-from fuzz.invariances import DESIGNS, LOSSES, Rng, estimator, response
+from fuzz.invariances import DESIGNS, LOSSES, Rng, response
 
 Array = NDArray[np.float64]
 Inequalities = list[tuple[Array, Array]]
@@ -28,6 +28,15 @@ KEPT = 1e-12
 KINDS = (*(loss for loss in LOSSES if loss != "multinomial"), "quantile 0.9", "two quantiles")
 
 SHAPES = {"increasing": (1, 1.0), "decreasing": (1, -1.0), "convex": (2, 1.0), "concave": (2, -1.0)}
+
+
+def estimator(loss: str, groups: Groups, **options: Any) -> Any:
+    """Of the loss."""
+    if loss == "cox":
+        return GroupSparseCox(groups, **options)
+    if loss in ("logistic", "ordinal"):
+        return GroupSparseClassifier(groups, **({"loss": loss} if loss == "ordinal" else {}), **options)
+    return GroupSparseRegressor(groups, loss="squared" if loss == "two" else loss, **options)
 
 
 def columns(rng: Rng, n: int, p: int) -> Any:

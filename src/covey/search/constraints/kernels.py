@@ -319,7 +319,10 @@ def _held(S, inverted, free, U, known, G, h, first, last):
     for _ in range(MOST_ROUNDS if n else 0):
         if broken(G, h, first, last, there, np.zeros(h.size, np.bool_)).size == 0:
             break
-        there, _ = _moved(S, inverted, there, U, G, h, first, last, order[:n])
+        nearer, _ = _moved(S, inverted, there, U, G, h, first, last, order[:n])
+        if not np.isfinite(nearer).all():  # nothing is left but the round-off error of numbers near zero
+            break
+        there = nearer
     return there, forces
 
 
