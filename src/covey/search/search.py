@@ -14,6 +14,7 @@ import numpy as np
 from covey.progress import tell
 from covey.search.cleaned import Cleaned, Plan, clean, repeat
 from covey.search.dense import DenseRidges, can_be_dense, can_have_pairs
+from covey.search.leverage import predictable
 from covey.search.judge import ROUNDING, Judge, Scores, Verdict
 from covey.search.paths import Knots, Paths
 from covey.search.problem import Parts, Posed, in_parts
@@ -54,6 +55,8 @@ class Found:
         How often the rows have been dealt to folds.
     late_round : int or None
         The round in which late groups may wake, if there is one.
+    late : list of int
+        The late groups that may wake in it on all rows.
     kept : list of Cleaned or None
         The recipes from whose groups the second and later rounds start; None for a round that starts like the first.
     """
@@ -74,6 +77,7 @@ class Found:
         self.recipes: dict[Recipe, None] = {}
         self._plans: list[list[Plan]] = []
         self.late_round: int | None = None
+        self.late: list[int] = []
         self.kept: list[Cleaned | None] = []
         self._null = np.inf
         self.version = -1  # of the rows that have been scored
@@ -86,6 +90,10 @@ class Found:
     def scores(self) -> list[Scores]:
         """The held-out rows of every split of the first deal."""
         return [_scores_of(training) for training in self.scored]
+
+    def scores_for_late(self) -> list[Scores]:
+        """The held-out rows of every split that models with late groups can predict."""
+        return [_scores_of(training, self.late) for training in self.scored]
 
     @property
     def n_rounds(self) -> int:
@@ -248,7 +256,7 @@ class Found:
         if not any(map(posed.late_after, starts)):
             return []
         # a last round, in which late groups may wake
-        self.late_round = self.n_rounds
+        self.late_round, self.late = self.n_rounds, posed.late_after(starts[self.final.number])
         self.kept = [*self.kept, kept][: self.late_round]
         return starts
 
@@ -262,10 +270,14 @@ class Found:
         return self.posed.joined(groups)
 
 
-def _scores_of(training: Training) -> Scores:
-    """The held-out rows of a split."""
+def _scores_of(training: Training, late: Sequence[int] = ()) -> Scores:
+    """The held-out rows of a split; those that models with some late groups cannot predict have weight zero."""
     table, rows = training.table, training.scored
-    return Scores(table.response.rows(rows), in_parts(table.labels[rows], training.split.test))
+    response, held_out = table.response.rows(rows), in_parts(table.labels[rows], training.split.test)
+    if late and not table.compressed:
+        known = predictable(table, training.split, rows, late) | ~held_out
+        response = response.weighted(np.where(known, response.weight, 0.0))
+    return Scores(response, held_out)
 
 
 def _score(judge: Judge, split: int, recipes: Sequence[Recipe], training: Training) -> None:
@@ -306,7 +318,9 @@ def _run(found: Found, paths: Paths) -> tuple[int, float, float]:
     """Run paths until the held-out error stops falling; return the number of events, the first and the least error."""
     settings, version = found.posed.settings, found.table.version
     # groups that became near when the paths began may have changed the rows of the table
+    late = found.n_rounds == found.late_round
     scores = found.judge.scores if version == found.version else found.scores()
+    scores = found.scores_for_late() if late else scores
     errors = [_errors(found, paths, scores, 0, 0)[0]]
     while True:
         allowed = most_events(paths, settings.most_columns)
@@ -315,7 +329,7 @@ def _run(found: Found, paths: Paths) -> tuple[int, float, float]:
         if target > done:
             errors = errors[: paths.advance(target, checked=False) + 1]
             if version != found.table.version:
-                version, scores = found.table.version, found.scores()
+                version, scores = found.table.version, found.scores_for_late() if late else found.scores()
             reached = min(paths.n_events(), most_events(paths, settings.most_columns))
             if reached >= len(errors):
                 later = _errors(found, paths, scores, len(errors), reached)
