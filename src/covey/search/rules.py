@@ -64,10 +64,10 @@ class Rule(ABC):
         all rows.
         """
         found = self.found
-        early = {r for r in recipes if not isinstance(r, Cleaned) or r.round != found.late_round}
+        early = {r for r in recipes if not isinstance(r, Cleaned) or not found.is_late(r.round)}
         if len(early) == len(recipes):
             return found.judge, recipes
-        judge = found.judge.scored_by(found.scores_for_late())
+        judge = found.late_judge()
         verdict = judge.board(recipes).verdict()
         near = verdict.near(self.settings.evidence)
         close = {r for r, is_near in zip(verdict.recipes, near, strict=True) if is_near}

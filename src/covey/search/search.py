@@ -54,9 +54,9 @@ class Found:
     n_deals : int
         How often the rows have been dealt to folds.
     late_round : int or None
-        The round in which late groups may wake, if there is one.
+        The first round in which late groups may wake, if there is one.
     late : list of int
-        The late groups that may wake in it on all rows.
+        The late groups that may wake on all rows.
     kept : list of Cleaned or None
         The recipes from whose groups the second and later rounds start; None for a round that starts like the first.
     """
@@ -201,7 +201,7 @@ class Found:
                 break
             if not some:  # later rounds are wanted, and rounds are found by number
                 some = [Plan(plans[0].n_columns, plans[0].recipes[:1])]
-            late = round_ == self.late_round
+            late = self.is_late(round_)
             paths = Paths(table, starts, mains=late or self.posed.is_for_mains(round_), late=late)
             paths.end_at(max(plan.n_columns for plan in some))
             repeat(trainings, paths, some)
@@ -231,7 +231,7 @@ class Found:
         """The groups from which the next round starts on every split, given the last one; empty if there is none."""
         posed, settings, round_ = self.posed, self.posed.settings, self.n_rounds - 1
         if self.late_round is not None:
-            return []
+            return self._next_late_starts()
         if posed.is_for_mains(round_):
             # the next path has all groups, and starts from none: what needs a pair may look like something else here
             self.kept.append(None)
@@ -255,10 +255,33 @@ class Found:
                 return starts
         if not any(map(posed.late_after, starts)):
             return []
-        # a last round, in which late groups may wake
+        # last rounds, in which late groups may wake
         self.late_round, self.late = self.n_rounds, posed.late_after(starts[self.final.number])
-        self.kept = [*self.kept, kept][: self.late_round]
+        self.kept.append(kept)
         return starts
+
+    def _next_late_starts(self) -> list[list[int]]:
+        """Late groups may have shown variables whose own late groups could not wake: a further round is for them."""
+        assert self.late_round is not None
+        verdict = self.late_judge().board(self.recipes).verdict()
+        kept = verdict.recipes[verdict.simplest(self.posed.settings.strictness)]
+        if not (isinstance(kept, Cleaned) and self.is_late(kept.round)):
+            return []
+        starts = self.starts_from(kept, self.trainings)
+        new = [l for l in self.posed.late_after(starts[self.final.number]) if l not in self.late]
+        if not new or self.n_rounds - self.late_round == self.posed.settings.rounds:
+            return []
+        self.late += new
+        self.kept.append(kept)
+        return starts
+
+    def is_late(self, round_: int) -> bool:
+        """Whether late groups may wake in a round."""
+        return self.late_round is not None and round_ >= self.late_round
+
+    def late_judge(self) -> Judge:
+        """The judge of models with late groups: on the rows that they can predict."""
+        return self.judge.scored_by(self.scores_for_late())
 
     def verdict(self) -> Verdict:
         """The verdict of all splits on all candidates."""
@@ -299,7 +322,7 @@ def search(posed: Posed, always: Sequence[int] = (), recipes: Sequence[Recipe] =
     found = Found(Table(posed), always, recipes)
     starts = found.starts_from(None, found.trainings)
     while starts:
-        late = found.n_rounds == found.late_round
+        late = found.is_late(found.n_rounds)
         paths = Paths(found.table, starts, mains=late or posed.is_for_mains(found.n_rounds), late=late)
         prefixes = found.end(paths, *_run(found, paths))
         found.add_round(clean(found.trainings, paths, found.n_rounds, prefixes, found.ridges))
@@ -318,7 +341,7 @@ def _run(found: Found, paths: Paths) -> tuple[int, float, float]:
     """Run paths until the held-out error stops falling; return the number of events, the first and the least error."""
     settings, version = found.posed.settings, found.table.version
     # groups that became near when the paths began may have changed the rows of the table
-    late = found.n_rounds == found.late_round
+    late = found.is_late(found.n_rounds)
     scores = found.judge.scores if version == found.version else found.scores()
     scores = found.scores_for_late() if late else scores
     errors = [_errors(found, paths, scores, 0, 0)[0]]
