@@ -22,11 +22,10 @@ __all__ = ["predictable"]
 SMALLEST = 1e-10
 
 
-def predictable(table: Table, split: Split, rows: NDArray[np.intp], groups: Sequence[int]) -> NDArray[np.bool_]:
-    """Whether the training rows of a split say more about each row than the row itself does.
-
-    For every group, least squares on it and its ancestors predicts a row with a variance of so many times the noise.
-    If that is above one for some group, an observation of the row would say more.
+def predictable(
+    table: Table, split: Split, rows: NDArray[np.intp], groups: Sequence[int]
+) -> NDArray[np.bool_]:
+    """Whether the training rows of a split say where each row should be: see `Settings.predictable`.
 
     Parameters
     ----------
@@ -37,12 +36,12 @@ def predictable(table: Table, split: Split, rows: NDArray[np.intp], groups: Sequ
     groups : sequence of int
     """
     response = table.on_split(split)[0]
-    one_row = response.total_weight / table.posed.n_rows(split)
+    most, one_row = table.posed.settings.predictable, response.total_weight / table.posed.n_rows(split)
     known = np.ones(len(rows), dtype=bool)
     for group in groups:
         near = [table.place[l] for l in (*table.posed.ancestors(group), group)]
         A = np.column_stack([response.one, host(table.Z[:, table.columns(near)])])
-        known &= _variances(A, response.weight / one_row, rows) <= 1
+        known &= _variances(A, response.weight / one_row, rows) <= most
     return known
 
 
