@@ -31,7 +31,7 @@ ROWS_BETWEEN_KNOTS = 10
 # Knots of the detail are evenly spaced over the range, as those of P-splines are: so many steps, or one for so many
 # rows, and one on either side: a natural spline does not bend at its outermost knots. None is closer to another knot than this share of a step.
 MOST_STEPS = 19
-ROWS_PER_STEP = 36
+ROWS_PER_STEP = 20
 APART = 0.6
 # Knots that are closer than this, relative to their range, are one.
 CLOSEST = 1e-9
