@@ -415,7 +415,8 @@ def clean(
         plain = [Cleaned(round_, limit, c, 0.0, widths.size, n, unit) for c, n in zip(sizes, counts, strict=True)]
         some = [one for one in plain[:-1] if one is plain[0] or is_tried(one.n_groups, ratio)]
         shrunk = [replace(one, ridge=ridge) for one in some for ridge in ridges]
-        plans.append(Plan(limit, plain + shrunk))
+        # a detail follows few rows: if they are held out, least squares does not know where it goes
+        plans.append(Plan(limit, shrunk if late and shrunk else plain + shrunk))
     _add(rounds, plans, quadratics, eliminated)
     return plans
 

@@ -22,9 +22,7 @@ __all__ = ["predictable"]
 SMALLEST = 1e-10
 
 
-def predictable(
-    table: Table, split: Split, rows: NDArray[np.intp], groups: Sequence[int]
-) -> NDArray[np.bool_]:
+def predictable(table: Table, split: Split, rows: NDArray[np.intp], groups: Sequence[int]) -> NDArray[np.bool_]:
     """Whether the training rows of a split say where each row should be: see `Settings.predictable`.
 
     Parameters

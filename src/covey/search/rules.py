@@ -63,8 +63,7 @@ class Rule(ABC):
         It is judged on the rows that models with late groups can predict. Otherwise the recipes before that round, on
         all rows.
         """
-        found = self.found
-        early = {r for r in recipes if not isinstance(r, Cleaned) or not found.is_late(r.round)}
+        found, early = self.found, self._early(recipes)
         if len(early) == len(recipes):
             return found.judge, recipes
         judge = found.late_judge()
@@ -72,6 +71,10 @@ class Rule(ABC):
         near = verdict.near(self.settings.evidence)
         close = {r for r, is_near in zip(verdict.recipes, near, strict=True) if is_near}
         return (found.judge, early) if early & close else (judge, recipes)
+
+    def _early(self, recipes: set[Recipe]) -> set[Recipe]:
+        """The recipes before the rounds of late groups."""
+        return {r for r in recipes if not isinstance(r, Cleaned) or not self.found.is_late(r.round)}
 
     @abstractmethod
     def weights_by(self, verdict: Verdict) -> FloatArray:
@@ -106,10 +109,16 @@ class Rule(ABC):
 
     @property
     def in_contention(self) -> set[Recipe]:
-        """The recipes that may still be chosen, and the null model."""
-        near = self.verdict.near(self.settings.contention)
-        near[self.verdict.null] = True
-        return {self.verdict.recipes[i] for i in np.flatnonzero(near)}
+        """The recipes that may still be chosen, and the null model; without late groups, if these lose after all."""
+        found, verdicts = self.found, [self.verdict]
+        if self.judge is not found.judge:
+            verdicts.append(found.judge.board(self._early(self.allowed())).verdict())
+        recipes = set()
+        for verdict in verdicts:
+            near = verdict.near(self.settings.contention)
+            near[verdict.null] = True
+            recipes |= {verdict.recipes[i] for i in np.flatnonzero(near)}
+        return recipes
 
 
 class Select(Rule):

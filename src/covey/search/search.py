@@ -14,8 +14,8 @@ import numpy as np
 from covey.progress import tell
 from covey.search.cleaned import Cleaned, Plan, clean, repeat
 from covey.search.dense import DenseRidges, can_be_dense, can_have_pairs
-from covey.search.leverage import predictable
 from covey.search.judge import ROUNDING, Judge, Scores, Verdict
+from covey.search.leverage import predictable
 from covey.search.paths import Knots, Paths
 from covey.search.problem import Parts, Posed, in_parts
 from covey.search.recipes import Recipe, Training
@@ -92,8 +92,12 @@ class Found:
         return [_scores_of(training) for training in self.scored]
 
     def scores_for_late(self) -> list[Scores]:
-        """The held-out rows of every split that models with late groups can predict."""
-        return [_scores_of(training, self.late) for training in self.scored]
+        """The held-out rows of every split that models with late groups can predict.
+
+        Of classes and counts, all rows: a log-likelihood grows slowly where a row is far from its prediction.
+        """
+        late = () if self.always_noisy else self.late
+        return [_scores_of(training, late) for training in self.scored]
 
     @property
     def n_rounds(self) -> int:

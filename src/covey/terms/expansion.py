@@ -36,8 +36,8 @@ __all__ = ["Expansion", "expand"]
 CHILDREN = (("pair", ""), ("surface", "~"), ("detail", "~~"))
 CURVE_COLUMNS = (0, 2, 5)
 
-# Columns in products are bounded to the range seen in `fit` and so much beyond it, a standard deviation of a number: the
-# product of two numbers far outside would be far from anything seen, but many new rows are a little outside.
+# Columns in products are bounded to the range seen in `fit` and so much beyond it, a standard deviation of a number:
+# the product of two numbers far outside would be far from anything seen, but many new rows are a little outside.
 BEYOND = 1.0
 
 # A ridge shrinks the columns of a curve in proportion to their half waves: so many in the first one, which is shrunk

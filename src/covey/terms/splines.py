@@ -29,7 +29,8 @@ TAIL = 0.025
 # Rows between neighbouring knots, at least: fewer would decide a bend of the curve.
 ROWS_BETWEEN_KNOTS = 10
 # Knots of the detail are evenly spaced over the range, as those of P-splines are: so many steps, or one for so many
-# rows, and one on either side: a natural spline does not bend at its outermost knots. None is closer to another knot than this share of a step.
+# rows, and one on either side, because a natural spline does not bend at its outermost knots. None is closer to another
+# knot than this share of a step.
 MOST_STEPS = 19
 ROWS_PER_STEP = 20
 APART = 0.6
