@@ -287,3 +287,19 @@ def test_fold_frequencies_count_the_folds_that_have_the_group():
     assert (model.fold_frequencies_[[2, 7, 11]] == model.n_splits_).all()
     assert model.fold_frequencies_.max() <= model.n_splits_
     assert GroupSparseRegressor(groups, rule="predict").fit(*dense_problem(X)).fold_frequencies_ is None
+
+
+def test_rows_without_weight_are_as_if_they_were_not_there(problem):
+    judge, _, _, tables = problem
+    dropped = [np.arange(len(table)) % 5 == 0 for table in tables]
+    weighted, left = [], []
+    for one, gone in zip(judge.scores, dropped, strict=True):
+        everything = np.ones(len(gone), dtype=bool)
+        weighted.append(Scores(one.response.weighted(np.where(gone, 0.0, one.response.weight)), everything))
+        left.append(Scores(one.response.rows(~gone), everything[~gone]))
+    found = judge.scored_by(weighted).board(RECIPES).verdict()
+    expected = judge_of(left, [table[~gone] for table, gone in zip(tables, dropped, strict=True)])
+    expected.n_rows = 90.0 * expected.weight / judge.weight
+    expected = expected.board(RECIPES).verdict()
+    np.testing.assert_allclose(found.errors, expected.errors)
+    np.testing.assert_allclose(found.standard_errors, expected.standard_errors)

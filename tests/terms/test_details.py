@@ -68,3 +68,18 @@ def test_a_detail_under_another_loss():
     model = GroupSparseRegressor(terms=Terms(pairs=None), loss="poisson").fit(table, counts)
     assert {"x~~", "z"} <= set(model.selected_groups_)
     assert "other" not in model.selected_groups_
+
+
+def steep(seed=1):
+    """A polynomial that is steep where the rows end, in one of four normal variables."""
+    rng = np.random.default_rng(seed)
+    table = pd.DataFrame(rng.standard_normal((500, 4)), columns=list("abcd"))
+    mean = table["b"] + np.polynomial.hermite_e.hermeval(table["a"].to_numpy(), [0, 0, 0.7, 0, 0.2, 0, 0.04, 0, 0.005])
+    return table, mean.to_numpy(), mean.to_numpy() + 0.5 * rng.standard_normal(500)
+
+
+def test_outermost_rows_that_are_held_out_do_not_cost_the_detail():
+    table, mean, y = steep()
+    model = GroupSparseRegressor(terms=Terms(pairs=None)).fit(table, y)
+    assert set(model.selected_groups_) == {"a", "a~", "a~~", "b"}
+    assert np.mean((model.predict(table) - mean) ** 2) < 0.04  # the noise of 25 columns is 0.0125

@@ -61,7 +61,7 @@ TRUTH = {"age", "smoker", "age:smoker", "site", "visit[year]"}
 @pytest.fixture(scope="module", params=MODELS)
 def fitted(request):
     """A model, its table and its response."""
-    table, eta, rng = people(n=400 if request.param == "classifier" else N)
+    table, eta, rng = people(n=500 if request.param == "classifier" else N)
     model, respond = MODELS[request.param]
     y = respond(eta, rng)
     return model(terms="auto", selection=3).fit(table, y), table, y

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from covey import GroupSparseRegressor
 from covey.terms import Pairs, Terms
 
 N = 200
@@ -123,3 +124,21 @@ def test_millions_of_pairs_are_described_not_stored():
     assert Pairs.from_state(pairs.state()) == pairs
     few = Pairs(members=(2, 3, 5, 7), left_out=frozenset({(3, 7)}))
     assert list(few) == [(2, 3), (2, 5), (2, 7), (3, 5), (5, 7)]
+
+
+@pytest.mark.filterwarnings("ignore::covey.terms.unusual.NewValuesWarning")
+def test_a_product_goes_on_for_a_standard_deviation_beyond_the_range():
+    """New rows are often a little outside the range; far outside, the product stays where it is."""
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.uniform(-1, 1, (N, 2)), columns=["a", "b"])
+    y = (table["a"] * table["b"]).to_numpy() + 0.01 * rng.standard_normal(N)
+    model = GroupSparseRegressor(terms=Terms(pairs="auto")).fit(table, y)
+    assert "a:b" in model.selected_groups_
+    sd = float(table["a"].std(ddof=0))
+    at = [1.0, 1.0 + 0.9 * sd, 10.0, 20.0]
+    near, outside, far, farther = model.predict(pd.DataFrame({"a": at, "b": 0.8})) - model.predict(
+        pd.DataFrame({"a": at, "b": 0.0})
+    )
+    assert outside - near == pytest.approx(0.8 * 0.9 * sd, abs=0.05)
+    assert far == pytest.approx(0.8 * (1 + sd), abs=0.1)
+    assert farther == pytest.approx(far)

@@ -16,6 +16,7 @@ from covey.terms.splines import (
     orthonormal_curves,
     quantile_knots,
     quantiles,
+    with_grid,
 )
 
 
@@ -121,3 +122,20 @@ def test_there_are_rows_between_knots(counts, n_knots):
 def test_small_tables_have_no_curve():
     values = np.linspace(-1, 1, 20)
     assert len(quantile_knots(values, np.ones(20), 3)) < 3
+
+
+def test_the_grid_of_a_detail_bends_up_to_the_outermost_rows():
+    """A natural spline has no bend at its outermost knots: they lie outside, and the knots of the curve stay."""
+    x = np.sort(np.random.default_rng(0).normal(size=500))
+    rows = np.ones(500)
+    inner = quantile_knots(x, rows, 10)
+    knots = with_grid(inner, x, rows)
+    assert set(inner) <= set(knots)
+    assert knots[0] < x[0] < x[-1] < knots[-1]
+    # so the splines follow a polynomial to its ends
+    inside = knots[(knots >= x[0]) & (knots <= x[-1])]
+    errors = []
+    for some in (knots, inside):
+        columns = basis(x[None], some[None])[0]
+        errors.append(np.abs(columns @ np.linalg.lstsq(columns, x**8, rcond=None)[0] - x**8).max())
+    assert errors[0] < errors[1] / 3

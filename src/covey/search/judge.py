@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Container, Sequence
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -182,6 +183,14 @@ class Judge:
             places.setdefault(recipe, (at + i, float(size)))
         self._tables[split].append(table)
         self._losses[split] = np.append(self._losses[split], self.scores[split].errors(table))
+
+    def scored_by(self, scores: Sequence[Scores]) -> Judge:
+        """The same candidates on the same rows with other weights."""
+        other, share = copy(self), sum(one.weight for one in scores) / (sum(one.weight for one in self.scores) or 1.0)
+        other.scores, other.n_rows, other.weight = list(scores), self.n_rows * share, self.weight * share
+        other._losses = [one.errors(self._table(split)) for split, one in enumerate(scores)]
+        other._distances = [{} for _ in scores]
+        return other
 
     def errors(self) -> dict[Recipe, float]:
         """The mean held-out deviance of every recipe that all splits have, at least the round-off error."""

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covey.search.cleaned import Cleaned
-from covey.search.judge import Board, Verdict
+from covey.search.judge import Board, Judge, Verdict
 from covey.search.recipes import Recipe
 from covey.search.search import Found
 from covey.validation import FloatArray
@@ -44,7 +44,8 @@ class Rule(ABC):
 
     def __init__(self, found: Found) -> None:
         self.found, self.settings = found, found.posed.settings
-        self.board: Board = found.judge.board(self._without_late(self.allowed()))
+        self.judge, recipes = self._with_late(self.allowed())
+        self.board: Board = self.judge.board(recipes)
         self.verdict: Verdict = self.board.verdict()
         n, deals = len(self.board.scores), found.n_deals
         self.parts = [list(part) for part in np.array_split(np.arange(n), n if deals == 1 else deals)]
@@ -56,16 +57,24 @@ class Rule(ABC):
     def allowed(self) -> set[Recipe]:
         """The recipes to choose from."""
 
-    def _without_late(self, recipes: set[Recipe]) -> set[Recipe]:
-        """The recipes before the round of late groups, unless one of it is better by `evidence` standard errors."""
-        found = self.found
-        early = {r for r in recipes if not isinstance(r, Cleaned) or r.round != found.late_round}
+    def _with_late(self, recipes: set[Recipe]) -> tuple[Judge, set[Recipe]]:
+        """All recipes if one of the round of late groups is better than the others by `evidence` standard errors.
+
+        It is judged on the rows that models with late groups can predict. Otherwise the recipes before that round, on
+        all rows.
+        """
+        found, early = self.found, self._early(recipes)
         if len(early) == len(recipes):
-            return recipes
-        verdict = found.judge.board(recipes).verdict()
+            return found.judge, recipes
+        judge = found.late_judge()
+        verdict = judge.board(recipes).verdict()
         near = verdict.near(self.settings.evidence)
         close = {r for r, is_near in zip(verdict.recipes, near, strict=True) if is_near}
-        return early if early & close else recipes
+        return (found.judge, early) if early & close else (judge, recipes)
+
+    def _early(self, recipes: set[Recipe]) -> set[Recipe]:
+        """The recipes before the rounds of late groups."""
+        return {r for r in recipes if not isinstance(r, Cleaned) or not self.found.is_late(r.round)}
 
     @abstractmethod
     def weights_by(self, verdict: Verdict) -> FloatArray:
@@ -100,10 +109,16 @@ class Rule(ABC):
 
     @property
     def in_contention(self) -> set[Recipe]:
-        """The recipes that may still be chosen, and the null model."""
-        near = self.verdict.near(self.settings.contention)
-        near[self.verdict.null] = True
-        return {self.verdict.recipes[i] for i in np.flatnonzero(near)}
+        """The recipes that may still be chosen, and the null model; without late groups, if these lose after all."""
+        found, verdicts = self.found, [self.verdict]
+        if self.judge is not found.judge:
+            verdicts.append(found.judge.board(self._early(self.allowed())).verdict())
+        recipes = set()
+        for verdict in verdicts:
+            near = verdict.near(self.settings.contention)
+            near[verdict.null] = True
+            recipes |= {verdict.recipes[i] for i in np.flatnonzero(near)}
+        return recipes
 
 
 class Select(Rule):

@@ -15,6 +15,7 @@ from covey.progress import tell
 from covey.search.cleaned import Cleaned, clean, repeat
 from covey.search.dense import DenseRidges, can_be_dense, can_have_pairs
 from covey.search.judge import ROUNDING, Judge, Scores, Verdict
+from covey.search.leverage import predictable
 from covey.search.paths import Knots, Paths
 from covey.search.problem import Parts, Posed, in_parts
 from covey.search.recipes import Recipe, Training
@@ -53,7 +54,9 @@ class Found:
     n_deals : int
         How often the rows have been dealt to folds.
     late_round : int or None
-        The round in which late groups may wake, if there is one.
+        The first round in which late groups may wake, if there is one.
+    late : list of int
+        The late groups that may wake on all rows.
     kept : list of Cleaned or None
         The recipes from whose groups the second and later rounds start; None for a round that starts like the first.
     """
@@ -75,6 +78,7 @@ class Found:
         # for every round, its candidates, and the most columns of its paths
         self._rounds: list[tuple[list[Cleaned], int]] = []
         self.late_round: int | None = None
+        self.late: list[int] = []
         self.kept: list[Cleaned | None] = []
         self._null = np.inf
         self.version = -1  # of the rows that have been scored
@@ -87,6 +91,14 @@ class Found:
     def scores(self) -> list[Scores]:
         """The held-out rows of every split of the first deal."""
         return [_scores_of(training) for training in self.scored]
+
+    def scores_for_late(self) -> list[Scores]:
+        """The held-out rows of every split that models with late groups can predict.
+
+        Of classes and counts, all rows: a log-likelihood grows slowly where a row is far from its prediction.
+        """
+        late = () if self.always_noisy else self.late
+        return [_scores_of(training, late) for training in self.scored]
 
     @property
     def n_rounds(self) -> int:
@@ -193,7 +205,7 @@ class Found:
             if not some and round_ >= len(self.kept):
                 break
             some = some or recipes[:1]  # later rounds are wanted, and rounds are found by number
-            late = round_ == self.late_round
+            late = self.is_late(round_)
             paths = Paths(table, starts, mains=late or self.posed.is_for_mains(round_), late=late)
             paths.end_at(n_columns)
             repeat(trainings, paths, some)
@@ -222,7 +234,7 @@ class Found:
         """The groups from which the next round starts on every split, given the last one; empty if there is none."""
         posed, settings, round_ = self.posed, self.posed.settings, self.n_rounds - 1
         if self.late_round is not None:
-            return []
+            return self._next_late_starts()
         if posed.is_for_mains(round_):
             # the next path has all groups, and starts from none: what needs a pair may look like something else here
             self.kept.append(None)
@@ -246,10 +258,33 @@ class Found:
                 return starts
         if not any(map(posed.late_after, starts)):
             return []
-        # a last round, in which late groups may wake
-        self.late_round = self.n_rounds
-        self.kept = [*self.kept, kept][: self.late_round]
+        # last rounds, in which late groups may wake
+        self.late_round, self.late = self.n_rounds, posed.late_after(starts[self.final.number])
+        self.kept.append(kept)
         return starts
+
+    def _next_late_starts(self) -> list[list[int]]:
+        """Late groups may have shown variables whose own late groups could not wake: a further round is for them."""
+        assert self.late_round is not None
+        verdict = self.late_judge().board(self.recipes).verdict()
+        kept = verdict.recipes[verdict.simplest(self.posed.settings.strictness)]
+        if not (isinstance(kept, Cleaned) and self.is_late(kept.round)):
+            return []
+        starts = self.starts_from(kept, self.trainings)
+        new = [l for l in self.posed.late_after(starts[self.final.number]) if l not in self.late]
+        if not new or self.n_rounds - self.late_round == self.posed.settings.rounds:
+            return []
+        self.late += new
+        self.kept.append(kept)
+        return starts
+
+    def is_late(self, round_: int) -> bool:
+        """Whether late groups may wake in a round."""
+        return self.late_round is not None and round_ >= self.late_round
+
+    def late_judge(self) -> Judge:
+        """The judge of models with late groups: on the rows that they can predict."""
+        return self.judge.scored_by(self.scores_for_late())
 
     def verdict(self) -> Verdict:
         """The verdict of all splits on all candidates."""
@@ -261,10 +296,14 @@ class Found:
         return self.posed.joined(groups)
 
 
-def _scores_of(training: Training) -> Scores:
-    """The held-out rows of a split."""
+def _scores_of(training: Training, late: Sequence[int] = ()) -> Scores:
+    """The held-out rows of a split; those that models with some late groups cannot predict have weight zero."""
     table, rows = training.table, training.scored
-    return Scores(table.response.rows(rows), in_parts(table.labels[rows], training.split.test))
+    response, held_out = table.response.rows(rows), in_parts(table.labels[rows], training.split.test)
+    if late and not table.compressed:
+        known = predictable(table, training.split, rows, late) | ~held_out
+        response = response.weighted(np.where(known, response.weight, 0.0))
+    return Scores(response, held_out)
 
 
 def _score(judge: Judge, split: int, recipes: Sequence[Recipe], training: Training) -> None:
@@ -286,7 +325,7 @@ def search(posed: Posed, always: Sequence[int] = (), recipes: Sequence[Recipe] =
     found = Found(Table(posed), always, recipes)
     starts = found.starts_from(None, found.trainings)
     while starts:
-        late = found.n_rounds == found.late_round
+        late = found.is_late(found.n_rounds)
         paths = Paths(found.table, starts, mains=late or posed.is_for_mains(found.n_rounds), late=late)
         found.end(paths, *_run(found, paths))
         found.add_round(paths)
@@ -305,7 +344,9 @@ def _run(found: Found, paths: Paths) -> tuple[int, float, float]:
     """Run paths until the held-out error stops falling; return the number of events, the first and the least error."""
     settings, version = found.posed.settings, found.table.version
     # groups that became near when the paths began may have changed the rows of the table
+    late = found.is_late(found.n_rounds)
     scores = found.judge.scores if version == found.version else found.scores()
+    scores = found.scores_for_late() if late else scores
     errors = [_errors(found, paths, scores, 0, 0)[0]]
     while True:
         allowed = most_events(paths, settings.most_columns)
@@ -314,7 +355,7 @@ def _run(found: Found, paths: Paths) -> tuple[int, float, float]:
         if target > done:
             errors = errors[: paths.advance(target, checked=False) + 1]
             if version != found.table.version:
-                version, scores = found.table.version, found.scores()
+                version, scores = found.table.version, found.scores_for_late() if late else found.scores()
             reached = min(paths.n_events(), most_events(paths, settings.most_columns))
             if reached >= len(errors):
                 later = _errors(found, paths, scores, len(errors), reached)

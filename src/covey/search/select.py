@@ -159,8 +159,8 @@ def select(problem: Problem, selection: Selection, rule: str = "select", setting
         first = selection.parts(*data)
         posed = pose(problem, first, settings)
         found = search(posed, problem.always, problem.recipes)
-        everything = found.judge.board(found.recipes)
         choice = RULES[rule](found)
+        everything = choice.judge.board(found.recipes)
         while found.n_deals < selection.most_deals and not choice.is_settled:
             tell("the verdict is open: folds dealt again", "deal", found.n_deals + 1, selection.most_deals)
             try:

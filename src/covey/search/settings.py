@@ -69,6 +69,10 @@ class Settings:
         The null model is kept unless the best one beats it by `evidence` standard errors: among hundreds of candidates,
         some look a little better by chance. Models within `strictness` standard errors of the best count as equally
         good, and the simplest of them is chosen.
+    predictable : float
+        Models with late groups are judged on held-out rows that least squares on each of these groups, with its
+        ancestors, predicts with at most this many times the variance of the noise. Where a curve ends, rows that are
+        held out are far from any prediction by chance, and a few of them would outweigh all others.
     undivided : float
         Single columns are selected within groups only if no model of groups is within this many standard errors of the
         best: there are many more models of columns, and some look a little better by chance.
@@ -107,6 +111,7 @@ class Settings:
     alike: float = 1.25
     evidence: float = 1.5
     strictness: float = 1.0
+    predictable: float = 0.5
     undivided: float = 0.5
     contention: float = 3.0
     settled: float = 0.1

@@ -36,6 +36,10 @@ __all__ = ["Expansion", "expand"]
 CHILDREN = (("pair", ""), ("surface", "~"), ("detail", "~~"))
 CURVE_COLUMNS = (0, 2, 5)
 
+# Columns in products are bounded to the range seen in `fit` and so much beyond it, a standard deviation of a number:
+# the product of two numbers far outside would be far from anything seen, but many new rows are a little outside.
+BEYOND = 1.0
+
 # A ridge shrinks the columns of a curve in proportion to their half waves: so many in the first one, which is shrunk
 # like a line, and one more in each further one.
 FIRST_WAVE = 1.5
@@ -62,7 +66,7 @@ class Expansion:
     ----------
     encoding : Encoding
     ranges : ndarray, shape (2, n_columns)
-        The least and the largest value of each encoded column in the table of fit.
+        The least and the largest value of each encoded column in products.
     pairs : tuple of pairs of int
         The pairs that are listed, as positions of main terms.
     depth : int
@@ -84,7 +88,7 @@ class Expansion:
         If the products of all pairs have too many columns, there are no details, then no surfaces; if they still have
         too many, pairs of numbers are not listed. Of more than `most` numbers no pairs are tried.
         """
-        ranges, wanted = np.array([columns.min(axis=0), columns.max(axis=0)]), encoding.pairs
+        wanted, ranges = encoding.pairs, np.array([columns.min(axis=0) - BEYOND, columns.max(axis=0) + BEYOND])
         sizes = np.array([_size(encoding.stems(l)) for l in range(len(encoding.terms))], dtype=np.intp)
         if not wanted.members:
             n_columns = sum(int(sizes[i] * sizes[j]) for i, j in wanted.listed)

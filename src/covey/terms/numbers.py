@@ -186,7 +186,8 @@ def _tame(values: FloatArray, sample: Sample, number: Number) -> FloatArray:
     """The splines that are not much larger between the rows than on them."""
     z = (sample.distinct - number.mean) / number.sd
     on_rows = np.abs(basis(z[None], number.knots[None])[0] @ values).max(axis=0)
-    return values[:, np.abs(values).max(axis=0) <= WILDEST * on_rows]
+    inside = (number.knots >= z[0]) & (number.knots <= z[-1])
+    return values[:, np.abs(values[inside]).max(axis=0) <= WILDEST * on_rows]
 
 
 def _fit_curves(samples: Sequence[Sample], numbers: Sequence[Number], weights: FloatArray) -> FloatArray:

@@ -29,7 +29,8 @@ TAIL = 0.025
 # Rows between neighbouring knots, at least: fewer would decide a bend of the curve.
 ROWS_BETWEEN_KNOTS = 10
 # Knots of the detail are evenly spaced over the range, as those of P-splines are: so many steps, or one for so many
-# rows. None is closer to another knot than this share of a step.
+# rows, and one on either side, because a natural spline does not bend at its outermost knots. None is closer to another
+# knot than this share of a step.
 MOST_STEPS = 19
 ROWS_PER_STEP = 20
 APART = 0.6
@@ -76,7 +77,7 @@ def quantile_knots(values: FloatArray, rows: FloatArray, n_knots: int) -> FloatA
 
 
 def with_grid(knots: FloatArray, values: FloatArray, rows: FloatArray) -> FloatArray:
-    """The knots, and those of an even grid over the range that are not close to one of them.
+    """The knots, and those of an even grid from a step before the range to one after it that are not close to them.
 
     The sorted distinct values have the given numbers of rows. If half of the steps hold few rows, there are no more
     knots: in a long tail single rows would decide how the detail goes.
@@ -87,7 +88,9 @@ def with_grid(knots: FloatArray, values: FloatArray, rows: FloatArray) -> FloatA
     in_step, grid = np.histogram(values, n_steps, weights=rows)
     if np.median(in_step) < ROWS_BETWEEN_KNOTS:
         return knots
-    far = np.abs(grid[:, None] - knots).min(axis=1) > APART * (grid[1] - grid[0])
+    step = grid[1] - grid[0]
+    grid = np.concatenate([[grid[0] - step], grid, [grid[-1] + step]])
+    far = np.abs(grid[:, None] - knots).min(axis=1) > APART * step
     return np.sort(np.concatenate([knots, grid[far]]))
 
 
