@@ -5,6 +5,7 @@ As `fuzz.invariances`, with `terms=` instead of `groups=`: what a variable becom
 
 from __future__ import annotations
 
+import json
 import tempfile
 import warnings
 from collections.abc import Callable
@@ -120,6 +121,12 @@ def case(seed: int) -> Case:
     loss, selection, options, way = (str(rng.choice(list(kinds))) for kinds in (LOSSES, SELECTIONS, OPTIONS, WAYS))
     table = draw_table(rng, int(rng.choice([30, 50])))
     return Case(seed, loss, selection, options, way, table, response(loss, table, rng))
+
+
+def kept(line: str) -> Case:
+    """A case that failed once, from a line of `table_invariances.jsonl`."""
+    read = json.loads(line)
+    return Case(**read | {"table": pd.DataFrame(read["table"]), "y": np.array(read["y"])})
 
 
 def shown(model: Any, table: pd.DataFrame) -> Any:

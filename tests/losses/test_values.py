@@ -272,3 +272,9 @@ def test_the_difference_of_two_quantile_models_has_its_standard_error():
         ).std()
         said = 2 * np.sqrt(loss.dispersion(1.0) * loss.distance(at, eta))
         assert said == pytest.approx(spread, rel=0.05)
+
+
+def test_counts_that_vary_less_than_poisson_counts_have_the_least_overdispersion():
+    y = np.array([2.0, 3.0, 4.0] * 5)
+    for order in (slice(None), slice(None, None, -1)):
+        assert NegativeBinomial().scaled_to(y[order], np.full(15, np.log(3)), np.ones(15)).overdispersion == 1e-6

@@ -221,7 +221,7 @@ def repetitions(sample_weight: PerRow, n_rows: int) -> FloatArray:
     shares = as_sample_weight(sample_weight, n_rows)
     if sample_weight is None or np.ndim(sample_weight) == 0:
         return np.ones(n_rows)
-    rows = shares * max(count_rows(as_response(sample_weight, n_rows)), np.count_nonzero(shares))
+    rows = shares * max(count_rows(as_response(sample_weight, n_rows)), float(np.count_nonzero(shares)))
     whole = np.round(rows)
     return np.where((whole > 0) & (np.abs(rows - whole) <= WHOLE), whole, rows)
 

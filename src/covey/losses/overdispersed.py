@@ -114,7 +114,9 @@ class NegativeBinomial(LogLink):
         # the likelihood may have two maxima: first a coarse search
         grid = np.linspace(np.log(LEAST), np.log(MOST), 49)
         best = int(np.argmin([minus(point) for point in grid.tolist()]))
-        low, high = grid[max(best - 1, 0)], grid[min(best + 1, grid.size - 1)]
+        if best == 0:  # round-off error would decide where below the next point
+            return replace(self, overdispersion=LEAST)
+        low, high = grid[best - 1], grid[min(best + 1, grid.size - 1)]
         found = minimize_scalar(minus, bounds=(low, high), method="bounded", options={"xatol": 1e-9})
         return replace(self, overdispersion=float(np.exp(found.x)))
 

@@ -87,7 +87,7 @@ class ScaledColumns:
             self.V[:, at] = (Z[:, at].transpose(1, 0, 2) @ stacked).transpose(1, 0, 2)
         # a row counts as often as its weight says: rough fits are not the same in other coordinates
         weight = np.where(table.labels >= 0, table.response.weight, 0.0)
-        self._tall = self.V.shape[1] <= max(np.count_nonzero(weight), count_rows(weight))
+        self._tall = self.V.shape[1] <= max(float(np.count_nonzero(weight)), count_rows(weight))
         # for every split, the second derivative of the loss without a penalty, and the last fit
         self._state: dict[int, tuple[Curvature, Any]] = {}
         self._moments: dict[int, tuple[FloatArray, FloatArray]] = {}

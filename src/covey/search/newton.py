@@ -240,9 +240,9 @@ def minimise(
             if safe is not None and (found is None or safe[1] < found[1]):
                 direction, move, found = other, image, safe
         if found is None:
-            infinite = slow and reach > FAR and may_recede
-            status = "stalled" if size > np.sqrt(TOLERANCE) else "separated" if infinite else "converged"
-            return Fit(coef, eta, status, step)
+            if slow and reach > FAR and may_recede:
+                return Fit(coef, eta, "separated", step)
+            return Fit(coef, eta, "converged" if size <= np.sqrt(TOLERANCE) else "stalled", step)
         length, value, lowered = found[0], found[1], value - found[1]
         coef, eta = coef + length * direction, eta + length * move
         # 4. whether that step was the last
