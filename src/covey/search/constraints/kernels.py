@@ -94,6 +94,7 @@ def _forced(M, d, tolerance, likely, l, s, slack, order, active, barred, L):
                     new, most = j, force
         if new < 0:
             break
+        before, held = l.copy(), order[:n].copy()
         order[n], active[new] = new, True
         n = _grown(L, M, order, n)
         first = True
@@ -113,6 +114,14 @@ def _forced(M, d, tolerance, likely, l, s, slack, order, active, barred, L):
             for i in range(n):
                 j = order[i]
                 l[j] = max(l[j] + length * (s[i] - l[j]), 0.0) if at >= 0 else s[i]
+            if at < 0 and _depends(L, M, order, n, new):  # and no row left in its place: it breaks by round-off error
+                active[order[:n]] = False
+                l[:], n = before, 0
+                for j in held:
+                    order[n], active[j] = j, True
+                    n = _grown(L, M, order, n)
+                barred[new] = True
+                break
             if at < 0:
                 barred[:] = False
                 break
@@ -130,6 +139,15 @@ def _forced(M, d, tolerance, likely, l, s, slack, order, active, barred, L):
             for i in range(n):
                 slack[j] += M[j, order[i]] * l[order[i]]
     return n
+
+
+@njit(cache=True)
+def _depends(L, M, order, n, row):
+    """Whether a row of the factor is a combination of those before it."""
+    for i in range(n):
+        if order[i] == row:
+            return L[i, i] ** 2 <= 2 * DEPENDENT * M[row, row]
+    return False
 
 
 @njit(cache=True, inline="always")  # a call would take as long
