@@ -153,7 +153,7 @@ def test_ridges_on_all_columns_of_a_streamed_matrix(tmp_path, monkeypatch):
     y = X @ rng.standard_normal(1200) / 30 + rng.standard_normal(80)
     design = KINDS["memmap"](X, tmp_path)
     expected, model = (GroupSparseRegressor(WIDE, rule="predict").fit(matrix, y) for matrix in (X, design))
-    assert expected.candidates_["recipe"].str.contains("on all groups, reweighted").any()
+    assert expected.candidates_["recipe"].str.contains("on all groups").any()
     assert model.candidates_["recipe"].tolist() == expected.candidates_["recipe"].tolist()
     np.testing.assert_allclose(model.coef_, expected.coef_, rtol=0, atol=1e-6 * abs(expected.coef_).max())
     monkeypatch.setattr("covey.search.dense.MOST_STREAMED", 1000)

@@ -153,8 +153,8 @@ class CleanedRound:
     def quadratic(self) -> Quadratic:
         """The quadratic model of the loss at the end of the path."""
         active, coef, ridge = self.active, self.active.models[-1], None
-        if active.separated[-1]:
-            # with perfect separation there is no curvature left
+        if active.separated[-1] or active.response.loss.known_dispersion:
+            # near perfect separation there is hardly any curvature left, and rough fits end anywhere on the way there
             ridge = self.training.posed.settings.elimination_ridge * self.penalty
             self._last = frozenset(self.groups), Curvature(), None
             coef = self._minimised(np.arange(len(coef)), coef, ridge)[0]

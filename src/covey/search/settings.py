@@ -37,9 +37,10 @@ class Settings:
         The sizes of sets on which ridges are tried grow by this factor: sets in between differ less than ridges do.
     separated_ridge, elimination_ridge : float
         If the minimum lies at infinity (perfectly separated classes), models have the first of these penalties, which
-        is far below any ridge that is tried, and groups are eliminated in the quadratic model of a fit with the second.
-        Groups that are always in have the second if the minimum on them alone lies at infinity: no candidate shrinks
-        them more.
+        is far below any ridge that is tried. If the loss has no scale parameter (classes, counts, survival times),
+        groups are eliminated in the quadratic model of a fit with the second: near separation there is hardly any
+        curvature left. Groups that are always in have the second if the minimum on them alone lies at infinity: no
+        candidate shrinks them more.
     column_range : float
         A ridge scales a column by its standard deviation times its range over this number of standard deviations,
         which is the range of some hundred normal values: what a few rows decide is shrunk more.
