@@ -167,7 +167,7 @@ def test_every_loss(loss):
         "several": np.stack([eta, X[:, 10]], axis=1) + 0.3 * rng.standard_normal((160, 2)),
     }
     name = "squared" if loss == "several" else loss
-    found = stability_selection(X, responses[loss], 2, loss=name, n_pairs=3, n_first=3, always=[0], random_state=0)
+    found = stability_selection(X, responses[loss], 2, loss=name, n_pairs=6, n_first=3, always=[0], random_state=0)
     assert set(found.selected_groups) == ({2, 5} if loss == "several" else {2})
     assert found.n_groups == 19
     assert found.always_groups == (0,)

@@ -206,7 +206,8 @@ def minimise(
         gradient = left = gradient_of(score, A, coef, penalty)
         if rows is not None:
             direction, left = _constrained_step(response, A, eta, penalty, curvature, rows, coef, gradient)
-        size = float(np.linalg.norm(left / unit))
+        with np.errstate(over="ignore"):  # on columns of 1e150
+            size = float(np.linalg.norm(left / unit))
         if fresh:
             # a gradient larger than at the null model means a bad start, where slow steps are normal
             slow = slow + 1 if SHRINKS * before < size <= 1 else (slow if before == np.inf else 0)
