@@ -127,6 +127,7 @@ class DenseRidges:
         self.table, self.trainings, self.posed = table, trainings, table.posed
         self.settings: Settings = self.posed.settings
         self.penalties = trainings[0].penalties
+        self.penalties.learn(np.arange(self.posed.n_mains))
         self.always = np.asarray(trainings[0].always, dtype=np.intp)
         self.always_share = 1.0 if any(training.always_infinite for training in trainings) else ALWAYS
         self.noise = noise_norms(self.posed.working.layout.sizes[: self.posed.n_mains])
@@ -204,7 +205,6 @@ class DenseRidges:
         """Fits of recipes of one round on a split; models on all rows are fitted only when requested."""
         new = [recipe for recipe in recipes if (recipe, training.number) not in self._fits]
         if new:
-            self.penalties.learn(np.arange(self.posed.n_mains))
             coordinates = self.coordinates(new[0])
             unit = coordinates.unit(training)
             shares = [self._shares(recipe, training) for recipe in new]
