@@ -5,7 +5,7 @@ import pytest
 
 from covey.search import rough
 from covey.search.newton import ROUGH, minimise
-from covey.search.rough import Alike, minimise_together
+from covey.search.rough import ModelSet, in_batches, minimise_together
 from search.test_newton import K, draw, posed
 
 SETS = [np.arange(K + 1), np.array([0, 1, 2]), np.array([0, 3])]
@@ -20,9 +20,14 @@ def fitted(name, y, A, start=None, sets=SETS, ridges=RIDGES):
     starts[0] = response.null
     for i, (columns, _) in enumerate(models if start is not None else []):
         starts[columns, i] = start
-    alike = [Alike(columns, np.arange(i * len(ridges), (i + 1) * len(ridges))) for i, columns in enumerate(sets)]
-    coefs, done = minimise_together(response, A, starts, alike, M, np.array([ridge for _, ridge in models]))
-    return response, M, coefs, done, models
+    alike = [
+        ModelSet(columns, range(i * len(ridges), (i + 1) * len(ridges)), M[np.ix_(columns, columns)])
+        for i, columns in enumerate(sets)
+    ]
+    done = np.zeros(len(models), dtype=bool)
+    for some in in_batches(alike, len(y)):
+        done |= minimise_together(response, A, starts, some, M, np.array([ridge for _, ridge in models]))
+    return response, M, starts, done, models
 
 
 @pytest.mark.parametrize("start", [None, 2.0], ids=["null model", "far away"])

@@ -19,16 +19,17 @@ from numpy.typing import NDArray
 from covey.layout import spans
 from covey.search.active import DEPENDENT, ActiveSet
 from covey.search.arrays import host
+from covey.search.constraints.cone import Rows
 from covey.search.constraints.nested import eliminate_within, ridges_within
 from covey.search.elimination import Eliminated, QuadraticForm, eliminate_all
 from covey.search.newton import Curvature, minimise
 from covey.search.paths import Paths
 from covey.search.quadratic import Quadratic, least_norm
 from covey.search.recipes import Model, Recipe, Training
-from covey.search.rough import Alike, minimise_together
+from covey.search.rough import ModelSet, in_batches, minimise_together
 from covey.validation import FloatArray
 
-__all__ = ["Cleaned", "CleanedRound", "clean", "repeat"]
+__all__ = ["Cleaned", "CleanedRound", "clean"]
 
 
 @dataclass(frozen=True)
@@ -150,15 +151,15 @@ class CleanedRound:
             self._penalties[n_free] = self.training.penalties.matrix(self.groups, n_free) * unit
         return self._penalties[n_free]
 
-    def quadratic(self) -> Quadratic:
-        """The quadratic model of the loss at the end of the path."""
-        active, coef, ridge = self.active, self.active.models[-1], None
-        if active.separated[-1] or active.response.loss.known_dispersion:
+    def end(self) -> tuple[FloatArray, FloatArray | None]:
+        """The model at the end of the path, and its ridge if it needs one."""
+        coef, ridge = self.active.models[-1], None
+        if self.active.separated[-1] or self.active.response.loss.known_dispersion:
             # near perfect separation there is hardly any curvature left, and rough fits end anywhere on the way there
             ridge = self.training.posed.settings.elimination_ridge * self.penalty
             self._last = frozenset(self.groups), Curvature(), None
             coef = self._minimised(np.arange(len(coef)), coef, ridge)[0]
-        return Quadratic.around(active, len(self.groups), coef, ridge)
+        return coef, ridge
 
     def add(self, recipes: Sequence[Cleaned], quadratic: Quadratic, eliminated: Eliminated) -> None:
         """Make candidates, given the order in which groups were dropped."""
@@ -210,7 +211,9 @@ class CleanedRound:
     def _fit_together(self, sets: Mapping[tuple[int, ...], Sequence[int]]) -> set[int]:
         """Fit the candidates that no other round has had, roughly; return those that need nothing more."""
         first, fits, outputs = self.intercept, self.training.fits, self.active.response.apart
-        alike: list[Alike] = []
+        penalty = np.zeros((first + self.columns.size,) * 2)
+        penalty[first:, first:] = self.penalty
+        alike: list[tuple[NDArray[np.intp], range, FloatArray, Rows | None]] = []
         models: list[tuple[tuple[int, ...], frozenset[int], list[int]]] = []
         for left, candidates in sets.items() if outputs else ():
             groups, new = frozenset(self.groups[l] for l in left), dict[float, list[int]]()
@@ -220,21 +223,21 @@ class CleanedRound:
             if new:
                 columns = np.concatenate([np.arange(first), first + self._at(left)])
                 rows = None if self.rows is None else self.rows.on(self._at(left)).after(first)
-                alike.append(Alike(columns, len(models) + np.arange(len(new)), rows))
+                numbers = range(len(models), len(models) + len(new))
+                alike.append((columns, numbers, penalty[np.ix_(columns, columns)], rows))
                 models += [(left, groups, new[ridge]) for ridge in sorted(new)]
         if not models:
             return set()
-        penalty = np.zeros((first + self.columns.size,) * 2)
-        penalty[first:, first:] = self.penalty
         one_of_each = [same[0] for *_, same in models]
         ridges = np.array([self.recipes[i].ridge for i in one_of_each])
         coefs, done = np.zeros((len(models), first + self.columns.size, len(outputs))), np.ones(len(models), dtype=bool)
         for o, response in enumerate(outputs):
             given = np.hstack([self.levels[one_of_each, o : o + first], self.W[one_of_each, o]]).T
-            starts = np.zeros_like(given)
-            for one in alike:  # elimination leaves round-off error in groups that were dropped
-                starts[np.ix_(one.columns, one.models)] = given[np.ix_(one.columns, one.models)]
-            found, reached = minimise_together(response, self.active.A, starts, alike, penalty, ridges)
+            found, reached = np.zeros_like(given), np.zeros_like(done)
+            for columns, numbers, *_ in alike:  # elimination leaves round-off error in groups that were dropped
+                found[np.ix_(columns, numbers)] = given[np.ix_(columns, numbers)]
+            for some in in_batches([ModelSet(*one) for one in alike], len(response.weight)):
+                reached |= minimise_together(response, self.active.A, found, some, penalty, ridges)
             coefs[:, :, o], done = found.T, done & reached
         known: set[int] = set()
         for (left, groups, same), ridge, coef, is_done in zip(models, ridges, coefs, done, strict=True):
@@ -346,7 +349,13 @@ class CleanedRound:
         return out
 
 
-def clean(trainings: Sequence[Training], paths: Paths, round_: int, ridges: Sequence[float]) -> list[Cleaned]:
+def clean(
+    trainings: Sequence[Training],
+    paths: Paths,
+    round_: int,
+    ridges: Sequence[float],
+    recipes: Sequence[Cleaned] | None = None,
+) -> Sequence[Cleaned]:
     """Make the candidates of the paths of all splits; return them, so that they can be made on other splits.
 
     They are those of the quadratic models; `CleanedRound.finish` makes them those of the loss.
@@ -354,66 +363,51 @@ def clean(trainings: Sequence[Training], paths: Paths, round_: int, ridges: Sequ
     Parameters
     ----------
     trainings : sequence of Training
-        The last one has all rows.
+        The last one has all rows, unless recipes are given.
     paths : Paths
         Advanced to their ends.
     round_ : int
     ridges : sequence of float
+    recipes : sequence of Cleaned, optional
+        Candidates that another deal of the rows had in this round.
     """
-    rounds, quadratics, eliminated = _eliminated(trainings, paths, bool(ridges))
-    ratio = paths.posed.settings.ridge_sizes
-    late = bool(set(paths.groups(len(trainings) - 1)).intersection(paths.posed.late))
-    if late:
-        # with the detail of a curve one size may be far better than its neighbours
-        ratio = math.sqrt(ratio)
-    unit = "columns" if paths.posed.pieces and round_ else "groups"
-    widths, (dropped, _) = np.diff(quadratics[-1].starts), eliminated[-1]
-    sizes = (int(widths.sum()) - np.cumsum([0, *widths[dropped]])).tolist()
-    counts = range(len(dropped), -1, -1)
-    recipes = [Cleaned(round_, c, 0.0, widths.size, n, unit) for c, n in zip(sizes, counts, strict=True)]
-    some = [one for one in recipes[:-1] if one is recipes[0] or is_tried(one.n_groups, ratio)]
-    shrunk = [replace(one, ridge=ridge) for one in some for ridge in ridges]
-    # a detail follows few rows: if they are held out, least squares does not know where it goes
-    recipes = shrunk if late and shrunk else recipes + shrunk
-    _add(rounds, recipes, quadratics, eliminated)
-    return recipes
-
-
-def repeat(trainings: Sequence[Training], paths: Paths, recipes: Sequence[Cleaned]) -> None:
-    """Make candidates of one round on other splits."""
-    rounds, quadratics, eliminated = _eliminated(trainings, paths, any(recipe.ridge for recipe in recipes))
-    _add(rounds, recipes, quadratics, eliminated)
-
-
-def _eliminated(
-    trainings: Sequence[Training], paths: Paths, shrunk: bool
-) -> tuple[list[CleanedRound], list[Quadratic], list[Eliminated]]:
-    """The quadratic models of all splits at the ends of their paths, and the order in which groups are dropped."""
+    posed, n_always = paths.posed, len(trainings[0].always)
     rounds = [CleanedRound(one, paths.active(s).without_factors(), paths.groups(s)) for s, one in enumerate(trainings)]
-    if shrunk:
+    if ridges:
         # at once, so that a design that has to be read for them is read once
         trainings[0].penalties.learn([l for one in rounds for l in one.groups])
-    quadratics, n_always = [one.quadratic() for one in rounds], len(trainings[0].always)
-    forms: list[QuadraticForm] = [
-        (q.K, q.c, q.starts, paths.posed.parents_among(one.groups)) for one, q in zip(rounds, quadratics, strict=True)
-    ]
-    if paths.posed.cone is None:
+    quadratics, forms = list[Quadratic](), list[QuadraticForm]()
+    for one in rounds:
+        quadratic = Quadratic.around(one.active, len(one.groups), *one.end())
+        quadratics.append(quadratic)
+        forms.append((quadratic.K, quadratic.c, quadratic.starts, posed.parents_among(one.groups)))
+    if posed.cone is None:
         # models on linearly dependent columns are solved again anyway
-        return rounds, quadratics, eliminate_all(forms, n_always, [one.active.deficient for one in rounds])
-    constrained = [one.rows for one in rounds if one.rows]
-    orders = [eliminate_within(form, rows, n_always) for form, rows in zip(forms, constrained, strict=True)]
-    return rounds, quadratics, orders
-
-
-def _add(
-    rounds: Sequence[CleanedRound],
-    recipes: Sequence[Cleaned],
-    quadratics: Sequence[Quadratic],
-    eliminated: Sequence[Eliminated],
-) -> None:
+        eliminated = eliminate_all(forms, n_always, [one.active.deficient for one in rounds])
+    else:
+        constrained = [one.rows for one in rounds if one.rows]
+        eliminated = [eliminate_within(form, rows, n_always) for form, rows in zip(forms, constrained, strict=True)]
+    if recipes is None:
+        late = bool(set(rounds[-1].groups).intersection(posed.late))
+        unit = "columns" if posed.pieces and round_ else "groups"
+        # with the detail of a curve one size may be far better than its neighbours
+        ratio = math.sqrt(posed.settings.ridge_sizes) if late else posed.settings.ridge_sizes
+        recipes = _sets(round_, np.diff(quadratics[-1].starts), eliminated[-1][0], unit)
+        some = [one for one in recipes[:-1] if one is recipes[0] or is_tried(one.n_groups, ratio)]
+        shrunk = [replace(one, ridge=ridge) for one in some for ridge in ridges]
+        # a detail follows few rows: if they are held out, least squares does not know where it goes
+        recipes = shrunk if late and shrunk else recipes + shrunk
     for one, quadratic, order in zip(rounds, quadratics, eliminated, strict=True):
         one.add(recipes, quadratic, order)
         one.training.rounds.append(one)
+    return recipes
+
+
+def _sets(round_: int, widths: NDArray[np.intp], dropped: Sequence[int], unit: str) -> list[Cleaned]:
+    """Least squares on every set that elimination leaves, from all groups of the path to none."""
+    sizes = (int(widths.sum()) - np.cumsum([0, *widths[dropped]])).tolist()
+    counts = range(len(dropped), -1, -1)
+    return [Cleaned(round_, c, 0.0, widths.size, n, unit) for c, n in zip(sizes, counts, strict=True)]
 
 
 @cache

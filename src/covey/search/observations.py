@@ -158,6 +158,13 @@ class Observations:
             return self.on_rows.gram(self._to_loss(eta), host(A), bounding)
         return weighted_gram(A, self.curvature(eta, bounding))
 
+    def grams(self, eta: Any, A: Any) -> list[FloatArray]:
+        """The same for several models of one output, whose predictors are the columns of `eta`."""
+        if self.loss.coupled:
+            return [self.on_rows.gram(one + self.offset[:, 0], host(A)) for one in eta.T]
+        weights = self.weight[:, None] * self.loss.curvature(self.y[:, None], eta + self.offset)
+        return [weighted_gram(A, one) for one in weights.T]
+
     def curvature_product(self, eta: FloatArray, direction: FloatArray) -> FloatArray:
         """The second derivative of the total times a direction; shape (n_rows, n_outputs)."""
         along = direction @ self.contrasts if self.loss.vector else direction[:, 0]

@@ -8,9 +8,8 @@ model that is not done after a few steps, as where the minimum lies at infinity,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -31,10 +30,10 @@ from covey.search.newton import (
     SHRINKS,
     factorised,
 )
-from covey.search.observations import Observations, weighted_gram
+from covey.search.observations import Observations
 from covey.validation import FloatArray
 
-__all__ = ["Alike", "minimise_together"]
+__all__ = ["ModelSet", "in_batches", "minimise_together"]
 
 MOST_STEPS = 8
 
@@ -45,75 +44,134 @@ MOST_HALVINGS = 4
 MOST_NUMBERS = 2**21
 
 
-@dataclass(frozen=True)
-class Alike:
-    """Models on the same columns, given by their positions, from the smallest ridge to the largest.
-
-    With constraints, `rows` are the inequalities on these columns.
-    """
-
-    columns: NDArray[np.intp]
-    models: NDArray[np.intp]
-    rows: Rows | None = None
-
-
-def minimise_together(
-    response: Observations,
-    A: Any,
-    starts: FloatArray,
-    sets: Sequence[Alike],
-    penalty: FloatArray,
-    ridges: FloatArray,
-) -> tuple[FloatArray, NDArray[np.bool_]]:
-    """Minimise the loss of one output plus ``ridge coef' penalty coef / 2``, for each model on its columns.
+class ModelSet:
+    """Models on the same columns, and the second derivatives of the loss that their steps use.
 
     Parameters
     ----------
-    response : Observations
-    A : array, shape (n_rows, n_columns)
-        Where X lives.
-    starts : ndarray, shape (n_columns, n_models)
-        Zero outside the columns of a model.
-    sets : sequence of Alike
-    penalty : ndarray, shape (n_columns, n_columns)
-    ridges : ndarray, shape (n_models,)
+    columns : ndarray of int
+    models : sequence of int
+        Positions among all models, from the smallest ridge to the largest.
+    penalty : ndarray, shape (k, k)
+        On these columns.
+    rows : Rows, optional
+        Constraints on these columns.
 
-    Returns
-    -------
-    coefs, done : ndarray, shape (n_columns, n_models) and (n_models,)
-        Models that are not done have not come near their minimum.
+    Attributes
+    ----------
+    shrunk : float
+        The largest norm of a gradient at the last step; zero if the second derivatives have had their time.
     """
-    coefs, done = starts.copy(), np.zeros(starts.shape[1], dtype=bool)
-    for some in _in_batches(sets, max(1, MOST_NUMBERS // len(response.weight))):
-        _descend(response, A, coefs, done, some, penalty, ridges)
-    return coefs, done
+
+    def __init__(
+        self, columns: NDArray[np.intp], models: Sequence[int], penalty: FloatArray, rows: Rows | None = None
+    ) -> None:
+        self.columns, self.models, self.penalty, self.rows = columns, list(models), penalty, rows
+        self.shrunk = np.inf
+        self._grams: dict[int, FloatArray] = {}
+
+    def step(self, steps: Steps, models: list[int], response: Observations, A: Any, eta: Any) -> None:
+        """Write the steps of those models that still move; `eta` has the predictors of all models that do."""
+        moving = np.array([steps.place[model] for model in models], dtype=np.intp)
+        inside, solved = steps.gradient[np.ix_(self.columns, moving)], None
+        left = inside
+        if self._grams and self.rows is not None:  # what constraints hold back is no reason to go on
+            solved, left = self._solved(steps, models, inside)
+        with np.errstate(over="ignore"):  # on columns of 1e150
+            steps.sizes[moving] = np.linalg.norm(left, axis=0)
+        size = float(steps.sizes[moving].max())
+        if not self._grams or size > KEPT_SHRINKS * self.shrunk:
+            # at first one second derivative for all models, later one for each
+            middle = len(models) // 2
+            which = list(range(len(models))) if self._grams else [middle]
+            for i, K in zip(which, response.grams(eta[:, moving[which].tolist()], A[:, self.columns]), strict=True):
+                K.flat[:: len(K) + 1] *= 1 + JITTER
+                self._grams[models[i]], steps.exact[moving[i]] = K, True
+            if len(self._grams) == 1:
+                self._grams = dict.fromkeys(models, self._grams[models[middle]])
+            steps.fresh[moving], solved = True, None
+        self.shrunk = size
+        if solved is None:
+            solved, _ = self._solved(steps, models, inside)
+        steps.direction[np.ix_(self.columns, moving)] = solved
+
+    def _solved(self, steps: Steps, models: list[int], right: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The steps of some models, under inequalities if there are any, and the gradients left after them."""
+        K = np.array([self._grams[model] for model in models]) + steps.ridges[models][:, None, None] * self.penalty
+        if self.rows is None:
+            return _solutions(K, right), right
+        return self.rows.step(root(K), steps.coefs[self.columns[:, None], models], right)
 
 
-def _in_batches(sets: Sequence[Alike], most: int) -> Iterator[list[Alike]]:
-    """The sets, as many at a time as have about the most models together."""
-    batch: list[Alike] = []
+@dataclass(frozen=True)
+class Steps:
+    """The next steps of the models that still move.
+
+    Attributes
+    ----------
+    coefs, ridges : ndarray, shape (n_columns, n_models) and (n_models,)
+        Of all models.
+    place : dict
+        The position of each model that still moves among them.
+    gradient, direction : ndarray, shape (n_columns, n_moving)
+    sizes : ndarray, shape (n_moving,)
+        The norm of the gradient: its largest entry would depend on the order of the columns that span a group.
+    fresh, exact : ndarray of bool, shape (n_moving,)
+        Whether the second derivative was computed for this step, and whether that was at this model.
+    """
+
+    coefs: FloatArray
+    ridges: FloatArray
+    place: dict[int, int]
+    gradient: FloatArray
+    direction: FloatArray
+    sizes: FloatArray
+    fresh: NDArray[np.bool_]
+    exact: NDArray[np.bool_]
+
+
+def in_batches(sets: Sequence[ModelSet], n_rows: int) -> Iterator[list[ModelSet]]:
+    """The sets, as many at a time as memory allows."""
+    batch: list[ModelSet] = []
     for one in sets:
         batch.append(one)
-        if sum(len(each.models) for each in batch) >= most:
+        if sum(len(each.models) for each in batch) * n_rows >= MOST_NUMBERS:
             yield batch
             batch = []
     if batch:
         yield batch
 
 
-def _descend(
+def minimise_together(
     response: Observations,
     A: Any,
     coefs: FloatArray,
-    done: NDArray[np.bool_],
-    alike: Sequence[Alike],
+    sets: Sequence[ModelSet],
     penalty: FloatArray,
     ridges: FloatArray,
-) -> None:
-    """Move models to their minimisers, in place."""
+) -> NDArray[np.bool_]:
+    """Move models, in place, to the minimum of the loss of one output plus ``ridge coef' penalty coef / 2``.
+
+    Parameters
+    ----------
+    response : Observations
+    A : array, shape (n_rows, n_columns)
+        Where X lives.
+    coefs : ndarray, shape (n_columns, n_models)
+        Zero outside the columns of a model.
+    sets : sequence of ModelSet
+        The models to move.
+    penalty : ndarray, shape (n_columns, n_columns)
+    ridges : ndarray, shape (n_models,)
+
+    Returns
+    -------
+    ndarray of bool, shape (n_models,)
+        The models that have come near their minimum.
+    """
     response = response.near(A)
-    sets = [_Set(one, penalty[np.ix_(one.columns, one.columns)]) for one in alike]
-    at = np.concatenate([one.models for one in alike])  # the models that still move
+    done = np.zeros(coefs.shape[1], dtype=bool)
+    at = np.concatenate([one.models for one in sets])  # the models that still move
     before, moved = np.full(coefs.shape[1], np.inf), np.zeros(coefs.shape[1])
     eta = response.predictor(A, coefs[:, at])
     values = _totals(response, eta, coefs[:, at], penalty, ridges[at])
@@ -121,9 +179,13 @@ def _descend(
         # 1. the steps to the minima of quadratic models
         score = response.for_models.score(eta + response.offset)
         gradient = host(A.T @ like(score, A)) - ridges[at] * (penalty @ coefs[:, at])
-        steps, place = _Steps.none(gradient.shape), {model: i for i, model in enumerate(at.tolist())}
+        place, none = {model: i for i, model in enumerate(at.tolist())}, np.zeros(at.size, dtype=bool)
+        steps = Steps(
+            coefs, ridges, place, gradient, np.zeros_like(gradient), np.zeros(at.size), none.copy(), none.copy()
+        )
         for one in sets:
-            one.step(steps, gradient, place, coefs, ridges, partial(_grams, response, A, eta))
+            if models := [model for model in one.models if model in place]:
+                one.step(steps, models, response, A, eta)
         # 2. shorter ones where the loss does not fall enough; none if it does not fall at all
         direction, length = steps.direction, np.ones(at.size)
         move, promised = response.predictor(A, direction), (gradient * direction).sum(axis=0)
@@ -153,117 +215,9 @@ def _descend(
                 one.shrunk = 0.0
         moves = ~ends & (lower | ~steps.fresh)
         if not moves.any():
-            return
+            break
         at, eta, values = at[moves], eta[:, moves], values[moves]
-
-
-@dataclass(frozen=True)
-class _Steps:
-    """The next steps of some models.
-
-    Attributes
-    ----------
-    direction : ndarray, shape (n_columns, n_models)
-    sizes : ndarray, shape (n_models,)
-        The norm of the gradient: its largest entry would depend on the order of the columns that span a group.
-    fresh, exact : ndarray of bool, shape (n_models,)
-        Whether the second derivative was computed for this step, and whether that was at this model.
-    """
-
-    direction: FloatArray
-    sizes: FloatArray
-    fresh: NDArray[np.bool_]
-    exact: NDArray[np.bool_]
-
-    @classmethod
-    def none(cls, shape: tuple[int, int]) -> _Steps:
-        """Steps that do not move."""
-        return cls(np.zeros(shape), np.zeros(shape[1]), np.zeros(shape[1], dtype=bool), np.zeros(shape[1], dtype=bool))
-
-
-class _Set:
-    """Models on the same columns, and the second derivatives of the loss that their steps use.
-
-    Parameters
-    ----------
-    alike : Alike
-    penalty : ndarray, shape (k, k)
-        On these columns.
-
-    Attributes
-    ----------
-    shrunk : float
-        The largest norm of a gradient at the last step; zero if the second derivatives have had their time.
-    """
-
-    def __init__(self, alike: Alike, penalty: FloatArray) -> None:
-        self.columns, self.models, self.rows, self.penalty = alike.columns, alike.models.tolist(), alike.rows, penalty
-        self.shrunk = np.inf
-        self._grams: dict[int, FloatArray] = {}
-
-    def step(
-        self,
-        steps: _Steps,
-        gradient: FloatArray,
-        place: Mapping[int, int],
-        coefs: FloatArray,
-        ridges: FloatArray,
-        grams: Callable[[list[int], NDArray[np.intp]], list[FloatArray]],
-    ) -> None:
-        """Write the steps of those models that still move, which have a place; `grams` are of places and columns."""
-        models = [model for model in self.models if model in place]
-        if not models:
-            return
-        moving = np.array([place[model] for model in models], dtype=np.intp)
-        inside, solved = gradient[np.ix_(self.columns, moving)], None
-        left = inside
-        if self._grams and self.rows is not None:  # what constraints hold back is no reason to go on
-            solved, left = self._solved(models, inside, coefs, ridges)
-        with np.errstate(over="ignore"):  # on columns of 1e150
-            steps.sizes[moving] = np.linalg.norm(left, axis=0)
-        size = float(steps.sizes[moving].max())
-        if not self._grams or size > KEPT_SHRINKS * self.shrunk:
-            self._renew(models, moving, steps, grams)
-            solved = None
-        self.shrunk = size
-        if solved is None:
-            solved, _ = self._solved(models, inside, coefs, ridges)
-        steps.direction[np.ix_(self.columns, moving)] = solved
-
-    def _renew(
-        self,
-        models: Sequence[int],
-        moving: NDArray[np.intp],
-        steps: _Steps,
-        grams: Callable[[list[int], NDArray[np.intp]], list[FloatArray]],
-    ) -> None:
-        """Compute second derivatives: at first one for all models, later one for each."""
-        middle = len(models) // 2
-        which = list(range(len(models))) if self._grams else [middle]
-        for i, K in zip(which, grams(moving[which].tolist(), self.columns), strict=True):
-            K.flat[:: len(K) + 1] *= 1 + JITTER
-            self._grams[models[i]], steps.exact[moving[i]] = K, True
-        if len(self._grams) == 1:
-            self._grams = dict.fromkeys(models, self._grams[models[middle]])
-        steps.fresh[moving] = True
-
-    def _solved(
-        self, models: Sequence[int], right: FloatArray, coefs: FloatArray, ridges: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        """The steps of some models, under inequalities if there are any, and the gradients left after them."""
-        K = np.stack([self._grams[model] for model in models]) + ridges[models][:, None, None] * self.penalty
-        if self.rows is None:
-            return _solutions(K, right), right
-        return self.rows.step(root(K), coefs[self.columns[:, None], models], right)
-
-
-def _grams(response: Observations, A: Any, eta: Any, models: list[int], columns: NDArray[np.intp]) -> list[FloatArray]:
-    """The second derivatives in some columns at the predictors of some models."""
-    inside = A[:, columns]
-    if response.loss.coupled:
-        return [response.gram(eta[:, [i]], inside) for i in models]
-    weights = response.weight[:, None] * response.loss.curvature(response.y[:, None], eta[:, models] + response.offset)
-    return [weighted_gram(inside, one) for one in weights.T]
+    return done
 
 
 def _solutions(K: FloatArray, right: FloatArray) -> FloatArray:

@@ -12,7 +12,7 @@ from collections.abc import Container, Sequence
 import numpy as np
 
 from covey.progress import tell
-from covey.search.cleaned import Cleaned, clean, repeat
+from covey.search.cleaned import Cleaned, clean
 from covey.search.dense import DenseRidges, can_be_dense, can_have_pairs
 from covey.search.judge import ROUNDING, Judge, Scores, Verdict
 from covey.search.leverage import predictable
@@ -76,7 +76,7 @@ class Found:
         self._further = list(further)
         self.recipes: dict[Recipe, None] = {}
         # for every round, its candidates, and the most columns of its paths
-        self._rounds: list[tuple[list[Cleaned], int]] = []
+        self._rounds: list[tuple[Sequence[Cleaned], int]] = []
         self.late_round: int | None = None
         self.late: list[int] = []
         self.kept: list[Cleaned | None] = []
@@ -136,7 +136,8 @@ class Found:
         self._rounds.append((recipes, paths.width(self.final.number)))
         for number, training in enumerate(self.trainings):
             if training.rough:
-                self._finish(training, round_)
+                training.rounds[round_].finish()
+                self._share_infinite(training)
             tell(f"candidates of round {round_ + 1}", "fit", number + 1, len(self.trainings))
         rounds = [round_]
         if self.version != self.table.version:
@@ -150,13 +151,11 @@ class Found:
                 self.judge.add(at, recipes, *Cleaned.scored(recipes, training))
         self.recipes |= dict.fromkeys(self._alike(round_))
 
-    def _finish(self, training: Training, round_: int) -> None:
-        """Fit the candidates of a round on a split.
+    def _share_infinite(self, training: Training) -> None:
+        """Give models on all rows the small ridge that those of a fold need.
 
-        Where a minimum lies at infinity without some held-out rows, models are scored with a small ridge, and those on
-        all rows get it too: one row more often makes a minimum finite, and far away.
+        Where a minimum lies at infinity without some held-out rows, one row more often makes it finite, and far away.
         """
-        training.rounds[round_].finish()
         self.final.infinite += [groups for groups in training.infinite if groups not in self.final.infinite]
 
     def _alike(self, round_: int) -> list[Recipe]:
@@ -204,13 +203,14 @@ class Found:
             some = [recipe for recipe in recipes if recipe in wanted or recipe in self.kept]
             if not some and round_ >= len(self.kept):
                 break
-            some = some or recipes[:1]  # later rounds are wanted, and rounds are found by number
+            some = some or list(recipes[:1])  # later rounds are wanted, and rounds are found by number
             late = self.is_late(round_)
             paths = Paths(table, starts, mains=late or self.posed.is_for_mains(round_), late=late)
             paths.end_at(n_columns)
-            repeat(trainings, paths, some)
+            clean(trainings, paths, round_, [recipe.ridge for recipe in some if recipe.ridge], some)
             for training in trainings:
-                self._finish(training, round_)
+                training.rounds[round_].finish()
+                self._share_infinite(training)
             starts = self.starts_from(kept, trainings)
         first = len(self.scored)
         self.judge.extend([_scores_of(training) for training in trainings])
