@@ -25,7 +25,7 @@ from covey.search.settings import Settings
 from covey.search.table import MOST_ROWS, Table
 from covey.validation import FloatArray
 
-__all__ = ["DenseRidges", "Reweighted", "can_be_dense", "can_have_pairs", "dense_is_left_out"]
+__all__ = ["DenseRidges", "Reweighted", "dense_is_left_out", "score_dense"]
 
 # The relative penalty of groups that are always in the model: as good as none, but the matrix stays invertible. If the
 # minimum on them lies at infinity, they have the same penalty as others.
@@ -159,47 +159,30 @@ class DenseRidges:
         """The coordinates of a recipe."""
         return self.with_pairs if recipe.pairs else self.plain
 
-    def search(self, judge: Judge) -> None:
-        """Score plain ridges; then reweight the best penalty and its neighbours as long as that helps."""
-        settings, scored = self.settings, [training for training in self.trainings if training.split.test]
-        recipes = [Reweighted(penalty, 0) for penalty in settings.penalties]
-        quadratic, candidates = self.posed.response.loss.quadratic, settings.reweightings > 0
-        # first on one fold: a few, if fits are slow; all, if none can be chosen and only the best one is asked for
-        few = [] if quadratic else [recipes[i] for i in settings.first_penalties if i < len(recipes)]
-        first = few if candidates else recipes
-        if first:
-            errors_there = judge.scores[0].errors(self.plain.predictors(scored[0], self.fits(first, scored[0])))
-            if not quadratic and errors_there.min() > settings.hopeless * judge.least_error(0):
-                return
-            if not candidates:
-                at = int(errors_there.argmin())
-                recipes = recipes[max(0, at - 1) : at + 2]
-        least = np.inf
-        for round_ in range(settings.reweightings + 1):
-            for at, training in enumerate(scored):
-                predictors = self.coordinates(recipes[0]).predictors(training, self.fits(recipes, training))
-                judge.add(at, recipes, predictors, [NOMINAL_SIZE - round_] * len(recipes))
-                tell("ridges on all groups", "fold", at + 1, len(scored))
-            self.recipes += recipes
-            if round_ == settings.reweightings or isinstance(self.plain, RowCoordinates):
-                return
-            errors = judge.errors()
-            best = min(recipes, key=lambda r: errors[r])
-            if errors[best] > (1 - settings.improvement) * least:
-                return
-            least = errors[best]
-            # the best penalty grows with the number of reweightings
-            at = recipes.index(best)
-            lowest = max(0, at - 1) if round_ == 0 else at
-            recipes = [replace(r, round=round_ + 1) for r in recipes[lowest : at + 2]]
+    def first(self, judge: Judge) -> list[Reweighted]:
+        """The plain ridges to try; none if there is no hope for them.
 
-    def search_with_pairs(self, judge: Judge) -> None:
-        """Score ridges on main groups and pairs."""
-        recipes = [Reweighted(penalty, 0, pairs=True) for penalty in self.settings.penalties]
-        for at, training in enumerate(one for one in self.trainings if one.split.test):
-            predictors = self.with_pairs.predictors(training, self.fits(recipes, training))
-            judge.add(at, recipes, predictors, [NOMINAL_SIZE] * len(recipes))
-        self.recipes += recipes
+        One fold comes first: with a few of them if fits are slow; with all if none can be chosen, and only the best one
+        is asked for.
+        """
+        settings, quadratic = self.settings, self.posed.response.loss.quadratic
+        recipes = [Reweighted(penalty, 0) for penalty in settings.penalties]
+        few = [] if quadratic else [recipes[i] for i in settings.first_penalties if i < len(recipes)]
+        tried = few if settings.reweightings else recipes
+        if tried:
+            training = next(training for training in self.trainings if training.split.test)
+            errors = judge.scores[0].errors(self.plain.predictors(training, self.fits(tried, training)))
+            if not quadratic and errors.min() > settings.hopeless * judge.least_error(0):
+                return []
+            if not settings.reweightings:
+                at = int(errors.argmin())
+                return recipes[max(0, at - 1) : at + 2]
+        return recipes
+
+    def score(self, judge: Judge, split: int, recipes: Sequence[Reweighted], training: Training) -> None:
+        """Score recipes of one round on a split."""
+        predictors = self.coordinates(recipes[0]).predictors(training, self.fits(recipes, training))
+        judge.add(split, recipes, predictors, [NOMINAL_SIZE - recipe.round for recipe in recipes])
 
     def fits(self, recipes: Sequence[Reweighted], training: Training) -> list[RidgeFit]:
         """Fits of recipes of one round on a split; models on all rows are fitted only when requested."""
@@ -237,3 +220,53 @@ class DenseRidges:
             [int(groups[i]) for i in order if norms[i] > 0], coordinates.predictors(training, [fit])[:, :, 0],
             NOMINAL_SIZE - recipe.round, lambda: coordinates.on_columns(fit),
         )  # fmt: skip
+
+
+def score_dense(table: Table, trainings: Sequence[Training], judge: Judge, left: float) -> DenseRidges | None:
+    """Score ridges on all columns on every split: of main groups, and of pairs besides; None if they are not tried.
+
+    Plain ridges come first; then the best penalty and its neighbours are reweighted as long as that helps.
+
+    Parameters
+    ----------
+    table : Table
+    trainings : sequence of Training
+        Those of the first deal.
+    judge : Judge
+        With all other candidates.
+    left : float
+        The share of the null model's held-out error that the best model on the path leaves.
+    """
+    posed, settings = table.posed, table.posed.settings
+    # they have no constraints, and nothing but main groups and pairs
+    if not settings.penalties or posed.cone is not None or any(l >= posed.n_mains for l in trainings[-1].always):
+        return None
+    plain = left > settings.dense and can_be_dense(table)
+    # with pairs, only where models on all groups may be chosen, and are reweighted
+    pairs = left > settings.noisy and settings.reweightings > 0 and can_have_pairs(table)
+    if not plain and not pairs:
+        return None
+    dense, scored = DenseRidges(table, trainings), [training for training in trainings if training.split.test]
+    recipes, least = dense.first(judge) if plain else [], np.inf
+    while recipes:
+        round_ = recipes[0].round
+        for at, training in enumerate(scored):
+            dense.score(judge, at, recipes, training)
+            tell("ridges on all groups", "fold", at + 1, len(scored))
+        dense.recipes += recipes
+        errors = judge.errors()
+        best = min(recipes, key=lambda r: errors[r])
+        last = round_ == settings.reweightings or isinstance(dense.plain, RowCoordinates)
+        if last or errors[best] > (1 - settings.improvement) * least:
+            break
+        least = errors[best]
+        # the best penalty grows with the number of reweightings
+        at = recipes.index(best)
+        lowest = max(0, at - 1) if round_ == 0 else at
+        recipes = [replace(r, round=round_ + 1) for r in recipes[lowest : at + 2]]
+    if pairs:
+        recipes = [Reweighted(penalty, 0, pairs=True) for penalty in settings.penalties]
+        for at, training in enumerate(scored):
+            dense.score(judge, at, recipes, training)
+        dense.recipes += recipes
+    return dense

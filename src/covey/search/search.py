@@ -13,7 +13,7 @@ import numpy as np
 
 from covey.progress import tell
 from covey.search.cleaned import Cleaned, clean
-from covey.search.dense import DenseRidges, can_be_dense, can_have_pairs
+from covey.search.dense import DenseRidges, score_dense
 from covey.search.judge import ROUNDING, Judge, Scores, Verdict
 from covey.search.leverage import predictable
 from covey.search.paths import Knots, Paths
@@ -166,25 +166,6 @@ class Found:
         alike = np.array(final.widths) <= self.posed.settings.alike * scored
         return [recipe for recipe, is_alike in zip(final.recipes, alike, strict=True) if is_alike]
 
-    def score_dense(self) -> None:
-        """Score ridges on all columns on every split of the first deal: of main groups, and of pairs besides."""
-        posed, settings = self.posed, self.posed.settings
-        # they have no constraints, and nothing but main groups and pairs
-        if not settings.penalties or posed.cone is not None or any(l >= posed.n_mains for l in self.final.always):
-            return
-        left = np.inf if self.always_noisy else self.left
-        plain = left > settings.dense and can_be_dense(self.table)
-        # with pairs, only where models on all groups may be chosen, and are reweighted
-        pairs = left > settings.noisy and settings.reweightings > 0 and can_have_pairs(self.table)
-        if not plain and not pairs:
-            return
-        self.dense = DenseRidges(self.table, self.trainings)
-        if plain:
-            self.dense.search(self.judge)
-        if pairs:
-            self.dense.search_with_pairs(self.judge)
-        self.recipes |= dict.fromkeys(self.dense.recipes)
-
     def score_further(self) -> None:
         """Score the recipes that the user gave on every split of the first deal."""
         for at, training in enumerate(self.scored):
@@ -330,7 +311,8 @@ def search(posed: Posed, always: Sequence[int] = (), recipes: Sequence[Recipe] =
         found.end(paths, *_run(found, paths))
         found.add_round(paths)
         starts = found.next_starts(paths)
-    found.score_dense()
+    found.dense = score_dense(found.table, found.trainings, found.judge, np.inf if found.always_noisy else found.left)
+    found.recipes |= dict.fromkeys(found.dense.recipes if found.dense is not None else ())
     found.score_further()
     return found
 

@@ -178,7 +178,9 @@ def _selected(problem: Problem, choice: Rule, everything: Board) -> Selected:
     """The chosen model, and how it was chosen; `everything` has the scores of all candidates in the first deal."""
     found, verdict, weights, loss = choice.found, choice.verdict, choice.weights, problem.loss
     used = np.flatnonzero(weights)
-    models = [verdict.recipes[i].fit(found.final) for i in used]
+    models = []
+    for i in used:
+        models.append(verdict.recipes[i].fit(found.final))
     path = path_of(found.posed, found.knots, problem.groups)
     if used.size > 1:
         text, shrunk = f"a mean of {used.size} models", True
