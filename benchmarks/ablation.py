@@ -58,7 +58,6 @@ REMOVED: dict[str, dict[str, Any]] = {
     "contention": {"contention": 1e9},
     "settled": {"settled": 1e9},
     "alike": {"alike": 1e9},
-    "improvement": {"improvement": 0.0},
     "noisy": {"noisy": 0.0},
     "dense": {"dense": 0.0},
     "hopeless": {"hopeless": np.inf},

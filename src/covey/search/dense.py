@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from covey.designs import Design
 from covey.progress import tell
 from covey.search.coordinates import RidgeFit, RowCoordinates, ScaledColumns
-from covey.search.judge import Judge
+from covey.search.judge import TIE, Judge
 from covey.search.recipes import Model, Recipe, Training
 from covey.search.settings import Settings
 from covey.search.table import MOST_ROWS, Table
@@ -257,7 +257,7 @@ def score_dense(table: Table, trainings: Sequence[Training], judge: Judge, left:
         errors = judge.errors()
         best = min(recipes, key=lambda r: errors[r])
         last = round_ == settings.reweightings or isinstance(dense.plain, RowCoordinates)
-        if last or errors[best] > (1 - settings.improvement) * least:
+        if last or errors[best] > (1 - TIE) * least:
             break
         least = errors[best]
         # the best penalty grows with the number of reweightings

@@ -14,7 +14,7 @@ import numpy as np
 from covey.progress import tell
 from covey.search.cleaned import Cleaned, clean
 from covey.search.dense import DenseRidges, score_dense
-from covey.search.judge import ROUNDING, Judge, Scores, Verdict
+from covey.search.judge import ROUNDING, TIE, Judge, Scores, Verdict
 from covey.search.leverage import predictable
 from covey.search.paths import Knots, Paths
 from covey.search.problem import Parts, Posed, in_parts
@@ -358,7 +358,7 @@ def _stop(paths: Paths, errors: Sequence[float], settings: Settings) -> tuple[in
     """The last event at which errors fell, and the event after which they have not fallen for too long, if any."""
     best, n_wakings = 0, paths.n_wakings().tolist()
     for m, error in enumerate(errors):
-        if error < errors[best] * (1 - settings.improvement):
+        if error < errors[best] * (1 - TIE):
             best = m
         elif n_wakings[m] - n_wakings[best] > settings.patience:
             return best, m

@@ -21,9 +21,8 @@ class Settings:
     most_columns : float
         A path ends when its columns reach this share of the number of training rows: with more, refits follow the
         noise.
-    improvement, patience : float, int
-        A path ends when the held-out error has not fallen by this share for `patience` events, and reweighting ends
-        when it has not fallen by it once.
+    patience : int
+        A path ends when the held-out error has not fallen for this many events.
     rounds : int
         The largest number of paths, each starting from the groups that the one before kept. There is no further one if
         the path began with these very groups and leaves less than `dense` of the null model's error: it would find much
@@ -91,7 +90,6 @@ class Settings:
 
     first_groups: float = 10.0
     most_columns: float = 0.8
-    improvement: float = 0.003
     patience: int = 8
     rounds: int = 2
     noisy: float = 0.01
