@@ -9,7 +9,7 @@ from scipy.special import expit
 import covey
 from covey.losses import Binomial, Cox, MultiSquared, Poisson, Squared
 from covey.search.active import ActiveSet, independent
-from covey.search.newton import Curvature
+from covey.search.curvature import Curvature
 from covey.search.paths import Paths
 from covey.search.table import Table
 from search.limit_reference import mixed_problem, refit

@@ -7,7 +7,7 @@ from scipy.special import expit, gammaln, log_softmax
 from sklearn.linear_model import GammaRegressor, LogisticRegression, PoissonRegressor
 
 from covey.losses import Binomial, Gamma, Huber, Multinomial, MultiQuantile, MultiSquared, Poisson, Quantile, Squared
-from covey.search import newton
+from covey.search import curvature, newton
 from covey.search.observations import Observations
 
 N, K = 120, 4
@@ -283,8 +283,8 @@ def test_rough_fits_are_near_the_minimum_wherever_they_start(name, strength, sta
 def test_large_systems_are_solved_without_their_hessian(monkeypatch):
     A, y = draw("multinomial", seed=12, n=200, k=6)
     full = minimise(posed("multinomial", y), A)
-    monkeypatch.setattr(newton, "MOST_UNKNOWNS", 0)
-    monkeypatch.setattr(newton, "_full_hessian", None)
+    monkeypatch.setattr(curvature, "MOST_UNKNOWNS", 0)
+    monkeypatch.setattr(curvature, "_full_hessian", None)
     fit = minimise(posed("multinomial", y), A)
     assert fit.status == "converged"
     np.testing.assert_allclose(fit.coef, full.coef, atol=1e-7)

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dtrtrs
 
 from covey.search.arrays import beside, host, like
-from covey.search.newton import Curvature, minimise
+from covey.search.curvature import Curvature
+from covey.search.newton import minimise
 from covey.search.observations import Observations
 from covey.search.table import Table
 from covey.validation import FloatArray

@@ -21,8 +21,9 @@ from covey.search.active import DEPENDENT, ActiveSet
 from covey.search.arrays import host
 from covey.search.constraints.cone import Rows
 from covey.search.constraints.nested import eliminate_within, ridges_within
+from covey.search.curvature import Curvature
 from covey.search.elimination import Eliminated, QuadraticForm, eliminate_all
-from covey.search.newton import Curvature, minimise
+from covey.search.newton import minimise
 from covey.search.paths import Paths
 from covey.search.quadratic import Quadratic, least_norm
 from covey.search.recipes import Model, Recipe, Training

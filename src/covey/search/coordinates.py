@@ -18,7 +18,8 @@ from scipy.linalg.lapack import dposv, dpstrf
 from covey.designs.rows import count_rows
 from covey.layout import offsets
 from covey.search.arrays import host
-from covey.search.newton import ROUGH, Curvature, factorised, minimise
+from covey.search.curvature import Curvature, factorised
+from covey.search.newton import ROUGH, minimise
 from covey.search.observations import Observations
 from covey.search.recipes import Training
 from covey.search.ridges import Penalties, inverse_roots

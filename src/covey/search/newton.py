@@ -2,29 +2,24 @@
 
 Every step solves ``(A'HA + P) d = g``, where H is the second derivative of the loss in the linear predictor. A
 quadratic loss takes one step. In fits that need few digits, ``A'HA`` is kept from step to step, and from one fit to the
-next on the same columns, as long as steps with it shrink the gradient well. If H is diagonal and equal for all outputs,
-one Cholesky factorisation is enough. If the outputs of a row interact, small systems are formed in full; large ones are
-solved by conjugate gradients, preconditioned by the factorisation for the rows' mean curvature, so that memory does not
-grow with the square of the number of outputs.
+next on the same columns, as long as steps with it shrink the gradient well.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dpotrs
+from scipy.linalg.lapack import dpotrs
 
 from covey.search.arrays import host, like
 from covey.search.constraints.cone import Rows, known_root, root
-from covey.search.observations import Observations, weighted_gram
+from covey.search.curvature import JITTER, Curvature, added, factorised, solver, times
+from covey.search.observations import Observations
 from covey.validation import FloatArray
 
-__all__ = ["Curvature", "Fit", "Solver", "factorised", "minimise"]
-
-Solver = Callable[[FloatArray], FloatArray]
+__all__ = ["Fit", "minimise"]
 
 # The largest norm of the gradient of a converged fit, in units of the gradient that the null residuals give a perfectly
 # aligned column of the same length. Not its largest entry: that depends on the order of the columns that span a group.
@@ -62,56 +57,10 @@ LONG_WAY = 10.0
 # The share of the expected decrease that a step must achieve, and how often it is halved to do so.
 DECREASE, MOST_HALVINGS = 1e-4, 60
 
-# Added to the diagonal, relative to it, so that dependent columns leave the system positive definite.
-JITTER = 1e-10
-
 EPS = float(np.finfo(float).eps)
 
 # A start that breaks a constraint by more than this is moved to the nearest point that keeps all.
 BROKEN = 1e-9
-
-# Systems of up to this many unknowns are formed in full.
-MOST_UNKNOWNS = 400
-
-# Conjugate gradients end at this share of the first residual, or at the root of the gradient's size if that is less.
-INEXACT, MOST_PRODUCTS = 0.1, 50
-
-
-class Curvature:
-    """``A'HA`` at a recent model, for fits on the same columns."""
-
-    def __init__(self) -> None:
-        self.K: FloatArray = np.empty((0, 0))
-        self._weight: FloatArray | None = None
-
-    @property
-    def known(self) -> bool:
-        """Whether it has been computed."""
-        return len(self.K) > 0
-
-    def renew(self, response: Observations, A: Any, eta: FloatArray) -> None:
-        """Compute it at a model."""
-        if response.loss.coupled:
-            self.K = response.gram(eta, A)
-        else:
-            self._weight = response.curvature(eta)
-            self.K = weighted_gram(A, self._weight)
-
-    def extend(self, A: Any) -> None:
-        """Take in the columns of A that come after those known."""
-        if not self.known or len(self.K) == A.shape[1]:
-            return
-        if self._weight is None:
-            self.K = np.empty((0, 0))
-            return
-        k, K = len(self.K), np.empty((A.shape[1], A.shape[1]))
-        border = host(A.T @ (A[:, k:] * like(self._weight[:, None], A)))
-        K[:k, :k], K[:, k:], K[k:, :k] = self.K, border, border[:k].T
-        self.K = K
-
-    def truncate(self, n_columns: int) -> None:
-        """Keep the first columns."""
-        self.K = self.K[:n_columns, :n_columns]
 
 
 @dataclass(frozen=True)
@@ -180,26 +129,18 @@ def minimise(
         return Fit(coef, eta, "converged", 0)
     curvature = curvature or Curvature()
     if quadratic:
-        gradient = gradient_of(response.score(eta), A, coef, penalty)
         if factor is None and not curvature.known:
             curvature.renew(response, A, eta)
-        if rows is not None:
-            R = root(added(curvature.K, penalty)) if factor is None else known_root(factor)
-            direction, _ = rows.step(R, coef, gradient)
-        elif factor is None:
-            direction = factorised(added(curvature.K, penalty))(gradient)
-        else:
-            direction = np.asarray(dpotrs(factor, gradient)[0])
+        direction = _only_step(
+            gradient_of(response.score(eta), A, coef, penalty), coef, penalty, rows, factor, curvature
+        )
         return Fit(coef + direction, eta + response.predictor(A, direction), "converged", 1)
     squares = np.full(len(coef), response.total_weight) if rough else host(like(response.weight, A) @ (A * A))
     unit = response.unit * np.sqrt(squares)[:, None]
     unit[unit == 0] = np.inf
-    value, slow, still, before, reach, moved_before = response.total(eta), 0, 0, np.inf, 0.0, 0.0
-    if penalty is not None:
-        value += 0.5 * float((coef * times(penalty, coef)).sum())
+    value = response.total(eta) + (0.0 if penalty is None else 0.5 * float((coef * times(penalty, coef)).sum()))
+    way, still = Way(may_recede=penalty is None), 0
     fresh, last, solve = True, np.inf, None
-    # a fit may start where another ended, far on the way to infinity: a small gradient there is no minimum
-    may_recede = penalty is None
     for step in range(MOST_STEPS):
         # 1. the gradient, and whether it is small enough; what constraints hold back is no reason to go on
         score = response.score(eta)
@@ -209,21 +150,21 @@ def minimise(
         with np.errstate(over="ignore"):  # on columns of 1e150
             size = float(np.linalg.norm(left / unit))
         if fresh:
-            # a gradient larger than at the null model means a bad start, where slow steps are normal
-            slow = slow + 1 if SHRINKS * before < size <= 1 else (slow if before == np.inf else 0)
-        if size <= TOLERANCE and not (step == 0 and may_recede):
-            return Fit(coef, eta, "separated" if slow and reach > FAR and may_recede else "converged", step)
+            way.see(size)
+        # a fit may start where another ended, far on the way to infinity: a small gradient there is no minimum
+        if size <= TOLERANCE and not (step == 0 and way.may_recede):
+            return Fit(coef, eta, "separated" if way.is_infinite else "converged", step)
         # 2. the step to the minimum of the quadratic model; whether it leads to infinity
         if rows is None:
             fresh = not rough or not curvature.known or not response.isotropic or size > KEPT_SHRINKS * last
             if fresh:
                 curvature.renew(response, A, eta)
             if fresh or solve is None:
-                solve = _solver(response, A, eta, penalty, squares, curvature.K, size)
+                solve = solver(response, A, eta, penalty, squares, curvature.K, size)
             direction = solve(gradient)
         last = size
         move = response.predictor(A, direction)
-        if slow > SLOW_STEPS and penalty is None and recedes(response, score, eta, value, move):
+        if way.may_recede and way.slow > SLOW_STEPS and recedes(response, score, eta, value, move):
             return Fit(coef, eta, "separated", step)
         # 3. shorter steps until the loss falls enough
         found = line_search(response, eta, coef, value, gradient, direction, move, penalty)
@@ -241,48 +182,94 @@ def minimise(
             if safe is not None and (found is None or safe[1] < found[1]):
                 direction, move, found = other, image, safe
         if found is None:
-            if slow and reach > FAR and may_recede:
+            if way.is_infinite:
                 return Fit(coef, eta, "separated", step)
             return Fit(coef, eta, "converged" if size <= np.sqrt(TOLERANCE) else "stalled", step)
         length, value, lowered = found[0], found[1], value - found[1]
         coef, eta = coef + length * direction, eta + length * move
         # 4. whether that step was the last
         moved, promised = reach_of(response, move), float((gradient * direction).sum())
-        enough = ROUGH * response.scale(eta) if rough else 0.0
-        receding = slow or (may_recede and (before == np.inf or moved > SHRINKS * moved_before))
-        if length == 1.0 and promised <= enough * (1.0 if fresh else KEPT_ROUGH) and not (receding and moved > FAR):
+        enough = (ROUGH if fresh else ROUGH * KEPT_ROUGH) * response.scale(eta) if rough else 0.0
+        if length == 1.0 and promised <= enough and not way.goes_on(moved):
             return Fit(coef, eta, "converged", step + 1)
-        reach = max(reach if slow else 0.0, moved if length == 1.0 and fresh else 0.0)
+        way.go(size, moved, known=length == 1.0 and fresh)
         # a step that lowers the loss by less than its round-off error leaves only round-off error in the gradient
         still = still + 1 if lowered <= 4 * EPS * abs(value) else 0
         if still > STILL_STEPS and size <= np.sqrt(TOLERANCE):
-            return Fit(coef, eta, "separated" if slow and reach > FAR and may_recede else "converged", step)
+            return Fit(coef, eta, "separated" if way.is_infinite else "converged", step)
         if still > STALLED_STEPS and length < 1.0:
             return Fit(coef, eta, "stalled", step)
         if length < 1.0:
             last = 0.0
-        before, moved_before = size if length == 1.0 and fresh else np.inf, moved
-    return Fit(coef, eta, "separated" if slow and penalty is None else "stalled", MOST_STEPS)
+    return Fit(coef, eta, "separated" if way.slow and way.may_recede else "stalled", MOST_STEPS)
 
 
-def times(penalty: FloatArray, coef: FloatArray) -> FloatArray:
-    return penalty @ coef if penalty.ndim == 2 else penalty[:, None] * coef
+@dataclass
+class Way:
+    """How far a descent has come, and whether it may lead to infinity.
+
+    Attributes
+    ----------
+    may_recede : bool
+        Whether the minimum may lie at infinity: there is no penalty.
+    slow : int
+        How many steps in a row have hardly shrunk the gradient.
+    size : float
+        The norm of the gradient before the last step; infinite if that step says nothing about the next one.
+    moved, reach : float
+        How far the last step, and the farthest of the slow ones, moved a row.
+    """
+
+    may_recede: bool
+    slow: int = 0
+    size: float = np.inf
+    moved: float = 0.0
+    reach: float = 0.0
+
+    def see(self, size: float) -> None:
+        """Compare the norm of a gradient with the one before."""
+        # a gradient larger than at the null model means a bad start, where slow steps are normal
+        if SHRINKS * self.size < size <= 1:
+            self.slow += 1
+        elif self.size < np.inf:
+            self.slow = 0
+
+    @property
+    def is_infinite(self) -> bool:
+        """Whether slow steps have moved some row so far that the minimum must lie at infinity."""
+        return self.may_recede and self.slow > 0 and self.reach > FAR
+
+    def goes_on(self, moved: float) -> bool:
+        """Whether a step that moved a row so far may be one of many on the way to infinity."""
+        unknown = self.size == np.inf or moved > SHRINKS * self.moved
+        return moved > FAR and (self.slow > 0 or (self.may_recede and unknown))
+
+    def go(self, size: float, moved: float, known: bool) -> None:
+        """Take a step; `known` if it was a full one with the second derivative at its start."""
+        self.reach = max(self.reach if self.slow else 0.0, moved if known else 0.0)
+        self.size, self.moved = size if known else np.inf, moved
+
+
+def _only_step(
+    gradient: FloatArray,
+    coef: FloatArray,
+    penalty: FloatArray | None,
+    rows: Rows | None,
+    factor: FloatArray | None,
+    curvature: Curvature,
+) -> FloatArray:
+    """The step to the minimum of a quadratic loss, given its second derivative or the factor of it."""
+    if rows is not None:
+        R = root(added(curvature.K, penalty)) if factor is None else known_root(factor)
+        return rows.step(R, coef, gradient)[0]
+    if factor is None:
+        return factorised(added(curvature.K, penalty))(gradient)
+    return np.asarray(dpotrs(factor, gradient)[0])
 
 
 def gradient_of(score: Any, A: Any, coef: FloatArray, penalty: FloatArray | None) -> FloatArray:
     gradient = host(A.T @ like(score, A))
     return gradient if penalty is None else gradient - times(penalty, coef)
-
-
-def added(K: FloatArray, penalty: FloatArray | None) -> FloatArray:
-    """A copy of K plus the penalty."""
-    if penalty is None:
-        return K.copy()
-    if penalty.ndim == 2:
-        return K + penalty
-    K = K.copy()
-    K.flat[:: len(K) + 1] += penalty
-    return K
 
 
 def line_search(
@@ -342,83 +329,3 @@ def _constrained_step(
     # each output has a second derivative of its own
     grams = [added(one.gram(eta[:, [j]], A), penalty) for j, one in enumerate(response.apart)]
     return rows.step(root(np.stack(grams)), coef, gradient)
-
-
-def _solver(
-    response: Observations,
-    A: Any,
-    eta: FloatArray,
-    penalty: FloatArray | None,
-    squares: FloatArray,
-    K: FloatArray,
-    size: float,
-) -> Solver:
-    """A solver for the second derivative in all coefficients; K is its part for every output alone."""
-    if response.loss.vector and response.apart:  # each output has a second derivative of its own
-        grams = (one.gram(eta[:, [j]], A) for j, one in enumerate(response.apart))
-        solves = [factorised(added(gram, penalty), squares, JITTER) for gram in grams]
-        return lambda right: np.hstack([solve(one[:, None]) for solve, one in zip(solves, right.T, strict=True)])
-    if response.isotropic:
-        return factorised(added(K, penalty), squares, JITTER)
-    m = response.n_outputs
-    if A.shape[1] * m <= MOST_UNKNOWNS:
-        full = factorised(_full_hessian(response, host(A), eta, penalty), np.tile(squares, m), JITTER)
-        return lambda right: np.ascontiguousarray(full(right.T.reshape(-1, 1)).reshape(right.shape[::-1]).T)
-    near = factorised(added(K, penalty), squares, JITTER)
-
-    def product(direction: FloatArray) -> FloatArray:
-        image = host(A.T @ like(response.curvature_product(eta, response.predictor(A, direction)), A))
-        return image if penalty is None else image + times(penalty, direction)
-
-    return lambda right: _conjugate_gradients(product, near, right, min(INEXACT, np.sqrt(size)))
-
-
-def _full_hessian(response: Observations, A: FloatArray, eta: FloatArray, penalty: FloatArray | None) -> FloatArray:
-    """The second derivative in all coefficients, ordered output by output."""
-    k, m = A.shape[1], response.n_outputs
-    H = np.empty((m, k, m, k))
-    for b, unit in enumerate(np.eye(m)):
-        h = response.curvature_product(eta, np.broadcast_to(unit, eta.shape))
-        # all outputs from this one on in one product
-        block = A.T @ (A[:, None, :] * h[:, b:, None]).reshape(len(A), -1)
-        H[:, :, b, :][b:] = block.reshape(k, m - b, k).transpose(1, 0, 2)
-        H[b] = H[:, :, b, :].transpose(1, 0, 2)
-        if penalty is not None:
-            H[b, :, b, :] += penalty if penalty.ndim == 2 else np.diag(penalty)
-    return H.reshape(m * k, m * k)
-
-
-def factorised(K: FloatArray, squares: FloatArray | None = None, jitter: float = 0.0) -> Solver:
-    """A solver for systems with K, which may be singular up to round-off error."""
-    if jitter:
-        K.flat[:: len(K) + 1] *= 1 + jitter
-    factor, failed = dpotrf(K, lower=1)
-    scale = np.maximum(np.diag(K), 0.0) if squares is None else squares
-    jitter = jitter or JITTER
-    while failed:  # no row has curvature in some direction
-        jitter *= 100
-        factor, failed = dpotrf(K + np.diag(jitter * np.where(scale > 0, scale, 1.0)), lower=1)
-    return lambda right: np.asarray(dpotrs(factor, right, lower=1)[0])
-
-
-def _conjugate_gradients(
-    product: Callable[[FloatArray], FloatArray], solve: Solver, right: FloatArray, share: float
-) -> FloatArray:
-    """Solve ``product(x) = right`` up to a share of the first residual, with `solve` as an approximate inverse."""
-    x, residual = np.zeros_like(right), right.copy()
-    z = solve(residual)
-    direction, size = z, float((residual * z).sum())
-    first = size
-    for _ in range(MOST_PRODUCTS):
-        if size <= share**2 * first:
-            break
-        image = product(direction)
-        bend = float((direction * image).sum())
-        if bend <= 0:  # round-off error
-            break
-        x = x + (size / bend) * direction
-        residual = residual - (size / bend) * image
-        z = solve(residual)
-        size, old = float((residual * z).sum()), size
-        direction = z + (size / old) * direction
-    return x if x.any() else solve(right)

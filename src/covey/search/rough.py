@@ -19,17 +19,8 @@ from scipy.linalg.lapack import dposv
 from covey.losses.arrays import namespace
 from covey.search.arrays import host, like
 from covey.search.constraints.cone import Rows, root
-from covey.search.newton import (
-    DECREASE,
-    EPS,
-    FAR,
-    JITTER,
-    KEPT_ROUGH,
-    KEPT_SHRINKS,
-    ROUGH,
-    SHRINKS,
-    factorised,
-)
+from covey.search.curvature import JITTER, factorised
+from covey.search.newton import DECREASE, EPS, FAR, KEPT_ROUGH, KEPT_SHRINKS, ROUGH, SHRINKS
 from covey.search.observations import Observations
 from covey.validation import FloatArray
 
