@@ -89,7 +89,7 @@ def test_squared_loss_written_by_a_user(case, noise, far, monkeypatch):
         for loss in (Squared(), Quadratic())
     )
     assert found.recipe == expected.recipe
-    assert found.order == expected.order
+    assert found.groups == expected.groups
     largest = np.abs(expected.coef).max(initial=0)
     np.testing.assert_allclose(found.coef, expected.coef, atol=1e-6 * largest)
     np.testing.assert_allclose(found.intercept, expected.intercept, atol=1e-6)
@@ -108,7 +108,7 @@ def test_several_responses_of_which_there_is_one(selection, noise):
         way = HoldOut(validation=(way.validation[0], way.validation[1][:, None]))
     found = select(problem_with(X, y[:, None], groups, loss=MultiSquared()), read_selection(way))
     assert found.recipe == expected.recipe_
-    assert {groups.names[l] for l in found.order} == set(expected.selected_groups_)
+    assert {groups.names[l] for l in found.groups} == set(expected.selected_groups_)
     np.testing.assert_allclose(found.coef[0], expected.coef_, atol=1e-6 * np.abs(expected.coef_).max())
     np.testing.assert_allclose(found.strengths, expected.group_strengths_, atol=1e-6)
 

@@ -187,8 +187,8 @@ def test_the_selected_model_has_the_parents_of_its_groups(selection, far, monkey
     y = eta + 0.5 * rng.standard_normal(eta.size)
     problem = problem_with(X, y, groups, parents=parents, n_mains=N_MAINS, families=families_of(parents))
     chosen = select(problem, read_selection(selection))
-    assert {N_GROUPS - 1, N_GROUPS - 5} <= set(chosen.order)
-    assert_closed(chosen.order, parents)
+    assert {N_GROUPS - 1, N_GROUPS - 5} <= set(chosen.groups)
+    assert_closed(chosen.groups, parents)
     assert_closed([l for l, _ in chosen.path.entered], parents)
 
 

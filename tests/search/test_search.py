@@ -167,7 +167,7 @@ def test_evidence_is_what_a_group_needs_against_none():
     problem = problem_with(X, y, groups)
     evidence = found(X, y, groups).verdict().evidence
     sizes = {
-        share: len(select(problem, Folds(5, deals=1), settings=replace(SETTINGS, evidence=share * evidence)).order)
+        share: len(select(problem, Folds(5, deals=1), settings=replace(SETTINGS, evidence=share * evidence)).groups)
         for share in (0.0, 1.1)
     }
     assert sizes[0.0] > 0

@@ -69,14 +69,14 @@ def double_selection(
     found: list[list[int]] = []
     enter("search", 1, len(tasks) + 1)
     for i, one in enumerate(in_parallel(tasks, n_jobs)):
-        found.append(one.order)
+        found.append(one.groups)
         enter("search", i + 2, len(tasks) + 1)
         if progress is not None:
             progress(i + 1, len(tasks) + 1)
     # the response is searched with the effects of the columns as an offset: their noise would hide its controls
     effects = _refit(problem, names, D, _union(problem, found), rows).effects
     shift = D @ effects if problem.offset is None else problem.offset + D @ effects
-    found.insert(0, select(replace(searched, offset=shift), CRITERION).order)
+    found.insert(0, select(replace(searched, offset=shift), CRITERION).groups)
     if progress is not None:
         progress(len(tasks) + 1, len(tasks) + 1)
     controls = _union(problem, found)

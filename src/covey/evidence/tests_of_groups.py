@@ -155,7 +155,7 @@ def test_groups(
     else:
         # criteria would count rows by their weights
         searched = replace(problem, weight=(problem.weight > 0).astype(float))
-        selected = select(searched, CRITERION).order
+        selected = select(searched, CRITERION).groups
         found = [*selected, *ranked_groups(problem, min(n_first, candidates.size))]
         families = dict.fromkeys(one for l in found for one in (*ancestors(problem.parents, l), l))
         tested = [l for l in families if l not in problem.always]
@@ -220,7 +220,7 @@ class _Controls:
         options = self.problem.options | {"fit_intercept": True, "factors": 0}
         design, weight = RepeatedColumns(self.problem.design, groups.members[outside]), self.problem.weight
         problem = Problem(design, target, weight, Groups.from_sizes(sizes), always, options, MultiSquared())
-        return others[select(problem, CRITERION).order].tolist()
+        return others[select(problem, CRITERION).groups].tolist()
 
 
 def _test(problem: Problem, group: int, rows: NDArray[np.intp], beside: _Controls) -> tuple[float | None, bool]:

@@ -55,8 +55,7 @@ def _joined(problem: Problem, divided: Problem, found: Selected) -> Selected:
     """What was selected, in terms of the groups."""
     groups, names = problem.groups, problem.groups.names
     group_of = {piece: l for l, pieces in divided.pieces.items() for piece in pieces}
-    order = list(dict.fromkeys(group_of.get(l, l) for l in found.order))
-    by_output = _strengths(problem, found, [group_of[l] for l in found.order if l in group_of])
+    by_output = _strengths(problem, found, [group_of[l] for l in found.groups if l in group_of])
     strengths = combined_strengths(by_output, found.output_units)
     rivals = found.rivals
     if rivals is not None:  # groups of the divided problem are called by their positions
@@ -65,7 +64,8 @@ def _joined(problem: Problem, divided: Problem, found: Selected) -> Selected:
         }
         rivals = rivals.assign(**{part: pd.Series(sets, index=rivals.index) for part, sets in by_name.items()})
     return replace(
-        found, by_group=found.coef[:, groups.members], order=order, strengths=strengths, by_output=by_output,
+        found, by_group=found.coef[:, groups.members],
+        groups=list(dict.fromkeys(group_of.get(l, l) for l in found.groups)), strengths=strengths, by_output=by_output,
         path=_joined_path(found.path, groups, strengths), rivals=rivals,
         frequencies=None if found.frequencies is None else found.frequencies[: groups.n_groups],
     )  # fmt: skip

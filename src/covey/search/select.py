@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias, cast
 
 import numpy as np
@@ -87,8 +87,8 @@ class Selected:
     coef : ndarray, shape (n_outputs, n_columns)
         Coefficients of the columns of X.
     intercept : ndarray, shape (n_outputs,)
-    order : list of int
-        The groups in the model, in the order in which they woke up.
+    groups : list of int
+        The groups in the model.
     strengths : ndarray, shape (n_groups,)
         The standard deviation of each group's contribution to the prediction, if groups are orthonormalised; over
         classes, or over several responses in units of their standard deviations.
@@ -127,23 +127,23 @@ class Selected:
     by_group: FloatArray
     coef: FloatArray
     intercept: FloatArray
-    order: list[int]
+    groups: list[int]
     strengths: FloatArray
+    by_output: FloatArray
+    output_units: FloatArray
     path: Path
     candidates: pd.DataFrame
-    frequencies: NDArray[np.intp] | None
-    n_splits: int
     recipe: str
     shrunk: bool
+    met: Sequence[tuple[int, int]]
+    binding: pd.DataFrame | None
+    frequencies: NDArray[np.intp] | None = None
+    n_splits: int = 0
     n_deals: int = 0
     settled: bool = False
     rivals: pd.DataFrame | None = None
     price: tuple[float, float] | None = None
-    by_output: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))
-    output_units: FloatArray = field(default_factory=lambda: np.ones(0))
-    met: Sequence[tuple[int, int]] = ()
     folds: FoldModels | None = None
-    binding: pd.DataFrame | None = None
 
 
 def select(problem: Problem, selection: Selection, rule: str = "select", settings: Settings = SETTINGS) -> Selected:
@@ -182,17 +182,16 @@ def _selected(problem: Problem, choice: Rule, everything: Board) -> Selected:
     for i in used:
         models.append(verdict.recipes[i].fit(found.final))
     path = path_of(found.posed, found.knots, problem.groups)
-    if used.size > 1:
-        text, shrunk = f"a mean of {used.size} models", True
-    else:
-        text, shrunk = _in_words(verdict.recipes[used[0]], models[0], loss), models[0].shrunk
-    mean = _mean(found.posed, models, weights[used], path)
-    published = _published(
-        problem, found.posed, mean, path, _candidates(problem, choice, everything.verdict()),
-        choice.frequencies(), len(found.scored), text, shrunk,
-    )  # fmt: skip
+    one = _in_words(verdict.recipes[used[0]], models[0], loss)
+    text = one if used.size == 1 else f"a mean of {used.size} models"
+    candidates = _candidates(problem, choice, everything.verdict())
     published = replace(
-        published, folds=fold_models(problem.groups, choice), n_deals=found.n_deals, settled=choice.is_settled
+        _published(problem, found.posed, models, weights[used], path, candidates, text),
+        frequencies=choice.frequencies(),
+        n_splits=len(found.scored),
+        n_deals=found.n_deals,
+        settled=choice.is_settled,
+        folds=fold_models(problem.groups, choice),
     )
     if used.size > 1:
         return published
@@ -314,8 +313,7 @@ def _by_criterion(problem: Problem, rule: Criterion, settings: Settings) -> Sele
     model = recipe.fit(table.training)
     path = path_of(posed, table.knots, problem.groups)
     text = _in_words(recipe, model, problem.loss)
-    mean = _mean(posed, [model], np.ones(1), path)
-    return _published(problem, posed, mean, path, candidates, None, 0, text, model.shrunk)
+    return _published(problem, posed, [model], np.ones(1), path, candidates, text)
 
 
 def _in_words(recipe: Recipe, model: Model, loss: Loss) -> str:
@@ -325,87 +323,50 @@ def _in_words(recipe: Recipe, model: Model, loss: Loss) -> str:
     return f"{recipe.text(model.remark)} ({loss.unpenalised} is infinite on them, or without the rows of a fold)"
 
 
-@dataclass(frozen=True)
-class _Mean:
-    """A model, or a mean of models, on all columns, group by group; shape (n_outputs, n_columns)."""
-
-    coef: FloatArray
-    intercept: FloatArray
-    order: list[int]
-
-
-def _mean(posed: Posed, models: list[Model], weights: FloatArray, path: Path) -> _Mean:
-    """The weighted mean of models; its groups in the order of the path, then the others, strongest first."""
-    m = posed.scale.size
-    coef, level = np.zeros((m, posed.working.layout.members.size)), np.zeros(m)
-    order: dict[int, None] = {}
-    for model, weight in sorted(zip(models, weights, strict=True), key=lambda pair: -pair[1]):
-        columns, values, intercept = model.on_columns()
-        coef[:, columns] += weight * values
-        level += weight * intercept
-        order.update(dict.fromkeys(model.groups))
-    mean = _Mean(coef, level, list(order))
-    if len(models) == 1:
-        return mean
-    strengths = combined_strengths(_strengths(posed, mean), posed.strength_units)
-    woke = [l for l, _ in path.entered if l in order]
-    others = sorted(set(order) - set(woke), key=lambda l: -strengths[l])
-    return replace(mean, order=[*woke, *others])
-
-
 def _published(
     problem: Problem,
     posed: Posed,
-    mean: _Mean,
+    models: Sequence[Model],
+    weights: FloatArray,
     path: Path,
     candidates: pd.DataFrame,
-    frequencies: NDArray[np.intp] | None,
-    n_splits: int,
     recipe: str,
-    shrunk: bool,
 ) -> Selected:
-    """The model with its path, converted from group by group to the columns of X."""
-    groups, binding = problem.groups, None
+    """A model, or the weighted mean of several, in the columns and units of the user."""
+    groups, working, m = problem.groups, posed.working, posed.scale.size
     if candidates["chosen"].sum() == 1:  # where a likelihood is infinite, the model has another name than its recipe
         candidates.loc[candidates["chosen"], "recipe"] = recipe
-    if posed.cone is not None:
-        n_rows = count_rows(np.asarray(problem.weight, dtype=float))
-        binding = binding_table(posed, mean.coef, mean.intercept, n_rows)
-    by_group = mean.coef if groups.overlapping else mean.coef[:, groups.members]
+    every, intercept = np.zeros((m, working.layout.members.size)), np.zeros(m)
+    for model, weight in zip(models, weights, strict=True):
+        columns, values, level = model.on_columns()
+        every[:, columns] += weight * values
+        intercept += weight * level
+    inside = list(dict.fromkeys(l for model in models for l in model.groups))
+    by_group = every if groups.overlapping else every[:, groups.members]
     coef = np.array([groups.from_contiguous(one) for one in by_group])
-    by_output = _strengths(posed, mean)
+    # a group that is always in the model may have only constant columns, and so no norm
+    which = np.array([l for l in inside if working.ranks[l] > 0], dtype=np.intp)
+    by_output = np.zeros((m, working.ranks.size))
+    for one, of_model in zip(by_output, every, strict=True) if which.size else ():
+        # `from_user` divides by the scale of the working problem's response
+        one[which] = Groups.from_sizes(working.ranks[which]).norms(working.from_user(which, of_model)) * working.y_scale
     strengths = combined_strengths(by_output, posed.strength_units)
-    ended = path.ending_in(coef, mean.intercept, strengths, by_group if groups.overlapping else None)
+    n_rows = count_rows(np.asarray(problem.weight, dtype=float))
     return Selected(
-        by_group,
-        coef,
-        mean.intercept,
-        mean.order,
-        strengths,
-        ended,
-        candidates,
-        frequencies,
-        n_splits,
-        recipe,
-        shrunk,
+        by_group=by_group,
+        coef=coef,
+        intercept=intercept,
+        groups=inside,
+        strengths=strengths,
         by_output=by_output,
         output_units=posed.strength_units,
+        path=path.ending_in(coef, intercept, strengths, by_group if groups.overlapping else None),
+        candidates=candidates,
+        recipe=recipe,
+        shrunk=len(models) > 1 or models[0].shrunk,
         met=tuple(posed.met),
-        binding=binding,
+        binding=None if posed.cone is None else binding_table(posed, every, intercept, n_rows),
     )
-
-
-def _strengths(posed: Posed, mean: _Mean) -> FloatArray:
-    """The norm of each group in working coordinates, in units of each output; shape (n_outputs, n_groups)."""
-    working = posed.working
-    # a group that is always in the model may have only constant columns, and so no norm
-    which = np.array([l for l in mean.order if working.ranks[l] > 0], dtype=np.intp)
-    out = np.zeros((len(mean.coef), working.ranks.size))
-    if which.size:
-        sizes = Groups.from_sizes(working.ranks[which])
-        # `from_user` divides by the scale of the working problem's response
-        out[:, which] = [sizes.norms(working.from_user(which, coef)) * working.y_scale for coef in mean.coef]
-    return out
 
 
 def combined_strengths(by_output: FloatArray, units: FloatArray) -> FloatArray:
