@@ -179,6 +179,8 @@ class Observations:
         """The best constant predictor; shape (n_outputs,)."""
         if self.loss.quadratic:
             return np.atleast_1d((self.weight * self.one) @ self.y / self.total_weight)
+        if not self.loss.has_intercept:  # a constant changes nothing; splits have been checked for something to learn
+            return np.zeros(self.n_outputs)
         offset = self.offset if self.loss.vector else self.offset[:, 0]
         constant = self.loss.null(
             self.y[self.used], self.weight[self.used], offset[self.used] if offset.any() else None
