@@ -13,7 +13,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import covey
 from covey import Groups, GroupSparseCox, survival
-from covey.estimators.concordance import concordance_index
+from covey.estimators.survival import concordance_index
 from covey.losses import Cox
 from covey.losses.cox import read_survival
 from covey.selection import Folds, HoldOut, Size
