@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from typing import ClassVar
 
 import numpy as np
@@ -15,16 +14,7 @@ from covey.losses.arrays import common_dtype, namespace, read_offset, within_ran
 from covey.losses.constant import scalar_constant, vector_constant
 from covey.validation import Array, FloatArray, finite_response, response_numbers
 
-__all__ = ["Loss", "LossOnRows", "Response", "get_loss"]
-
-# The classes of `covey.losses` by name.
-LOSSES = {
-    "squared": "Squared", "huber": "Huber", "quantile": "Quantile", "poisson": "Poisson",
-    "negative-binomial": "NegativeBinomial", "gamma": "Gamma", "tweedie": "Tweedie", "binomial": "Binomial",
-    "multinomial": "Multinomial", "ordinal": "Ordinal", "multi-squared": "MultiSquared",
-    "multi-quantile": "MultiQuantile", "cox": "Cox",
-}  # fmt: skip
-ALIASES = {"gaussian": "squared", "logistic": "binomial"}
+__all__ = ["Loss", "LossOnRows", "Response"]
 
 
 class Loss(ABC):
@@ -281,12 +271,19 @@ class Loss(ABC):
 
     def _null_scalar(self, y: FloatArray, weight: FloatArray, offset: FloatArray) -> float:
         """The null model of a scalar loss; weights add up to one and none is zero."""
+        start = float(self.link(np.asarray(weight @ y))) - float(weight @ offset)
+        return self._minimum(y, weight, offset, start)
+
+    def _minimum(
+        self, y: FloatArray, weight: FloatArray, offset: FloatArray | float, start: float, width: float = 1.0
+    ) -> float:
+        """The best constant of a scalar loss, from a start and the length of a first step."""
 
         def slopes(c: float) -> tuple[float, float, float]:
-            residual, curvature = self.residual(y, offset + c), self.curvature(y, offset + c)
+            residual, curvature = self.residual(y, np.asarray(offset + c)), self.curvature(y, np.asarray(offset + c))
             return float(weight @ residual), float(weight @ curvature), float(weight @ np.abs(residual))
 
-        return scalar_constant(slopes, start=float(self.link(np.asarray(weight @ y))) - float(weight @ offset))
+        return scalar_constant(slopes, start, width)
 
     def _null_vector(self, y: FloatArray, weight: FloatArray, offset: FloatArray) -> FloatArray:
         """The null model of a vector loss; weights add up to one and none is zero."""
@@ -390,37 +387,3 @@ class Response:
             return None
         shift = read_offset(offset, len(self.y), self.n_outputs, self.loss)
         return shift if self.loss.vector else shift[:, 0]
-
-
-def get_loss(loss: object) -> Loss:
-    """The loss with this name; a loss is returned unchanged.
-
-    Parameters
-    ----------
-    loss : str or Loss
-        "squared" (or "gaussian"), "huber", "quantile", "poisson", "negative-binomial", "gamma", "tweedie",
-        "binomial" (or "logistic"), "multinomial", "ordinal", "multi-squared", "multi-quantile", "cox", or a loss.
-
-    Returns
-    -------
-    Loss
-        If a name was given, with default settings.
-
-    Examples
-    --------
-    >>> get_loss("gaussian")
-    Squared()
-    """
-    if isinstance(loss, Loss):
-        return loss
-    if isinstance(loss, type) and issubclass(loss, Loss):
-        raise ValueError(f"loss must be an instance, not a class: pass {loss.__name__}().")
-    if isinstance(loss, str) and (name := ALIASES.get(loss, loss)) in LOSSES:
-        found: Loss = getattr(import_module("covey.losses"), LOSSES[name])()
-        return found
-    raise ValueError(f"loss must be one of {', '.join(map(repr, LOSSES))}, or a covey.losses.Loss, not {_shown(loss)}.")
-
-
-def _shown(loss: object) -> str:
-    text = repr(loss)
-    return text if len(text) <= 60 else f"a {type(loss).__name__}"

@@ -155,10 +155,5 @@ def edges(thresholds: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     ends = np.full((len(thresholds) + 2, thresholds.shape[1]), np.inf)
     ends[0], ends[1:-1] = -np.inf, thresholds
     gap = np.zeros_like(ends[:-1])
-    gap[1:-1] = np.log(-np.expm1(-_gaps(thresholds)))
+    gap[1:-1] = np.log(-np.expm1(-np.diff(thresholds, axis=0)))
     return ends[:-1], ends[1:], gap
-
-
-def _gaps(thresholds: FloatArray) -> FloatArray:
-    """The differences of neighbours."""
-    return thresholds[1:] - thresholds[:-1]

@@ -9,7 +9,6 @@ import numpy as np
 
 from covey.losses.arrays import common_dtype, weighted_median, weighted_quantile
 from covey.losses.base import Loss
-from covey.losses.constant import scalar_constant
 from covey.validation import FloatArray, positive
 
 __all__ = ["Huber", "robust_scale"]
@@ -124,16 +123,7 @@ class Huber(Loss):
         distance = y - offset
         middle = weighted_median(distance, weight)
         loss = self.scaled_to(distance, np.asarray(middle), weight)
-
-        def slopes(c: float) -> tuple[float, float, float]:
-            residual = loss.residual(distance, np.asarray(c))
-            return (
-                float(weight @ residual),
-                float(weight @ loss.curvature(distance, np.asarray(c))),
-                float(loss.threshold or 0),
-            )
-
-        return scalar_constant(slopes, start=middle, width=float(loss.threshold or 0))
+        return loss._minimum(distance, weight, 0.0, middle, float(loss.threshold or 0))
 
     def _distance(self, y: FloatArray, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
         if self.threshold is None:
