@@ -147,29 +147,6 @@ def test_other_losses_and_scales_keep_the_constraints(loss, standardize):
     assert kept(coef / unit)
 
 
-def test_every_judged_model_keeps_the_constraints(monkeypatch):
-    from covey.search.cleaned import Cleaned
-
-    found, scored = [], Cleaned.scored.__func__
-
-    def watched(cls, recipes, training):
-        round_ = training.rounds[recipes[0].round]
-        for i in {round_.place[recipe] for recipe in recipes}:
-            groups = round_.groups
-            columns, coef, _ = training.posed.to_user(groups, round_.W[i], round_.levels[i])
-            full = np.zeros((1, 36))
-            full[:, columns] = coef
-            found.append(full[0])
-        return scored(cls, recipes, training)
-
-    monkeypatch.setattr(Cleaned, "scored", classmethod(watched))
-    X, _, eta, _ = draw(5, n=60, noise=2.0)
-    GroupSparseRegressor(3, constraints=LIMITS).fit(X, eta)
-    GroupSparseClassifier(3, constraints=LIMITS, selection=3).fit(X, eta > 0)
-    assert len(found) > 1000
-    assert all(kept(one) for one in found)
-
-
 @pytest.mark.parametrize("rule", ["select", "predict"])
 def test_several_responses_keep_signs_and_shapes_each(rule):
     X, _, eta, rng = draw(7, n=100)
@@ -254,14 +231,6 @@ def test_bounds_that_exclude_zero_are_for_groups_that_are_always_in():
         assert inside.max() <= 2, kind
 
 
-def test_equal_to_bounded_least_squares_of_all_columns():
-    X, _, eta, _ = draw(6, n=200, n_groups=4, size=2)
-    model = GroupSparseRegressor(2, constraints={"*": (-0.1, 0.3)}, always=[0, 1, 2], selection=Size(1)).fit(X, eta)
-    assert len(model.selected_groups_) == 4
-    expected = lsq_linear(X - X.mean(axis=0), eta - eta.mean(), bounds=(-0.1, 0.3), tol=1e-14).x
-    np.testing.assert_allclose(model.coef_, expected, atol=1e-7)
-
-
 def test_a_column_of_a_group_and_a_list():
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.standard_normal((150, 8)), columns=[f"{g}_{j}" for g in "ab" for j in range(4)])
@@ -304,29 +273,6 @@ def test_wrong_constraints_are_refused(constraints, message):
         GroupSparseRegressor(constraints=constraints).fit(X, X["price"])
 
 
-def test_an_exact_name_settles_what_patterns_disagree_about():
-    rng = np.random.default_rng(0)
-    X = pd.DataFrame(rng.standard_normal((80, 2)), columns=["price", "dose"])
-    model = GroupSparseRegressor(constraints={"p*": "<=0", "*e": ">=0", "price": ">=0"}).fit(X, X["price"])
-    assert model.selected_groups_ == ["price"]
-
-
-def test_what_constraints_cannot_be_combined_with_is_refused():
-    X, _, eta, rng = draw(0)
-    given = {"*": ">=0"}
-    with pytest.raises(ValueError, match=r"0 to 2 for '0' is in the units of a response, and there are several"):
-        GroupSparseRegressor(3, constraints={0: (0, 2)}).fit(X, np.column_stack([eta, -eta]))
-    with pytest.raises(ValueError, match=r"constraints= needs two classes.*one class against the others"):
-        GroupSparseClassifier(3, constraints=given).fit(X, rng.integers(0, 3, len(X)))
-    with pytest.raises(ValueError, match="leave out within='columns'"):
-        GroupSparseRegressor(3, constraints=given, within="columns").fit(X, eta)
-    from covey import Groups
-
-    shared = Groups.from_lists([range(20), range(10, 36)], 36, overlap=True)
-    with pytest.raises(ValueError, match="groups without a column in common"):
-        GroupSparseRegressor(shared, constraints=given).fit(X, eta)
-
-
 def test_they_are_cloned_searched_and_saved(tmp_path):
     X, _, eta, _ = draw(0, n=80)
     model = GroupSparseRegressor(3, constraints={0: ">=0", 3: (0, 2)}, selection=3)
@@ -343,6 +289,23 @@ def test_they_are_cloned_searched_and_saved(tmp_path):
     assert not hasattr(fitted, "constraints_")
 
 
+def test_half_samples_select_under_constraints():
+    X, _, _, rng = draw(n=120, n_groups=60, size=1)
+    y = 2 * X[:, 0] + 2 * X[:, 1] + rng.standard_normal(120)
+    turned = {0: "<=0"}
+    assert 0 not in stability_selection(X, y, constraints=turned, n_pairs=2, random_state=0).selected_groups
+    tests = test_groups(GroupSparseRegressor(constraints=turned), X, y)
+    assert tests.p_values[0] == 1
+    assert "two-sided" in tests.remarks[0]
+
+
+def test_an_exact_name_settles_what_patterns_disagree_about():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.standard_normal((80, 2)), columns=["price", "dose"])
+    model = GroupSparseRegressor(constraints={"p*": "<=0", "*e": ">=0", "price": ">=0"}).fit(X, X["price"])
+    assert model.selected_groups_ == ["price"]
+
+
 def test_far_groups_and_compressed_rows_give_the_same_model():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((60, 1500))
@@ -355,16 +318,6 @@ def test_far_groups_and_compressed_rows_give_the_same_model():
     y = tall @ np.tile([1.0, -1.0, 0.0], 4) + rng.standard_normal(4000)
     model = GroupSparseRegressor(constraints={"*": ">=0"}).fit(tall, y)
     assert set(model.selected_groups_) == {0, 3, 6, 9}
-
-
-def test_half_samples_select_under_constraints():
-    X, _, _, rng = draw(n=120, n_groups=60, size=1)
-    y = 2 * X[:, 0] + 2 * X[:, 1] + rng.standard_normal(120)
-    turned = {0: "<=0"}
-    assert 0 not in stability_selection(X, y, constraints=turned, n_pairs=2, random_state=0).selected_groups
-    tests = test_groups(GroupSparseRegressor(constraints=turned), X, y)
-    assert tests.p_values[0] == 1
-    assert "two-sided" in tests.remarks[0]
 
 
 def test_a_band_refuses_constraints():

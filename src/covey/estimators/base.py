@@ -17,10 +17,10 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from covey.designs import Design
+from covey.designs.rows import count_rows
 from covey.estimators.constraints import read_constraints
 from covey.estimators.formula import number_response, read_formula
 from covey.estimators.group_views import GroupViews
-from covey.estimators.intervals import calibrated
 from covey.estimators.reading import read_rows, refuse_constant
 from covey.estimators.scale import select_scaled
 from covey.groups import Groups, GroupsLike
@@ -298,9 +298,25 @@ class GroupSparseEstimator(Fitted, BaseEstimator):
         self, design: Design, folds: FoldModels | None, response: Response, weight: FloatArray,
         offset: FloatArray | None,
     ) -> None:  # fmt: skip
-        """Keep what predictions need beside the coefficients, which belong to the columns of the design."""
-        # quantiles are bounds themselves, and have no intervals
-        self.held_out_ = None if self.loss_.outputs else calibrated(self, folds, response, weight, offset)
+        """Keep the fold models and the scores of their held-out rows, which prediction intervals are made of."""
+        self.held_out_ = None
+        if folds is None or self.loss_.outputs:  # quantiles are bounds themselves
+            return
+        y = response.y
+        if folds.validation is not None:
+            y, weight, offset = folds.validation.y, np.asarray(folds.validation.weight), folds.validation.offset
+        eta = self._bounded(folds.eta)
+        eta = eta if offset is None else eta + np.reshape(offset, (len(eta), 1, -1))
+        used = weight > 0
+        # outliers that the search left out are in no fold and in no model, so every model may score them
+        unseen = used & ~(folds.held_out | folds.trained).any(axis=1)
+        held_out = (folds.held_out | unseen[:, None]) & used[:, None]
+        # a row that several folds hold out counts once
+        times = held_out.sum(axis=1)
+        rows = weight / np.maximum(times, 1) * (count_rows(weight) / weight.sum())
+        by_fold = self._scored(y, eta, rows, held_out, folds)
+        whole = not self.loss_.identity_link and bool((y[used] == np.round(y[used])).all())
+        self.held_out_ = HeldOut.of(folds, by_fold, float(rows @ times), whole)
 
     def _scored(
         self, y: FloatArray, eta: FloatArray, rows: FloatArray, held_out: NDArray[np.bool_], folds: FoldModels

@@ -254,7 +254,7 @@ class Groups(StoredGroups):
         function is called with the column names and returns any of these. A list of sizes needs `from_sizes`.
         """
         n_columns = whole(n_columns, "n_columns")
-        names = column_names(columns, n_columns)
+        names = None if columns is None else column_names(columns, n_columns)
         if isinstance(groups, Groups):
             if groups.n_columns != n_columns:
                 raise ValueError(f"groups are for {groups.n_columns} columns, but X has {n_columns}.")

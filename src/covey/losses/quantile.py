@@ -130,7 +130,7 @@ class _Pinball(Loss):
         residuals, weight = np.subtract(y, eta, dtype=np.float64), np.asarray(weight, dtype=np.float64)
         columns = residuals.reshape(len(residuals), -1).T
         scales = [robust_scale(np.abs(one - weighted_median(one, weight)), weight) for one in columns]
-        return replace(self, scale=float(np.mean(scales)))
+        return replace(self, scale=float(np.mean(scales)))  # type: ignore[type-var]
 
     def _near(self, y: FloatArray, eta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """The residual r, the width h of the smoothing, and ``exp(-|r| / h)``."""
