@@ -1,23 +1,19 @@
 """Survival times through the estimator: one model, other packages' coefficients, curves, folds, bad input."""
 
-import pickle
-
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
+from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-import covey
 from covey import Groups, GroupSparseCox, survival
 from covey.estimators.survival import concordance_index
 from covey.losses import Cox
 from covey.losses.cox import read_survival
-from covey.selection import Folds, HoldOut, Size
-from estimator_problems import assert_one_model
+from covey.selection import Folds, Size
 
 
 def problem(seed=0, n=200, n_groups=15, tied=False, truncated=False, strata=False):
@@ -49,39 +45,6 @@ def test_scikit_learn_checks(estimator, check):
 
 
 # ------------------------------------------------------------------ one model
-
-
-SELECTIONS = {
-    "folds": lambda X, y: 5,
-    "a splitter": lambda X, y: KFold(3, shuffle=True, random_state=0),
-    "hold-out": lambda X, y: "holdout",
-    "validation rows": lambda X, y: HoldOut(validation=(X[:60] + 0.1, y[:60])),
-    "ebic": lambda X, y: "ebic",
-    "gcv": lambda X, y: "gcv",
-    "size": lambda X, y: Size(3),
-}
-
-
-@pytest.mark.parametrize("options", [{}, {"tied": True, "truncated": True, "strata": True}], ids=["plain", "all"])
-@pytest.mark.parametrize("selection", SELECTIONS)
-def test_every_selection(selection, options, tmp_path):
-    X, y, groups = problem(**options)
-    model = GroupSparseCox(groups, selection=SELECTIONS[selection](X, y)).fit(X, y)
-    assert_one_model(model, X, y)
-    assert {0, 1} <= set(model.selected_groups_)
-    covey.save(model, tmp_path / "model.covey")
-    for again in (pickle.loads(pickle.dumps(model)), covey.load(tmp_path / "model.covey")):
-        np.testing.assert_array_equal(again.predict(X), model.predict(X))
-        np.testing.assert_array_equal(again.baseline(), model.baseline())
-        assert again.score(X, y) == model.score(X, y)
-
-
-@pytest.mark.parametrize("options", [{"rule": "select"}, {"rule": "predict"}, {"ties": "breslow"}], ids=str)
-def test_rules_means_and_ties(options):
-    X, y, groups = problem(tied=True)
-    model = GroupSparseCox(groups, **options).fit(X, y)
-    assert_one_model(model, X, y)
-    assert {0, 1} <= set(model.selected_groups_)
 
 
 def test_equivariance():

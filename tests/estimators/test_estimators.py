@@ -5,15 +5,13 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-import sklearn
 from sklearn.base import clone
-from sklearn.compose import ColumnTransformer
-from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, TimeSeriesSplit, cross_val_score, cross_validate
+from sklearn.model_selection import GridSearchCV, GroupKFold, TimeSeriesSplit, cross_val_score
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, SplineTransformer, StandardScaler
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from covey import Groups, GroupSparseClassifier, GroupSparseRegressor, TermGroups
+from covey import Groups, GroupSparseClassifier, GroupSparseRegressor
 from covey.datasets import load_diabetes_splines, make_group_sparse
 from covey.selection import Size
 from estimator_problems import noisy_problem
@@ -74,15 +72,6 @@ def test_groups_by_column_names(groups):
     np.testing.assert_allclose(model.coef_, [1, -1, 0], atol=0.1)
 
 
-def test_groups_that_are_always_in_have_names():
-    rng = np.random.default_rng(0)
-    X = pd.DataFrame(rng.standard_normal((60, 4)), columns=list("abcd"))
-    y = 3 * X["a"] + 0.1 * rng.standard_normal(60)
-    model = GroupSparseRegressor({"signal": ["a"], "site": ["b", "c"], "other": ["d"]}, always=["site"]).fit(X, y)
-    assert set(model.selected_groups_) == {"site", "signal"}
-    assert "signal" in model.selected_groups_
-
-
 @pytest.mark.parametrize("cv", [TimeSeriesSplit(3), GroupKFold(3), [(np.arange(60), np.arange(60, 120))]], ids=str)
 def test_any_splitter(cv, data):
     model = GroupSparseRegressor(groups=3, selection=cv)
@@ -104,51 +93,11 @@ def test_folds_repeat_and_another_seed_deals_rows_otherwise():
     assert not np.allclose(first.candidates_["fold_0"].iloc[0], other.candidates_["fold_0"].iloc[0])
 
 
-def test_parameters_are_kept_as_given_and_clones_are_equal(data):
-    model = GroupSparseRegressor(3, always=(1,), selection=Size(2), factors=0)
-    assert clone(model).get_params() == model.get_params()
-    fitted = clone(model).fit(data.X, data.y)
-    assert fitted.get_params() == model.get_params()
-
-
 def test_in_a_pipeline_and_a_grid_search(data):
     pipeline = make_pipeline(StandardScaler(), GroupSparseRegressor(groups=3))
     assert cross_val_score(pipeline, data.X, data.y, cv=3).min() > 0.8
     search = GridSearchCV(pipeline, {"groupsparseregressor__group_weights": ["sqrt", None]}, cv=3).fit(data.X, data.y)
     assert search.best_score_ > 0.8
-
-
-def test_weights_are_routed(data):
-    weight = np.random.default_rng(0).uniform(0.5, 2, 120)
-    with sklearn.config_context(enable_metadata_routing=True):
-        model = GroupSparseRegressor(groups=3).set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
-        found = cross_validate(
-            model, data.X, data.y, cv=KFold(3), params={"sample_weight": weight}, return_estimator=True
-        )
-    for (train, test), routed, score in zip(
-        KFold(3).split(data.X), found["estimator"], found["test_score"], strict=True
-    ):
-        direct = GroupSparseRegressor(groups=3).fit(data.X[train], data.y[train], sample_weight=weight[train])
-        np.testing.assert_array_equal(routed.coef_, direct.coef_)
-        assert score == direct.score(data.X[test], data.y[test], sample_weight=weight[test])
-
-
-def test_blocks_of_a_column_transformer_stay_whole():
-    rng = np.random.default_rng(0)
-    n = 300
-    frame = pd.DataFrame(
-        {"age": rng.uniform(20, 80, n), "town": rng.choice(list("uvw"), n), "noise": rng.standard_normal(n)}
-    )
-    y = np.sin(frame["age"] / 10) + frame["town"].map({"u": 0.0, "v": 1.0, "w": -1.0}) + 0.1 * rng.standard_normal(n)
-    columns = ColumnTransformer(
-        [("spline", SplineTransformer(5), ["age", "noise"]), ("hot", OneHotEncoder(sparse_output=False), ["town"])]
-    ).set_output(transform="pandas")
-    model = make_pipeline(columns, GroupSparseRegressor(groups=TermGroups(frame.columns))).fit(frame, y)
-    assert set(model[-1].selected_groups_) == {"age", "town"}
-    assert model.score(frame, y) > 0.9
-    fitted = TermGroups.from_transformer(columns)
-    assert fitted == TermGroups(frame.columns)
-    assert Groups.coerce(fitted, 17, model[-1].feature_names_in_).sizes.tolist() == [7, 7, 3]
 
 
 def test_the_summary_says_how_the_model_was_made(data):

@@ -19,21 +19,9 @@ from covey import Groups, GroupSparseClassifier, GroupSparseRegressor
 from covey.losses import Quantile, get_loss
 from covey.selection import Folds, HoldOut, Size
 from estimator_problems import assert_one_model, coded, linear_predictor, noisy_problem
-from loss_problems import KINDS, Quadratic, grouped_problem
+from loss_problems import KINDS, MAIN, Quadratic, estimator, grouped_problem
 
-# Every way to choose with these, and fewer with the others: a way is the same for every loss.
-MAIN, SLOW = ("poisson", "two classes", "several"), ("quantile", "quantiles", "ordered classes")
 QUICK = [kind for kind in KINDS if kind != "quantiles"]
-
-
-def estimator(kind, groups=None, **options):
-    loss = KINDS[kind]
-    options = {"selection": Folds(3, deals=2 if kind in MAIN else 1), **options}
-    if loss is None:
-        return GroupSparseClassifier(groups, **options)
-    if loss == "ordinal":
-        return GroupSparseClassifier(groups, loss=loss, **options)
-    return GroupSparseRegressor(groups, loss=loss, **options)
 
 
 @parametrize_with_checks(
@@ -46,54 +34,6 @@ def estimator(kind, groups=None, **options):
 @pytest.mark.filterwarnings("ignore:.*rows are so far outside the rows of fit")
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
-
-
-# ------------------------------------------------------------------ one model
-
-
-def overlapping(p):
-    return Groups.from_lists([list(range(j, min(j + 4, p))) for j in range(0, p - 1, 3)], overlap=True)
-
-
-WAYS = {
-    "folds": lambda X, y: {},
-    "mean": lambda X, y: {"rule": "predict"},
-    "hold-out": lambda X, y: {"selection": "holdout"},
-    "validation rows": lambda X, y: {"selection": HoldOut(validation=(X[:40] + 0.01, y[:40]))},
-    "ebic": lambda X, y: {"selection": "ebic"},
-    "gcv": lambda X, y: {"selection": "gcv"},
-    "size": lambda X, y: {"selection": Size(3)},
-    "no intercept": lambda X, y: {"fit_intercept": False, "selection": "bic"},
-    "factors": lambda X, y: {"factors": 1},
-    "overlapping": lambda X, y: {"groups": overlapping(X.shape[1])},
-}
-
-
-@pytest.mark.parametrize(
-    ("kind", "way"),
-    [
-        *((kind, way) for kind in MAIN for way in WAYS),
-        *((kind, way) for kind in KINDS if kind not in MAIN for way in ("folds", "ebic", "size")),
-        *((kind, way) for kind in KINDS if kind not in MAIN + SLOW for way in ("mean", "validation rows")),
-        ("ordered classes", "overlapping"),
-    ],
-)
-def test_one_model(kind, way, tmp_path):
-    noise = "weak" if way in ("folds", "ebic", "size", "hold-out", "overlapping") else "strong"
-    X, y, groups = grouped_problem(kind, noise)
-    model = estimator(kind, groups).set_params(**WAYS[way](X, y)).fit(X, y)
-    assert_one_model(model, X, y)
-    if way == "no intercept":
-        assert not np.any(model.intercept_)
-    if way == "size":
-        assert len(model.selected_groups_) == 3
-    if way in ("folds", "mean"):
-        covey.save(model, tmp_path / "model.skops")
-        for again in (pickle.loads(pickle.dumps(model)), covey.load(tmp_path / "model.skops")):
-            np.testing.assert_array_equal(again.predict(X), model.predict(X))
-            assert again.loss_ == model.loss_
-            pd.testing.assert_frame_equal(again.candidates_, model.candidates_)
-            assert_one_model(again, X, y)
 
 
 # ------------------------------------------------------------------ fits that are not covey's
@@ -335,14 +275,14 @@ def test_validation_rows_with_offsets():
 # ------------------------------------------------------------------ always
 
 
-@pytest.mark.parametrize(
-    ("kind", "way"), [*((kind, way) for kind in QUICK for way in ("folds", "size")), *((kind, "mean") for kind in MAIN)]
-)
-def test_groups_that_are_always_in_are_not_shrunk(kind, way):
+@pytest.mark.parametrize("selection", [None, Size(3)], ids=["folds", "size"])
+@pytest.mark.parametrize("kind", QUICK)
+def test_groups_that_are_always_in_are_not_shrunk(kind, selection):
     """The gradient in their columns is zero, however much the others are shrunk; noise is strong."""
     X, y, groups = grouped_problem(kind, "strong")
     X[:, groups.lists()[9][0]] = X[:, groups.lists()[5][0]]  # collinear: they count by their rank
-    model = estimator(kind, groups, always=[5, 9]).set_params(**WAYS[way](X, y)).fit(X, y)
+    options = {} if selection is None else {"selection": selection}
+    model = estimator(kind, groups, always=[5, 9], **options).fit(X, y)
     assert model.always_groups_ == [5, 9]
     assert set(model.selected_groups_) & {5, 9}
     assert_one_model(model, X, y)
@@ -350,9 +290,8 @@ def test_groups_that_are_always_in_are_not_shrunk(kind, way):
         model.loss_.on(coded(model, y), np.ones(len(y)) / len(y)).score(linear_predictor(model, X)).reshape(len(y), -1)
     )
     columns = np.concatenate([groups.lists()[5], groups.lists()[9]])
-    if way != "mean":  # a mean of minimisers is the minimiser of nothing
-        slack = 1e-6 if not model.shrunk_ else 3e-4
-        assert np.abs(X[:, columns].T @ score).max() < slack * np.abs(score).max() * np.sqrt(len(y)) * 10
+    slack = 1e-6 if not model.shrunk_ else 3e-4
+    assert np.abs(X[:, columns].T @ score).max() < slack * np.abs(score).max() * np.sqrt(len(y)) * 10
 
 
 def test_always_by_the_names_of_columns():
