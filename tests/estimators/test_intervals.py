@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import expit
 from sklearn.model_selection import KFold, ShuffleSplit
 
 import covey
@@ -136,56 +137,47 @@ def test_every_response_has_its_own_interval():
 # ---------------------------------------------------------------------- coverage
 
 
-def simulated(kind, rng, X):
-    """A response that depends on the first columns, with its estimator."""
-    eta, n = X[:, :3] @ np.array([0.6, -0.5, 0.5]), len(X)
-    if kind == "squared":
-        return GroupSparseRegressor(), eta + rng.standard_normal(n)
-    if kind == "holdout":
-        return GroupSparseRegressor(selection="holdout"), eta + rng.standard_normal(n)
-    if kind == "huber":  # one row in eight is an outlier, of which the intervals contain a few
-        return GroupSparseRegressor(loss="huber"), eta + np.where(rng.random(n) < 0.125, 50, 1) * rng.standard_normal(n)
-    if kind == "poisson":
-        return GroupSparseRegressor(loss="poisson"), rng.poisson(np.exp(1 + eta))
-    if kind == "negative-binomial":
-        return GroupSparseRegressor(loss=kind), rng.negative_binomial(3, 3 / (3 + np.exp(1 + eta)))
-    if kind == "tweedie":
-        return GroupSparseRegressor(loss=kind), rng.poisson(np.exp(0.5 + eta)) * rng.gamma(2, 1, n)
-    if kind == "quantile":
-        return GroupSparseRegressor(loss=kind), eta + rng.standard_normal(n)
-    if kind == "gamma":
-        return GroupSparseRegressor(loss="gamma"), rng.gamma(2, np.exp(eta))
-    if kind == "binomial":
-        return GroupSparseRegressor(loss="binomial"), rng.binomial(10, 1 / (1 + np.exp(-eta))) / 10
-    if kind == "two classes":
-        return GroupSparseClassifier(), np.where(2 * eta + rng.logistic(size=n) > 0, "yes", "no")
-    return GroupSparseClassifier(), np.array(list("abcd"))[np.argmax(2 * X[:, :4] + rng.gumbel(size=(n, 4)), axis=1)]
+def noisy(rng, X, eta):
+    return eta + rng.standard_normal(eta.size)
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [
-        "squared",
-        "holdout",
-        "huber",
-        "quantile",
-        "poisson",
-        "negative-binomial",
-        "gamma",
-        "tweedie",
-        "binomial",
-        "two classes",
-        "four classes",
-    ],
-)
+# a response that depends on the first columns, with its estimator
+SIMULATED = {
+    "squared": (GroupSparseRegressor(), noisy),
+    "holdout": (GroupSparseRegressor(selection="holdout"), noisy),
+    # one row in eight is an outlier, of which the intervals contain a few
+    "huber": (
+        GroupSparseRegressor(loss="huber"),
+        lambda rng, X, eta: eta + np.where(rng.random(len(X)) < 0.125, 50, 1) * rng.standard_normal(len(X)),
+    ),
+    "quantile": (GroupSparseRegressor(loss="quantile"), noisy),
+    "poisson": (GroupSparseRegressor(loss="poisson"), lambda rng, X, eta: rng.poisson(np.exp(1 + eta))),
+    "negative-binomial": (
+        GroupSparseRegressor(loss="negative-binomial"),
+        lambda rng, X, eta: rng.negative_binomial(3, 3 / (3 + np.exp(1 + eta))),
+    ),
+    "gamma": (GroupSparseRegressor(loss="gamma"), lambda rng, X, eta: rng.gamma(2, np.exp(eta))),
+    "tweedie": (
+        GroupSparseRegressor(loss="tweedie"),
+        lambda rng, X, eta: rng.poisson(np.exp(0.5 + eta)) * rng.gamma(2, 1, len(X)),
+    ),
+    "binomial": (GroupSparseRegressor(loss="binomial"), lambda rng, X, eta: rng.binomial(10, expit(eta)) / 10),
+    "two classes": (GroupSparseClassifier(), lambda rng, X, eta: 2 * eta + rng.logistic(size=len(X)) > 0),
+    "four classes": (
+        GroupSparseClassifier(), lambda rng, X, eta: np.argmax(2 * X[:, :4] + rng.gumbel(size=(len(X), 4)), axis=1)
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", SIMULATED)
 def test_the_share_of_new_rows_is_covered(kind):
     found, slow = [], kind in ("huber", "quantile", "negative-binomial", "tweedie", "four classes")
+    model, response = SIMULATED[kind]
     for seed in range(3 if slow else 5):
         rng = np.random.default_rng([seed, 7])
         X = rng.standard_normal((700, 5))
-        estimator, y = simulated(kind, rng, X)
-        model = estimator.fit(X[:200], y[:200])
-        ends = model.predict(X[200:], interval=0.8)
+        y = response(rng, X, X[:, :3] @ np.array([0.6, -0.5, 0.5]))
+        ends = model.fit(X[:200], y[:200]).predict(X[200:], interval=0.8)
         if "classes" in kind:
             found.append(ends[np.arange(500), np.searchsorted(model.classes_, y[200:])].mean())
         else:

@@ -246,8 +246,8 @@ def test_class_weights_are_weights():
         ("balanced", {label: weight.sum() / 3 / total for label, total in totals.items()}),
     ):
         by_hand = weight * np.array([factors[label] for label in y])
-        expected = GroupSparseClassifier(groups, selection="bic").fit(X, y, sample_weight=by_hand)
-        model = GroupSparseClassifier(groups, selection="bic", class_weight=given)
+        expected = GroupSparseClassifier(groups, selection=Size(2)).fit(X, y, sample_weight=by_hand)
+        model = GroupSparseClassifier(groups, selection=Size(2), class_weight=given)
         np.testing.assert_allclose(model.fit(X, y, sample_weight=weight).coef_, expected.coef_)
         repeated = model.fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
         np.testing.assert_allclose(repeated.coef_, expected.coef_, atol=1e-6)
@@ -257,7 +257,7 @@ def test_a_class_that_is_one_row_repeated_is_in_every_training_set():
     """It cannot be held out without leaving training rows without it."""
     X, y, _ = grouped_problem("two classes", n=40)
     rows = np.concatenate([np.arange(40), [0, 0, 0]])
-    model = GroupSparseClassifier(selection=4).fit(X[rows], np.concatenate([y, ["z"] * 3]))
+    model = GroupSparseClassifier(selection=Folds(4, deals=1)).fit(X[rows], np.concatenate([y, ["z"] * 3]))
     assert model.classes_.tolist() == ["no", "yes", "z"]
     assert model.n_splits_ == 4
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
@@ -38,9 +38,6 @@ from covey.terms import Constraints, Expansion, TermsLike
 from covey.terms.effects import term_means
 from covey.validation import FloatArray, MatrixLike, PerRow, Stored, on_host, one_of
 
-if TYPE_CHECKING:
-    from formulaic import ModelSpec
-
 __all__ = ["GroupSparseEstimator"]
 
 
@@ -52,20 +49,8 @@ BEYOND = 0.5
 REPLACED = {"min": " Use 'predict' where you had 'min'.", "1se": " Use 'select' where you had '1se'."}
 
 
-class Fitted(GroupViews):
-    """The fitted attributes of every estimator; those of `FittedModel` and of the views are named there."""
-
-    response_strengths_: FloatArray
-    response_deviations_: FloatArray
-    response_names_: list[str]
-    predictor_range_: FloatArray | None
-    held_out_: HeldOut | None
-    constraints_: pd.DataFrame
-    formula_: ModelSpec
-
-
 @dataclass(eq=False, repr=False)
-class GroupSparseEstimator(Fitted, BaseEstimator):
+class GroupSparseEstimator(GroupViews, BaseEstimator):
     """Fits, predicts and describes one model, for any loss; the fields are the parameters that all estimators have."""
 
     groups: GroupsLike = None
@@ -82,6 +67,9 @@ class GroupSparseEstimator(Fitted, BaseEstimator):
     standardize: str | bool = "group"
     random_state: int | None = None
     verbose: int = 0
+
+    predictor_range_: FloatArray | None = field(init=False)
+    held_out_: HeldOut | None = field(init=False)
 
     # reads the left-hand side of a formula: a function of its text and the table
     _formula_response: ClassVar[Any] = staticmethod(number_response)

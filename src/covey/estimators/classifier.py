@@ -252,7 +252,8 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
         ndarray of shape (n_rows, n_classes)
             Columns in the order of `classes_`.
         """
-        return self.loss_.probabilities(np.asarray(self._linear(X, offset)))
+        eta = np.asarray(self._linear(X, offset))
+        return self.loss_.probabilities(eta)
 
     def predict_log_proba(self, X: MatrixLike, offset: PerRow = None) -> FloatArray:
         """The logarithm of the probability of every class, without underflow.
@@ -266,7 +267,8 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
         -------
         ndarray of shape (n_rows, n_classes)
         """
-        return self.loss_.log_probabilities(np.asarray(self._linear(X, offset)))
+        eta = np.asarray(self._linear(X, offset))
+        return self.loss_.log_probabilities(eta)
 
     def predict(self, X: MatrixLike, offset: PerRow = None, *, interval: float | None = None) -> Any:
         """The most likely class, or a set of classes that contains the class.
