@@ -22,7 +22,6 @@ from estimator_problems import noisy_problem
         GroupSparseRegressor(),
         GroupSparseRegressor(selection="ebic"),
         GroupSparseRegressor(selection=3, rule="predict"),
-        GroupSparseRegressor(selection="holdout"),
     ]
 )
 @pytest.mark.filterwarnings("ignore:y has only the values 0 and 1")

@@ -18,7 +18,6 @@ from covey.persistence import ModelFileError
 from covey.search import held_out as held_out_room
 from covey.search.rules import Rule
 from covey.selection import Folds, HoldOut
-from storage_kinds import KINDS
 
 
 def linear_data(n, seed, p=12, noise=1.0):
@@ -287,15 +286,6 @@ def test_an_offset_moves_the_interval(fitted):
     lower, upper = counts.predict(X[300:], np.log(exposure[300:]), interval=0.9)
     assert 0.87 < share_inside(lower, upper, y[300:]) < 0.96
     assert np.corrcoef(upper - lower, exposure[300:])[0, 1] > 0.6
-
-
-@pytest.mark.parametrize("kind", ["CSR matrix", "Dask", "torch", "without columns"])
-def test_storage_does_not_matter(fitted, kind, tmp_path):
-    model, X, y, new, _ = fitted
-    same = GroupSparseRegressor(groups=2).fit(KINDS[kind](X, tmp_path), y)
-    (tmp_path / "new").mkdir()
-    expected = model.predict(new, interval=0.9)
-    np.testing.assert_allclose(same.predict(KINDS[kind](new, tmp_path / "new"), interval=0.9), expected, atol=1e-7)
 
 
 def test_outliers_that_the_fit_leaves_out_count_all_the_same():

@@ -107,14 +107,6 @@ def test_deviance_and_likelihood_are_those_of_statsmodels(name, statsmodels):
     assert loss.on(y, weight).total(eta) - loss.on(y, weight).total(start) == pytest.approx(rise, rel=1e-9)
 
 
-@pytest.mark.parametrize("name", FAMILIES)
-def test_curvature_is_the_weight_of_statsmodels_iterations(name, statsmodels):
-    """That of Fisher scoring, which has the mean in the place of the response."""
-    loss, _, eta, _ = case_of(name)
-    mean = loss.inverse_link(eta)
-    np.testing.assert_allclose(loss.curvature(mean, eta), family_of(statsmodels, name).weights(mean), rtol=1e-10)
-
-
 def test_multinomial_likelihood_is_that_of_statsmodels(statsmodels):
     loss, y, _, _ = case_of("multinomial")
     rng = np.random.default_rng(3)

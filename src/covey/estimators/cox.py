@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -114,14 +113,6 @@ class GroupSparseCox(GroupSparseEstimator):
     ([0], True)
     """
 
-    # columns are centred; the baseline hazard takes the place of an intercept
-    fit_intercept = True
-    # the name of `score`, and its value for the null model
-    score_name = "concordance"
-    null_score = 0.5
-
-    _formula_response = staticmethod(survival_response)
-
     ties: str = "efron"
     time: str = "time"
     event: str = "event"
@@ -132,6 +123,14 @@ class GroupSparseCox(GroupSparseEstimator):
     strata_: Array | None = field(init=False)
     event_times_: FloatArray = field(init=False)
     fold_hazards_: FloatArray | None = field(init=False)
+
+    # columns are centred; the baseline hazard takes the place of an intercept
+    fit_intercept = True
+    # the name of `score`, and its value for the null model
+    score_name = "concordance"
+    null_score = 0.5
+
+    _formula_response = staticmethod(survival_response)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -173,11 +172,18 @@ class GroupSparseCox(GroupSparseEstimator):
         self, design: Design, folds: FoldModels | None, response: Response, weight: FloatArray,
         offset: FloatArray | None,
     ) -> None:  # fmt: skip
-        eta = np.asarray(on_host(self._predictor(design)), dtype=float)[:, 0]
-        self._publish_baseline(response.y, weight, eta if offset is None else eta + offset)
+        rows, eta = response.y, np.asarray(on_host(self._predictor(design)), dtype=float)[:, 0]
+        # Breslow's estimate of every stratum's hazard: by stratum, earliest first
+        which, increments = self.loss_.on(rows, weight).hazards(eta if offset is None else eta + offset)
+        order = np.lexsort((rows[which, STOP], rows[which, STRATUM]))
+        self.baseline_times_ = rows[which[order], STOP]
+        self.baseline_strata_ = rows[which[order], STRATUM].astype(int)
+        self.baseline_hazards_ = increments[order]
+        self.event_times_ = np.unique(self.baseline_times_)
+        self.censoring_times_, self.censoring_survival_ = kaplan_meier(rows, weight, of_censoring=True)
         self.fold_hazards_ = None
         # a row with an entry time may be one of several rows of a life
-        entered = np.isfinite(response.y[:, START]).any()
+        entered = np.isfinite(rows[:, START]).any()
         super()._calibrate(design, None if entered else folds, response, weight, offset)
 
     def _scored(
@@ -193,17 +199,6 @@ class GroupSparseCox(GroupSparseEstimator):
         place = np.searchsorted(self.censoring_times_, y[:, STOP], side="left")
         uncensored = np.concatenate([[1.0], self.censoring_survival_])[place]
         return event_scores(self.fold_hazards_, times, strata, y, eta, rows, held_out, uncensored)
-
-    def _publish_baseline(self, rows: FloatArray, weight: FloatArray, eta: FloatArray) -> None:
-        """Breslow's estimate of every stratum's cumulative hazard, and the survival function of censoring."""
-        which, increments = self.loss_.on(rows, weight).hazards(eta)
-        # by stratum, earliest first
-        order = np.lexsort((rows[which, STOP], rows[which, STRATUM]))
-        self.baseline_times_ = rows[which[order], STOP]
-        self.baseline_strata_ = rows[which[order], STRATUM].astype(int)
-        self.baseline_hazards_ = increments[order]
-        self.event_times_ = np.unique(self.baseline_times_)
-        self.censoring_times_, self.censoring_survival_ = kaplan_meier(rows, weight, of_censoring=True)
 
     def _coded(self, y: ArrayLike, name: str = "y") -> FloatArray:
         """Survival times of other rows, which must have events to be scored by."""
@@ -279,7 +274,16 @@ class GroupSparseCox(GroupSparseEstimator):
         -------
         array of StepFunction, shape (n_rows,), or ndarray of shape (n_rows, n_times)
         """
-        return self._functions(X, offset, strata, return_array, lambda hazard: hazard, 0.0)
+        risk = np.exp(self.predict(X, offset))
+        codes = self._codes(strata, risk.size)
+        bases = {code: self._baseline(code) for code in np.unique(codes).tolist()}
+        if return_array:
+            table = np.array([bases[code](self.event_times_) for code in codes.tolist()])
+            return table.reshape(risk.size, -1) * risk[:, None]
+        out = np.empty(risk.size, dtype=object)
+        for row, code in enumerate(codes.tolist()):
+            out[row] = StepFunction(bases[code].x, bases[code].y * risk[row], 0.0)
+        return out
 
     def predict_survival_function(
         self, X: MatrixLike, offset: PerRow = None, *, strata: PerRow = None, return_array: bool = False
@@ -296,7 +300,13 @@ class GroupSparseCox(GroupSparseEstimator):
         -------
         array of StepFunction, shape (n_rows,), or ndarray of shape (n_rows, n_times)
         """
-        return self._functions(X, offset, strata, return_array, lambda hazard: np.exp(-hazard), 1.0)
+        hazards = self.predict_cumulative_hazard_function(X, offset, strata=strata, return_array=return_array)
+        if return_array:
+            return np.exp(-hazards)
+        out = np.empty(len(hazards), dtype=object)
+        for row, hazard in enumerate(hazards):
+            out[row] = StepFunction(hazard.x, np.exp(-hazard.y), 1.0)
+        return out
 
     def baseline(self) -> pd.DataFrame:
         """The cumulative hazard and the survival of a row at the means of all columns.
@@ -349,21 +359,6 @@ class GroupSparseCox(GroupSparseEstimator):
             chance = StepFunction(self.censoring_times_, self.censoring_survival_, 1.0)(rows[:, STOP])
             event_weight = np.divide(1.0, chance**2, out=np.zeros(len(rows)), where=chance > 0)
         return concordance_index(rows, risk, read_weight(sample_weight, len(risk)), event_weight)
-
-    def _functions(
-        self, X: MatrixLike, offset: PerRow, strata: PerRow, return_array: bool, of: Callable[[FloatArray], FloatArray],
-        before: float,
-    ) -> Array:  # fmt: skip
-        risk = np.exp(self.predict(X, offset))
-        codes = self._codes(strata, risk.size)
-        bases = {code: self._baseline(code) for code in np.unique(codes).tolist()}
-        if return_array:
-            table = np.array([bases[code](self.event_times_) for code in codes.tolist()])
-            return of(table.reshape(risk.size, -1) * risk[:, None])
-        out = np.empty(risk.size, dtype=object)
-        for row, code in enumerate(codes.tolist()):
-            out[row] = StepFunction(bases[code].x, of(bases[code].y * risk[row]), before)
-        return out
 
     def _baseline(self, code: int) -> StepFunction:
         at = self.baseline_strata_ == code

@@ -239,6 +239,14 @@ class Loss(ABC):
         """The loss with such parameters estimated at a linear predictor; the loss itself if it has none."""
         return self
 
+    def _needed(self, parameter: str) -> float:
+        """A parameter that must be known by now."""
+        value = getattr(self, parameter)
+        if value is None:
+            call = "give it one, or call scaled_to(y, eta, weight)"
+            raise ValueError(f"{type(self).__name__}() has no {parameter} yet: {call}.")
+        return float(value)
+
     def settled(self, before: Loss) -> bool:
         """Whether these parameters are close to those by which the model was selected that they were estimated at."""
         return True

@@ -126,11 +126,9 @@ class Huber(Loss):
         return loss._minimum(distance, weight, 0.0, middle, float(loss.threshold or 0))
 
     def _distance(self, y: FloatArray, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        if self.threshold is None:
-            raise ValueError("Huber() has no threshold yet: give it one, or call scaled_to(residuals, weight).")
         y, eta = common_dtype(y, eta)
         r = y - eta
-        return r, np.asarray(self.threshold, dtype=r.dtype)
+        return r, np.asarray(self._needed("threshold"), dtype=r.dtype)
 
 
 def robust_scale(size: FloatArray, weight: FloatArray) -> float:

@@ -122,12 +122,8 @@ class NegativeBinomial(LogLink):
         return abs(np.log((self.overdispersion or 1) / (before.overdispersion or 1))) <= SETTLED
 
     def _given(self, y: FloatArray, eta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        if self.overdispersion is None:
-            raise ValueError(
-                "NegativeBinomial() has no overdispersion yet: give it one, or call scaled_to(y, eta, weight)."
-            )
         y, eta = common_dtype(y, eta)
-        return y, eta, np.asarray(self.overdispersion, dtype=eta.dtype)
+        return y, eta, np.asarray(self._needed("overdispersion"), dtype=eta.dtype)
 
     def _null_scalar(self, y: FloatArray, weight: FloatArray, offset: FloatArray) -> float:
         rate = Poisson()._null_scalar(y, weight, offset)

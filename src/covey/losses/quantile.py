@@ -134,12 +134,9 @@ class _Pinball(Loss):
 
     def _near(self, y: FloatArray, eta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """The residual r, the width h of the smoothing, and ``exp(-|r| / h)``."""
-        if self.scale is None:
-            name = type(self).__name__
-            raise ValueError(f"{name}() has no scale yet: give it one, or call scaled_to(y, eta, weight).")
         y, eta = common_dtype(y, eta)
         r = y - eta
-        h = np.asarray(WIDTH * self.scale, dtype=r.dtype)
+        h = np.asarray(WIDTH * self._needed("scale"), dtype=r.dtype)
         return r, h, np.exp(-np.minimum(np.abs(r), FAR * h) / h)
 
     def _bell(self, y: FloatArray, eta: FloatArray) -> FloatArray:

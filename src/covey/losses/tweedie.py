@@ -83,7 +83,7 @@ class Tweedie(LogLink):
     def deviance(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """Twice the excess of the value over its least, ``y^(2-p) / ((p-1) (2-p))``."""
         y, eta = common_dtype(y, eta)
-        p = self._power
+        p = self._needed("power")
         ratio, near = log_ratio(y, eta)
         small = np.where(near, ratio, 0)
         unit = np.power(y, 2 - p)
@@ -111,18 +111,12 @@ class Tweedie(LogLink):
 
     def settled(self, before: Loss) -> bool:
         """Whether the power has hardly moved."""
-        return not isinstance(before, Tweedie) or abs(self._power - before._power) <= SETTLED
-
-    @property
-    def _power(self) -> float:
-        if self.power is None:
-            raise ValueError("Tweedie() has no power yet: give it one, or call scaled_to(y, eta, weight).")
-        return float(self.power)
+        return not isinstance(before, Tweedie) or abs(self._needed("power") - before._needed("power")) <= SETTLED
 
     def _parts(self, y: FloatArray, eta: FloatArray) -> tuple[tuple[FloatArray, ...], tuple[FloatArray, ...], float]:
         """``y mean^(1-p)`` and ``mean^(2-p)``, each with the derivatives of its exponential, and p."""
         y, eta = common_dtype(y, eta)
-        p, some = self._power, y > 0
+        p, some = self._needed("power"), y > 0
         paid = exponential(np.log(np.where(some, y, 1)) - (p - 1) * eta)
         expected = exponential((2 - p) * eta)
         return tuple(some * one for one in paid), tuple(spread(one, y) for one in expected), p
