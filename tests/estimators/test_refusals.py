@@ -34,7 +34,7 @@ def refused(model, y, match, X=X, **given):
 
 RESPONSES = {
     "a negative count": (REGRESSOR(loss="poisson"), changed(POSITIVE, 7, -1), r"negative.*Poisson.*row 7 has -1.*Use"),
-    "no count": (REGRESSOR(loss="poisson"), np.zeros(N), r"every count is zero.*give rows with positive counts"),
+    "no count": (REGRESSOR(loss="poisson"), np.zeros(N), "Every count is zero.*give rows with positive counts"),
     "no amount": (REGRESSOR(loss="tweedie"), np.zeros(N), "Every response is zero.*give rows with positive responses"),
     "one class": (REGRESSOR(loss="binomial"), np.ones(N), r"class 1.*other class"),
     "two columns": (REGRESSOR(loss="poisson"), np.c_[Y, Y], r"2 columns.*poisson.*one by one"),
@@ -98,7 +98,7 @@ RESPONSES = {
 @pytest.mark.parametrize("case", RESPONSES)
 def test_responses(case):
     model, y, match = RESPONSES[case]
-    refused(model, y, f"(?i){match}")
+    refused(model, y, match)
 
 
 @pytest.mark.parametrize("missing", [None, pd.NA, np.nan, pd.NaT])
