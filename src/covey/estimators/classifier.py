@@ -76,10 +76,8 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
         a higher class (cumulative logits, proportional odds). The order is that of an ordered pandas categorical or of
         numbers; ``covey.losses.Ordinal(order=["low", "middle", "high"])`` gives it for any labels.
     $always
-    selection : int, splitter, "holdout", "ebic", "bic", "gcv", Size, or an object of `covey.selection`
-        How the model is chosen: by a number of folds or anything that scikit-learn accepts as ``cv``; on rows held out
-        once (`covey.selection.HoldOut`, also with your own validation set); by an information criterion; or by the
-        number of groups (``covey.selection.Size(k)``). Folds are stratified by class.
+    $selection
+        Folds are stratified by class.
     $rule $recipes $factors $group_weights $standardize
     fit_intercept : bool
     class_weight : dict, "balanced" or None
@@ -100,13 +98,8 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
     fold_thresholds_ : ndarray of shape (n_folds, n_classes - 1) or None
         Only with ``loss="ordinal"``: the thresholds of the models of `held_out_`.
     groups_ : Groups
-    $always_groups_ $selected_groups_
-    group_norms_ : ndarray of shape (n_groups,)
-        Norm of each group's coefficients, over all classes.
-    $group_strengths_ $recipe_
-    shrunk_ : bool
-        False if the model is maximum likelihood on the selected groups; True if it is shrunk by a ridge or is a mean of
-        models.
+    $always_groups_ $selected_groups_ $group_norms_
+    $group_strengths_ $recipe_ $shrunk_
     $candidates_ $rivals_ $price_ $fold_frequencies_ $held_out_ $n_splits_ $predictor_range_ $path_ $expansion_
     $constraints_ $n_features_in_ $feature_names_in_
 

@@ -58,10 +58,8 @@ class GroupSparseCox(GroupSparseEstimator):
     always : iterable
         Names of groups (or of columns that are a group by themselves) that are in every model, such as clinical
         columns; they are never selected, shrunk or dropped.
-    selection : int, splitter, "holdout", "ebic", "bic", "gcv", Size, or an object of `covey.selection`
-        How the model is chosen: by a number of folds or anything that scikit-learn accepts as ``cv``; on rows held out
-        once (`covey.selection.HoldOut`, also with your own validation set); by an information criterion, which counts
-        events; or by the number of groups (``covey.selection.Size(k)``). Folds are balanced by events and their times.
+    $selection
+        Information criteria count events, and folds are balanced by events and their times.
     $rule $recipes $factors $group_weights $standardize
     time, event, start, stratum : str
         Names of the columns of `y` if it is a table, or of the fields of a structured array. The last two are
@@ -81,15 +79,10 @@ class GroupSparseCox(GroupSparseEstimator):
     event_times_ : ndarray of shape (n_times,)
         All distinct event times.
     groups_ : Groups
-    $always_groups_ $selected_groups_
-    group_norms_ : ndarray of shape (n_groups,)
-        Norm of each group's coefficients.
+    $always_groups_ $selected_groups_ $group_norms_
     group_strengths_ : ndarray of shape (n_groups,)
         How far each group moves the log risk: with ``standardize="group"``, the standard deviation of its contribution.
-    $recipe_
-    shrunk_ : bool
-        False if the model is maximum partial likelihood on the selected groups; True if it is shrunk by a ridge or is a
-        mean of models.
+    $recipe_ $shrunk_
     $candidates_ $rivals_ $price_ $fold_frequencies_ $held_out_
     fold_hazards_ : ndarray of shape (n_folds, n_events) or None
         Cumulative baseline hazards without the rows of each fold, at the events of the baseline.

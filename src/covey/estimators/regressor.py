@@ -46,10 +46,8 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
         responses (2-d `y`) share their groups and need squared loss.
         Use `GroupSparseClassifier` for classes and `GroupSparseCox` for survival times.
     $always
-    selection : int, splitter, "holdout", "ebic", "bic", "gcv", "discrepancy", Size, or an object of `covey.selection`
-        How the model is chosen: by a number of folds or anything that scikit-learn accepts as ``cv``; on rows held out
-        once (`covey.selection.HoldOut`, also with your own validation set); by an information criterion; by the
-        discrepancy principle; or by the number of groups (``covey.selection.Size(k)``).
+    $selection
+        ``"discrepancy"`` is the discrepancy principle, for squared loss.
     $rule $recipes $factors $group_weights $standardize
     fit_intercept : bool
     $random_state $verbose
@@ -62,9 +60,7 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
     loss_ : Loss
         The loss, with its estimated parameters: a threshold, a scale, an overdispersion, a power.
     groups_ : Groups
-    $always_groups_ $selected_groups_
-    group_norms_ : ndarray of shape (n_groups,)
-        Norm of each group's coefficients, over all responses.
+    $always_groups_ $selected_groups_ $group_norms_
     $group_strengths_
     response_strengths_ : ndarray of shape (n_responses, n_groups)
         Only with several responses: the same for each of them, in its own units; `group_strengths_` is then in units of
@@ -73,10 +69,7 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
         Only with several responses: these standard deviations.
     response_names_ : list of str
         Only with several responses: the names of the columns of y, if it is a table.
-    $recipe_
-    shrunk_ : bool
-        False if the model is least squares (or maximum likelihood) on the selected groups; True if it is shrunk by a
-        ridge or is a mean of models.
+    $recipe_ $shrunk_
     $candidates_ $rivals_ $price_ $fold_frequencies_ $held_out_ $n_splits_ $predictor_range_ $path_ $expansion_
     $constraints_ $n_features_in_ $feature_names_in_
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from covey.losses.arrays import common_dtype, namespace, read_offset, within_range
-from covey.losses.constant import scalar_constant, vector_constant
+from covey.losses.constant import best_constant, best_constants
 from covey.validation import Array, FloatArray, finite_response, response_numbers
 
 __all__ = ["Loss", "LossOnRows", "Response"]
@@ -280,35 +280,11 @@ class Loss(ABC):
     def _null_scalar(self, y: FloatArray, weight: FloatArray, offset: FloatArray) -> float:
         """The null model of a scalar loss; weights add up to one and none is zero."""
         start = float(self.link(np.asarray(weight @ y))) - float(weight @ offset)
-        return self._minimum(y, weight, offset, start)
-
-    def _minimum(
-        self, y: FloatArray, weight: FloatArray, offset: FloatArray | float, start: float, width: float = 1.0
-    ) -> float:
-        """The best constant of a scalar loss, from a start and the length of a first step."""
-
-        def slopes(c: float) -> tuple[float, float, float]:
-            residual, curvature = self.residual(y, np.asarray(offset + c)), self.curvature(y, np.asarray(offset + c))
-            return float(weight @ residual), float(weight @ curvature), float(weight @ np.abs(residual))
-
-        return scalar_constant(slopes, start, width)
+        return best_constant(self, y, weight, offset, start)
 
     def _null_vector(self, y: FloatArray, weight: FloatArray, offset: FloatArray) -> FloatArray:
         """The null model of a vector loss; weights add up to one and none is zero."""
-        start = np.asarray(self.link(weight @ y)) - weight @ offset
-
-        def hessian(c: FloatArray) -> FloatArray:
-            products = [
-                self.curvature_product(y, offset + c, np.broadcast_to(unit, y.shape)) for unit in np.eye(c.size)
-            ]
-            return np.stack([weight @ product for product in products])
-
-        return vector_constant(
-            lambda c: float(weight @ self.value(y, offset + c)),
-            lambda c: weight @ self.residual(y, offset + c),
-            hessian,
-            start,
-        )
+        return best_constants(self, y, weight, offset, np.asarray(self.link(weight @ y)) - weight @ offset)
 
 
 class LossOnRows:

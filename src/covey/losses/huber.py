@@ -9,6 +9,7 @@ import numpy as np
 
 from covey.losses.arrays import common_dtype, weighted_median, weighted_quantile
 from covey.losses.base import Loss
+from covey.losses.constant import best_constant
 from covey.validation import FloatArray, positive
 
 __all__ = ["Huber", "robust_scale"]
@@ -123,7 +124,7 @@ class Huber(Loss):
         distance = y - offset
         middle = weighted_median(distance, weight)
         loss = self.scaled_to(distance, np.asarray(middle), weight)
-        return loss._minimum(distance, weight, 0.0, middle, float(loss.threshold or 0))
+        return best_constant(loss, distance, weight, 0.0, middle, float(loss.threshold or 0))
 
     def _distance(self, y: FloatArray, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
         y, eta = common_dtype(y, eta)

@@ -14,6 +14,7 @@ from scipy.special import ndtri
 
 from covey.losses.arrays import common_dtype, weighted_median, weighted_quantile
 from covey.losses.base import Loss
+from covey.losses.constant import best_constant
 from covey.losses.huber import robust_scale
 from covey.validation import FloatArray, finite_response, positive, real
 
@@ -180,7 +181,7 @@ class Quantile(_Pinball):
         distance = y - offset
         start = weighted_quantile(distance, weight, self.level)
         loss = self.scaled_to(distance, np.asarray(start), weight)
-        return loss._minimum(distance, weight, 0.0, start, WIDTH * float(loss.scale or 0))
+        return best_constant(loss, distance, weight, 0.0, start, WIDTH * float(loss.scale or 0))
 
 
 @dataclass(frozen=True)
