@@ -1,4 +1,4 @@
-"""The partial likelihood: against its definition, finite differences, lifelines and scikit-survival."""
+"""The partial likelihood: against its definition and finite differences, and the forms of survival times."""
 
 import itertools
 
