@@ -7,10 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
-from covey import Groups
+from covey import Groups, GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor, survival
 from covey.losses import Loss
+from covey.selection import Folds
 
-__all__ = ["KINDS", "Quadratic", "grouped_problem"]
+__all__ = ["KINDS", "MAIN", "SLOW", "Quadratic", "estimator", "grouped_problem"]
+
+# Every way to choose with these, and fewer with the others: a way is the same for every loss.
+MAIN, SLOW = ("squared", "survival", "poisson", "two classes", "several"), ("quantile", "quantiles", "ordered classes")
 
 # responses with the loss that fits them; None for the usual one of the classifier
 KINDS = {
@@ -46,6 +50,17 @@ class Quadratic(Loss):
         return np.ones(np.broadcast_shapes(np.shape(y), np.shape(eta)))
 
 
+def estimator(kind, groups=None, **options):
+    """The estimator of a kind of response, with three folds."""
+    options = {"selection": Folds(3, deals=2 if kind in MAIN else 1), **options}
+    if "survival" in kind:
+        return GroupSparseCox(groups, **options)
+    loss = KINDS.get(kind, "squared")
+    if loss in (None, "ordinal"):
+        return GroupSparseClassifier(groups, loss=loss or "multinomial", **options)
+    return GroupSparseRegressor(groups, loss=loss, **options)
+
+
 def grouped_problem(kind, noise="weak", n=60, n_groups=13, seed=0):
     """Groups of 1 to 4 correlated columns, three of them with signal; X, y and the groups."""
     rng = np.random.default_rng(seed)
@@ -56,6 +71,16 @@ def grouped_problem(kind, noise="weak", n=60, n_groups=13, seed=0):
     signal = signal / signal.std(axis=0)
     size = {"weak": 1.0, "strong": 0.35}[noise]
     eta = signal[:, 0]
+    if "survival" in kind:
+        death, lost = rng.exponential(np.exp(-size * eta)), rng.exponential(2.0, n)
+        time = np.minimum(death, lost) + 0.01
+        if kind == "survival":
+            return X, survival(time, death <= lost), groups
+        time = np.ceil(8 * time) / 8  # tied, in strata, with entry times
+        start = np.maximum(time - rng.uniform(0.2, 2.0, n), 0.0) * (rng.random(n) < 0.6)
+        return X, survival(time, death <= lost, start=start, strata=np.array(["a", "b"])[rng.integers(0, 2, n)]), groups
+    if kind == "squared":
+        return X, 1.0 + eta + {"weak": 0.1, "strong": 1.2}[noise] * rng.standard_normal(n), groups
     if kind == "two classes":
         return X, np.where(rng.random(n) < expit(2.5 * size * eta), "yes", "no"), groups
     if kind == "three classes":

@@ -12,13 +12,6 @@ from hypothesis import strategies as st
 from covey import Groups
 
 
-def test_text_labels_in_any_order():
-    groups = Groups.from_labels(["b", "a", "b", "c", "a"])
-    assert groups.names == ("b", "a", "c")
-    assert groups["a"].tolist() == [1, 4]
-    assert not groups.is_contiguous
-
-
 def test_labels_of_a_series_keep_column_names():
     groups = Groups.from_labels(pd.Series(["x", "y", "x"], index=["c0", "c1", "c2"]))
     assert groups.columns == ("c0", "c1", "c2")
@@ -28,12 +21,6 @@ def test_labels_of_a_series_keep_column_names():
 def test_categorical_and_string_dtype_labels():
     assert Groups.from_labels(pd.Series(["u", "v", "u"], dtype="category")).names == ("u", "v")
     assert Groups.from_labels(pd.Series(["u", "v", "u"], dtype="string")).names == ("u", "v")
-
-
-def test_from_names_by_name_and_position():
-    columns = ["h", "s", "w"]
-    assert Groups.from_names({"size": ["h", "w"], "sex": ["s"]}, columns)["size"].tolist() == [0, 2]
-    assert Groups.from_names({"size": [0, 2], "sex": [1]}, columns).columns == ("h", "s", "w")
 
 
 def test_extremes():
@@ -93,6 +80,7 @@ def test_coerce_takes_column_names_along():
         (lambda: Groups.from_lists([[0, 1], [1, 2]], 3), "overlap: column 1 is listed more than once"),
         (lambda: Groups.from_lists([[0, 0]], 1), "column 0 is listed more than once"),
         (lambda: Groups.from_lists([[0], [2]], 4), "columns 1, 3 have none"),
+        (lambda: Groups.from_lists([[0]], 100), "columns 1, 2, 3, 4, 5, 6 and 93 more have none"),
         (lambda: Groups.from_lists([[0, 7]], 2), "names column 7, but there are 2 columns"),
         (lambda: Groups.from_lists([[-1, 0]], 2), "names column -1"),
         (lambda: Groups.from_lists([[0], []], 1), "Group 1 is empty"),
@@ -116,11 +104,6 @@ def test_coerce_takes_column_names_along():
 def test_what_is_no_partition_is_refused_by_name(make, message):
     with pytest.raises(ValueError, match=message):
         make()
-
-
-def test_many_culprits_are_counted():
-    with pytest.raises(ValueError, match="columns 1, 2, 3, 4, 5, 6 and 93 more have none"):
-        Groups.from_lists([[0]], 100)
 
 
 def test_frozen():

@@ -1,4 +1,4 @@
-"""One contract for all ways to fit: everything that is shown describes one model."""
+"""One contract for all responses and all ways to fit: everything that is shown describes one model."""
 
 import pickle
 
@@ -7,119 +7,99 @@ import pandas as pd
 import pytest
 
 import covey
-from covey import Groups, GroupSparseRegressor
+from covey import Groups
 from covey.selection import HoldOut, Size
-from estimator_problems import assert_one_model, noisy_problem
-
-SELECTIONS = {
-    "folds": lambda X, y: 5,
-    "hold-out": lambda X, y: "holdout",
-    "validation rows": lambda X, y: HoldOut(validation=(X[:30] + 0.1, y[:30])),
-    "ebic": lambda X, y: "ebic",
-    "bic": lambda X, y: "bic",
-    "gcv": lambda X, y: "gcv",
-    "discrepancy": lambda X, y: "discrepancy",
-    "size": lambda X, y: Size(3),
-}
+from estimator_problems import assert_one_model
+from loss_problems import KINDS, MAIN, SLOW, estimator, grouped_problem
 
 
-def overlapping(X):
-    p = X.shape[1]
+def validation(X, y):
+    return HoldOut(validation=(X[:40] + 0.01, y[:40]))
+
+
+def overlapping(p):
     return Groups.from_lists([list(range(j, min(j + 4, p))) for j in range(0, p - 1, 3)], overlap=True)
 
 
-GROUPS = {"apart": lambda X, groups: groups, "overlapping": lambda X, groups: overlapping(X)}
+WAYS = {
+    "folds": lambda X, y: {},
+    "ebic": lambda X, y: {"selection": "ebic"},
+    "size": lambda X, y: {"selection": Size(3)},
+    "mean": lambda X, y: {"rule": "predict"},
+    "validation rows": lambda X, y: {"selection": validation(X, y)},
+    "mean on validation rows": lambda X, y: {"selection": validation(X, y), "rule": "predict"},
+    "hold-out": lambda X, y: {"selection": "holdout"},
+    "mean on held-out rows": lambda X, y: {"selection": "holdout", "rule": "predict"},
+    "gcv": lambda X, y: {"selection": "gcv"},
+    "bic": lambda X, y: {"selection": "bic"},
+    "factors": lambda X, y: {"factors": 1},
+    "overlapping": lambda X, y: {"groups": overlapping(X.shape[1])},
+    "overlapping, size": lambda X, y: {"groups": overlapping(X.shape[1]), "selection": Size(3)},
+    "always": lambda X, y: {"always": [5, 9]},
+    "always, in a mean": lambda X, y: {"always": [5, 9], "rule": "predict"},
+    "always, size": lambda X, y: {"always": [5, 9], "selection": Size(3)},
+    "columns": lambda X, y: {"standardize": "column"},
+    "blocks": lambda X, y: {"standardize": "block"},
+    "as given": lambda X, y: {"standardize": False},
+    "no group weights": lambda X, y: {"group_weights": None},
+    "no intercept": lambda X, y: {"fit_intercept": False, "selection": "bic"},
+    "discrepancy": lambda X, y: {"selection": "discrepancy"},
+}
+OTHERS = [kind for kind in (*KINDS, "survival with ties, strata and entry times") if kind not in MAIN]
 
 
-def kept(model, X, tmp_path):
-    """The model after pickling, and after saving and loading."""
-    covey.save(model, tmp_path / "model.covey")
-    return [pickle.loads(pickle.dumps(model)), covey.load(tmp_path / "model.covey")]
+PAIRS = [
+    *(("squared", way) for way in WAYS),
+    *((kind, way) for kind in MAIN[1:] for way in list(WAYS)[:16]),
+    *((kind, "no intercept") for kind in MAIN[2:]),
+    *((kind, way) for kind in OTHERS for way in list(WAYS)[:3]),
+    *((kind, way) for kind in OTHERS if kind not in SLOW for way in ("mean", "validation rows")),
+    ("ordered classes", "overlapping"),
+]
 
 
-def assert_equal_models(one, two, X):
-    np.testing.assert_array_equal(one.coef_, two.coef_)
-    np.testing.assert_array_equal(one.predict(X), two.predict(X))
-    np.testing.assert_array_equal(one.group_norms_, two.group_norms_)
-    assert one.intercept_ == two.intercept_
-    assert one.selected_groups_ == two.selected_groups_
-    assert (one.recipe_, one.shrunk_, one.n_splits_) == (two.recipe_, two.shrunk_, two.n_splits_)
-    pd.testing.assert_frame_equal(one.candidates_, two.candidates_)
-    pd.testing.assert_frame_equal(one.group_table(), two.group_table())
-    assert (one.fold_frequencies_ is None) == (two.fold_frequencies_ is None)
-    if one.fold_frequencies_ is not None:
-        np.testing.assert_array_equal(one.fold_frequencies_, two.fold_frequencies_)
-    assert one.path_.groups == two.path_.groups
-    np.testing.assert_array_equal(one.path_.coefs.toarray(), two.path_.coefs.toarray())
+def noises(kind, way):
+    """Weak and strong noise; one of them for responses that are fitted as others are."""
+    if kind in MAIN:
+        return ["weak", "strong"]
+    return ["strong" if way in ("mean", "validation rows") else "weak"]
 
 
-@pytest.mark.parametrize("noise", ["weak", "strong"])
-@pytest.mark.parametrize("layout", GROUPS)
-@pytest.mark.parametrize("selection", SELECTIONS)
-def test_every_selection(selection, layout, noise, tmp_path):
-    X, y, groups = noisy_problem(noise)
-    model = GroupSparseRegressor(GROUPS[layout](X, groups), selection=SELECTIONS[selection](X, y)).fit(X, y)
+@pytest.mark.parametrize(
+    ("kind", "way", "noise"), [(kind, way, noise) for kind, way in PAIRS for noise in noises(kind, way)]
+)
+def test_one_model(kind, way, noise, tmp_path):
+    X, y, groups = grouped_problem(kind, noise)
+    model = estimator(kind, groups).set_params(**WAYS[way](X, y)).fit(X, y)
     assert_one_model(model, X, y)
-    for again in kept(model, X, tmp_path):
-        assert_equal_models(again, model, X)
-        if selection != "validation rows" or not isinstance(again.selection, HoldOut):
-            assert_one_model(again, X, y)
-
-
-@pytest.mark.parametrize("noise", ["weak", "strong"])
-@pytest.mark.parametrize("selection", ["folds", "hold-out", "validation rows"])
-def test_means(selection, noise, tmp_path):
-    X, y, groups = noisy_problem(noise)
-    model = GroupSparseRegressor(groups, selection=SELECTIONS[selection](X, y), rule="predict").fit(X, y)
-    assert_one_model(model, X, y)
-    if model.candidates_["chosen"].sum() > 1:
+    always = [5, 9] if "always" in way else []
+    assert set(always) <= set(model.selected_groups_)
+    if "size" in way:
+        assert len(model.selected_groups_) == 3 + len(always)
+    if way == "no intercept":
+        assert not np.any(model.intercept_)
+    if "mean" in way and model.candidates_["chosen"].sum() > 1:
         assert model.shrunk_
         assert f"mean of {model.candidates_['chosen'].sum()}" in model.recipe_
-    for again in kept(model, X, tmp_path):
-        assert_equal_models(again, model, X)
-
-
-@pytest.mark.parametrize("selection", ["folds", "hold-out", "ebic", "size"])
-@pytest.mark.parametrize("noise", ["weak", "strong"])
-@pytest.mark.parametrize("rule", ["select", "predict"])
-def test_groups_that_are_always_in(selection, noise, rule):
-    X, y, groups = noisy_problem(noise)
-    named = Groups.from_sizes(groups.sizes)
-    model = GroupSparseRegressor(named, always=[5, 9], selection=SELECTIONS[selection](X, y), rule=rule)
-    model.fit(X, y)
-    assert {5, 9} <= set(model.selected_groups_)
-    assert_one_model(model, X, y)
-    if selection == "size":
-        assert len(model.selected_groups_) == 5
-
-
-@pytest.mark.parametrize("selection", ["folds", "ebic", "hold-out"])
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"fit_intercept": False},
-        {"standardize": "column"},
-        {"standardize": "block"},
-        {"standardize": False},
-        {"group_weights": None},
-        {"factors": 2},
-        {"factors": 0},
-    ],
-    ids=str,
-)
-def test_settings(selection, options):
-    for noise in ("weak", "strong"):
-        X, y, groups = noisy_problem(noise)
-        model = GroupSparseRegressor(groups, selection=SELECTIONS[selection](X, y), **options).fit(X, y)
-        assert_one_model(model, X, y)
-        if options.get("fit_intercept") is False:
-            assert model.intercept_ == 0
+    if way not in ("folds", "mean", "overlapping", "validation rows", "size"):
+        return
+    covey.save(model, tmp_path / "model.skops")
+    for again in (pickle.loads(pickle.dumps(model)), covey.load(tmp_path / "model.skops")):
+        np.testing.assert_array_equal(again.predict(X), model.predict(X))
+        np.testing.assert_array_equal(again.path_.coefs.toarray(), model.path_.coefs.toarray())
+        np.testing.assert_array_equal(again.fold_frequencies_, model.fold_frequencies_)
+        assert (again.loss_, again.path_.groups, again.recipe_) == (model.loss_, model.groups_, model.recipe_)
+        assert (again.shrunk_, again.n_splits_) == (model.shrunk_, model.n_splits_)
+        pd.testing.assert_frame_equal(again.candidates_, model.candidates_)
+        pd.testing.assert_frame_equal(again.group_table(), model.group_table())
+        if "survival" in kind:
+            pd.testing.assert_frame_equal(again.baseline(), model.baseline())
 
 
 @pytest.mark.parametrize("noise", ["weak", "strong"])
-@pytest.mark.parametrize("selection", ["folds", "ebic"])
+@pytest.mark.parametrize("selection", [5, "ebic"])
 def test_weights_of_rows(selection, noise):
-    X, y, groups = noisy_problem(noise)
+    X, y, groups = grouped_problem("squared", noise)
     weight = np.random.default_rng(0).uniform(0, 2, len(y))
-    model = GroupSparseRegressor(groups, selection=SELECTIONS[selection](X, y)).fit(X, y, sample_weight=weight)
+    model = estimator("squared", groups, selection=selection).fit(X, y, sample_weight=weight)
     assert_one_model(model, X, y, weight)

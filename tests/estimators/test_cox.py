@@ -1,23 +1,19 @@
 """Survival times through the estimator: one model, other packages' coefficients, curves, folds, bad input."""
 
-import pickle
-
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
+from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-import covey
 from covey import Groups, GroupSparseCox, survival
-from covey.estimators.concordance import concordance_index
+from covey.estimators.survival import concordance_index
 from covey.losses import Cox
 from covey.losses.cox import read_survival
-from covey.selection import Folds, HoldOut, Size
-from estimator_problems import assert_one_model
+from covey.selection import Folds, Size
 
 
 def problem(seed=0, n=200, n_groups=15, tied=False, truncated=False, strata=False):
@@ -49,39 +45,6 @@ def test_scikit_learn_checks(estimator, check):
 
 
 # ------------------------------------------------------------------ one model
-
-
-SELECTIONS = {
-    "folds": lambda X, y: 5,
-    "a splitter": lambda X, y: KFold(3, shuffle=True, random_state=0),
-    "hold-out": lambda X, y: "holdout",
-    "validation rows": lambda X, y: HoldOut(validation=(X[:60] + 0.1, y[:60])),
-    "ebic": lambda X, y: "ebic",
-    "gcv": lambda X, y: "gcv",
-    "size": lambda X, y: Size(3),
-}
-
-
-@pytest.mark.parametrize("options", [{}, {"tied": True, "truncated": True, "strata": True}], ids=["plain", "all"])
-@pytest.mark.parametrize("selection", SELECTIONS)
-def test_every_selection(selection, options, tmp_path):
-    X, y, groups = problem(**options)
-    model = GroupSparseCox(groups, selection=SELECTIONS[selection](X, y)).fit(X, y)
-    assert_one_model(model, X, y)
-    assert {0, 1} <= set(model.selected_groups_)
-    covey.save(model, tmp_path / "model.covey")
-    for again in (pickle.loads(pickle.dumps(model)), covey.load(tmp_path / "model.covey")):
-        np.testing.assert_array_equal(again.predict(X), model.predict(X))
-        np.testing.assert_array_equal(again.baseline(), model.baseline())
-        assert again.score(X, y) == model.score(X, y)
-
-
-@pytest.mark.parametrize("options", [{"rule": "select"}, {"rule": "predict"}, {"ties": "breslow"}], ids=str)
-def test_rules_means_and_ties(options):
-    X, y, groups = problem(tied=True)
-    model = GroupSparseCox(groups, **options).fit(X, y)
-    assert_one_model(model, X, y)
-    assert {0, 1} <= set(model.selected_groups_)
 
 
 def test_equivariance():
@@ -217,14 +180,6 @@ def test_folds_have_events_and_are_balanced():
     assert GroupSparseCox(groups, selection=5).fit(X, few).n_splits_ == 3
 
 
-def test_groups_that_are_always_in():
-    X, y, groups = problem()
-    model = GroupSparseCox(groups, always=[7]).fit(X, y)
-    assert 7 in model.selected_groups_
-    assert model.always_groups_ == [7]
-    np.testing.assert_array_equal(model.coef_[21:24] != 0, True)
-
-
 def test_offset():
     X, y, groups = problem()
     shift = X[:, 0] * 0.7
@@ -267,24 +222,6 @@ def test_curves_by_stratum():
 
 # ------------------------------------------------------------------ bad input
 
-BAD = {
-    "no event": (lambda y: survival(y["time"], np.zeros(y.size)), "y has no event"),
-    "one time": (lambda y: survival(np.where(y["event"], 1.0, y["time"]), y["event"]), "events of y are at time 1"),
-    "missing": (lambda y: pd.DataFrame({"time": np.r_[np.nan, y["time"][1:]], "event": y["event"]}), "row 0 has nan"),
-    "coded 1 and 2": (lambda y: (y["time"], y["event"] + 1), "must be 0 or 1, or boolean"),
-    "names": (lambda y: pd.DataFrame({"t": y["time"], "d": y["event"] * 1}), "no column 'time', but 't', 'd'"),
-    "rows": (lambda y: y[:-1], "y has 59 entries, but X has 60 rows"),
-    "stratum": (lambda y: survival(y["time"], y["event"], strata=y["event"]), "Stratum False of y has no event"),
-}
-
-
-@pytest.mark.parametrize("case", BAD)
-def test_bad_responses(case):
-    X, y, groups = problem(n=60)
-    make, message = BAD[case]
-    with pytest.raises(ValueError, match=message):
-        GroupSparseCox(groups).fit(X, make(y))
-
 
 def test_names_of_columns():
     X, y, groups = problem(n=80)
@@ -292,15 +229,6 @@ def test_names_of_columns():
     named = GroupSparseCox(groups, time="weeks", event="dead", selection="ebic").fit(X, table)
     np.testing.assert_array_equal(named.coef_, GroupSparseCox(groups, selection="ebic").fit(X, y).coef_)
     assert clone(named).time == "weeks"
-
-
-def test_a_fold_without_events_is_refused():
-    X, y, groups = problem(n=60)
-    folds = [(np.flatnonzero(y["event"]), np.flatnonzero(~y["event"]))] * 2
-    with pytest.raises(ValueError, match=r"No held-out row of fold 0 has an event: use fewer folds"):
-        GroupSparseCox(groups, selection=folds).fit(X, y)
-    with pytest.raises(ValueError, match=r"training rows of fold 0 cannot be fitted. There is no event"):
-        GroupSparseCox(groups, selection=[pair[::-1] for pair in folds]).fit(X, y)
 
 
 def test_bad_settings():
@@ -314,16 +242,3 @@ def test_bad_settings():
         model.predict_survival_function(X, strata=np.ones(60))
     with pytest.raises(ValueError, match="No two rows can be compared"):
         model.score(X[:2], survival([1.0, 1.0]))
-
-
-def test_a_structured_array_under_other_names_has_its_event_in_the_boolean_field():
-    """As in scikit-survival's data sets: ``cens`` and ``time``, or any names."""
-    X, y, groups = problem()
-    model = GroupSparseCox(groups, selection="ebic")
-    expected = clone(model).fit(X, y)
-    for event, time in (("cens", "time"), ("event", "days"), ("dead", "days")):
-        named = np.empty(len(y), dtype=[(event, bool), (time, float)])
-        named[event], named[time] = y["event"], y["time"]
-        np.testing.assert_array_equal(clone(model).fit(X, named).coef_, expected.coef_)
-    with pytest.raises(ValueError, match="y has no column 'time', but 'start', 'stop'"):
-        GroupSparseCox(groups).fit(X, np.empty(len(y), dtype=[("start", float), ("stop", float)]))

@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
-from scipy import sparse
 from sklearn.base import clone
 from sklearn.linear_model import GammaRegressor, LinearRegression, LogisticRegression, PoissonRegressor
 from sklearn.model_selection import GridSearchCV, KFold, PredefinedSplit
@@ -20,21 +19,9 @@ from covey import Groups, GroupSparseClassifier, GroupSparseRegressor
 from covey.losses import Quantile, get_loss
 from covey.selection import Folds, HoldOut, Size
 from estimator_problems import assert_one_model, coded, linear_predictor, noisy_problem
-from loss_problems import KINDS, Quadratic, grouped_problem
+from loss_problems import KINDS, MAIN, Quadratic, estimator, grouped_problem
 
-# Every way to choose with these, and fewer with the others: a way is the same for every loss.
-MAIN, SLOW = ("poisson", "two classes", "several"), ("quantile", "quantiles", "ordered classes")
 QUICK = [kind for kind in KINDS if kind != "quantiles"]
-
-
-def estimator(kind, groups=None, **options):
-    loss = KINDS[kind]
-    options = {"selection": Folds(3, deals=2 if kind in MAIN else 1), **options}
-    if loss is None:
-        return GroupSparseClassifier(groups, **options)
-    if loss == "ordinal":
-        return GroupSparseClassifier(groups, loss=loss, **options)
-    return GroupSparseRegressor(groups, loss=loss, **options)
 
 
 @parametrize_with_checks(
@@ -47,60 +34,6 @@ def estimator(kind, groups=None, **options):
 @pytest.mark.filterwarnings("ignore:.*rows are so far outside the rows of fit")
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
-
-
-# ------------------------------------------------------------------ one model
-
-
-def overlapping(p):
-    return Groups.from_lists([list(range(j, min(j + 4, p))) for j in range(0, p - 1, 3)], overlap=True)
-
-
-WAYS = {
-    "folds": lambda X, y: {},
-    "mean": lambda X, y: {"rule": "predict"},
-    "hold-out": lambda X, y: {"selection": "holdout"},
-    "validation rows": lambda X, y: {"selection": HoldOut(validation=(X[:40] + 0.01, y[:40]))},
-    "ebic": lambda X, y: {"selection": "ebic"},
-    "gcv": lambda X, y: {"selection": "gcv"},
-    "size": lambda X, y: {"selection": Size(3)},
-    "no intercept": lambda X, y: {"fit_intercept": False, "selection": "bic"},
-    "factors": lambda X, y: {"factors": 1},
-    "overlapping": lambda X, y: {"groups": overlapping(X.shape[1])},
-}
-
-
-@pytest.mark.parametrize(
-    ("kind", "way"),
-    [
-        *((kind, way) for kind in MAIN for way in WAYS),
-        *((kind, way) for kind in KINDS if kind not in MAIN for way in ("folds", "ebic", "size")),
-        *((kind, way) for kind in KINDS if kind not in MAIN + SLOW for way in ("mean", "validation rows")),
-        ("ordered classes", "overlapping"),
-    ],
-)
-def test_one_model(kind, way, tmp_path):
-    noise = "weak" if way in ("folds", "ebic", "size", "hold-out", "overlapping") else "strong"
-    X, y, groups = grouped_problem(kind, noise)
-    model = estimator(kind, groups).set_params(**WAYS[way](X, y)).fit(X, y)
-    assert_one_model(model, X, y)
-    if way == "no intercept":
-        assert not np.any(model.intercept_)
-    if way == "size":
-        assert len(model.selected_groups_) == 3
-    if way in ("folds", "mean"):
-        covey.save(model, tmp_path / "model.skops")
-        for again in (pickle.loads(pickle.dumps(model)), covey.load(tmp_path / "model.skops")):
-            np.testing.assert_array_equal(again.predict(X), model.predict(X))
-            assert again.loss_ == model.loss_
-            pd.testing.assert_frame_equal(again.candidates_, model.candidates_)
-            assert_one_model(again, X, y)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_signal_is_found_where_noise_is_weak(kind):
-    X, y, groups = grouped_problem(kind, n=200)
-    assert {2, 7, 11} <= set(estimator(kind, groups).fit(X, y).selected_groups_)
 
 
 # ------------------------------------------------------------------ fits that are not covey's
@@ -143,6 +76,7 @@ def test_coefficients_are_those_of_scikit_learn_on_the_selected_groups(kind):
     rng = np.random.default_rng(0)  # the peer of ordered classes takes no weights, and has rows repeated
     weight = rng.integers(1, 4, len(y)) if kind == "ordered classes" else rng.uniform(0.5, 2, len(y))
     model = estimator(kind, groups, selection=Size(3)).fit(X, y, sample_weight=weight)
+    assert set(model.selected_groups_) == {2, 7, 11}
     assert not model.shrunk_
     used = np.flatnonzero(np.atleast_2d(model.coef_).any(axis=0))
     expected = refitted(kind, X[:, used], y, model, weight)
@@ -161,7 +95,7 @@ def test_estimated_overdispersion_and_coefficients_are_the_joint_maximum_of_the_
     assert model.loss_.overdispersion == pytest.approx(found[-1], rel=2e-3)
 
 
-@pytest.mark.parametrize("power", [1.2, 1.5, 1.8])
+@pytest.mark.parametrize("power", [1.2, 1.8])
 def test_the_power_of_amounts_is_found(power):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((3000, 8))
@@ -173,7 +107,7 @@ def test_the_power_of_amounts_is_found(power):
     assert set(model.selected_groups_) == {0, 3}
     assert model.loss_.power == pytest.approx(power, abs=0.04)
     np.testing.assert_allclose(model.coef_[[0, 3]], [0.6, -0.4], atol=0.08)
-    if power == 1.5:
+    if power == 1.2:
         far = GroupSparseRegressor(loss="tweedie", selection=Size(2)).fit(X, 1e6 * y)
         assert far.loss_.power == pytest.approx(model.loss_.power, abs=1e-3)
         np.testing.assert_allclose(far.coef_, model.coef_, atol=1e-3)
@@ -271,19 +205,6 @@ def test_rows_and_groups_in_another_order_in_other_units_and_repeated(kind, way)
     np.testing.assert_allclose(unit * found.coef_, expected.coef_, atol=1e-6 * np.abs(expected.coef_).max())
 
 
-@pytest.mark.parametrize("kind", MAIN)
-def test_weights_are_repeated_rows_where_some_are_held_out(kind):
-    """Which rows are held out follows from where they stand."""
-    X, y, groups = grouped_problem(kind, "strong", n=50)
-    times = np.random.default_rng(0).integers(0, 4, len(y))
-    found = estimator(kind, groups, selection="holdout").fit(X, y, sample_weight=times)
-    expected = estimator(kind, groups, selection="holdout").fit(
-        np.repeat(X, times, axis=0), np.repeat(y, times, axis=0)
-    )
-    assert found.recipe_ == expected.recipe_
-    np.testing.assert_allclose(found.coef_, expected.coef_, atol=1e-6 * np.abs(expected.coef_).max())
-
-
 @pytest.mark.parametrize("factor", [1e-9, 1e9])
 @pytest.mark.parametrize("kind", ["huber", "gamma", "several"])
 def test_units_of_the_response(kind, factor):
@@ -318,30 +239,50 @@ def test_names_of_classes_do_not_matter(kind):
 
 def test_class_weights_are_weights():
     X, y, groups = grouped_problem("three classes")
-    y = np.where((y == "c") & (np.arange(len(y)) % 2 == 0), "a", y)
-    expected = GroupSparseClassifier(groups, selection="bic").fit(
-        X, y, sample_weight=[{"a": 1.0, "b": 3.0, "c": 2.0}[label] for label in y]
-    )
-    found = GroupSparseClassifier(groups, selection="bic", class_weight={"b": 3.0, "c": 2.0}).fit(X, y)
-    np.testing.assert_allclose(found.coef_, expected.coef_)
-    balanced = GroupSparseClassifier(groups, selection=Size(2), class_weight="balanced").fit(X, y)
-    weight = len(y) / 3 / np.array([np.sum(y == label) for label in y])
-    twin = GroupSparseClassifier(groups, selection=Size(2)).fit(X, y, sample_weight=weight)
-    np.testing.assert_allclose(balanced.coef_, twin.coef_)
-    np.testing.assert_allclose(np.average(balanced.predict_proba(X), axis=0, weights=weight), 1 / 3, atol=1e-6)
+    y, weight = np.where(np.arange(len(y)) % 4 == 0, "a", y), np.random.default_rng(1).integers(1, 4, len(y))
+    totals = {label: weight[y == label].sum() for label in "abc"}
+    for given, factors in (
+        ({"b": 3.0, "c": 2.0}, {"a": 1.0, "b": 3.0, "c": 2.0}),
+        ("balanced", {label: weight.sum() / 3 / total for label, total in totals.items()}),
+    ):
+        by_hand = weight * np.array([factors[label] for label in y])
+        expected = GroupSparseClassifier(groups, selection=Size(2)).fit(X, y, sample_weight=by_hand)
+        model = GroupSparseClassifier(groups, selection=Size(2), class_weight=given)
+        np.testing.assert_allclose(model.fit(X, y, sample_weight=weight).coef_, expected.coef_)
+        repeated = model.fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
+        np.testing.assert_allclose(repeated.coef_, expected.coef_, atol=1e-6)
+
+
+def test_a_class_that_is_one_row_repeated_is_in_every_training_set():
+    """It cannot be held out without leaving training rows without it."""
+    X, y, _ = grouped_problem("two classes", n=40)
+    rows = np.concatenate([np.arange(40), [0, 0, 0]])
+    model = GroupSparseClassifier(selection=Folds(4, deals=1)).fit(X[rows], np.concatenate([y, ["z"] * 3]))
+    assert model.classes_.tolist() == ["no", "yes", "z"]
+    assert model.n_splits_ == 4
+
+
+def test_validation_rows_with_offsets():
+    X, y, _ = grouped_problem("gamma")
+    offset = np.linspace(-1, 1, len(y))
+    way = HoldOut(validation=(X, y * np.exp(offset), offset))
+    found = GroupSparseRegressor(loss="gamma", selection=way).fit(X, y * np.exp(offset), offset=offset)
+    expected = GroupSparseRegressor(loss="gamma", selection=HoldOut(validation=(X, y))).fit(X, y)
+    assert found.recipe_ == expected.recipe_
+    np.testing.assert_allclose(found.coef_, expected.coef_, atol=1e-7)
 
 
 # ------------------------------------------------------------------ always
 
 
-@pytest.mark.parametrize(
-    ("kind", "way"), [*((kind, way) for kind in QUICK for way in ("folds", "size")), *((kind, "mean") for kind in MAIN)]
-)
-def test_groups_that_are_always_in_are_not_shrunk(kind, way):
+@pytest.mark.parametrize("selection", [None, Size(3)], ids=["folds", "size"])
+@pytest.mark.parametrize("kind", QUICK)
+def test_groups_that_are_always_in_are_not_shrunk(kind, selection):
     """The gradient in their columns is zero, however much the others are shrunk; noise is strong."""
     X, y, groups = grouped_problem(kind, "strong")
     X[:, groups.lists()[9][0]] = X[:, groups.lists()[5][0]]  # collinear: they count by their rank
-    model = estimator(kind, groups, always=[5, 9]).set_params(**WAYS[way](X, y)).fit(X, y)
+    options = {} if selection is None else {"selection": selection}
+    model = estimator(kind, groups, always=[5, 9], **options).fit(X, y)
     assert model.always_groups_ == [5, 9]
     assert set(model.selected_groups_) & {5, 9}
     assert_one_model(model, X, y)
@@ -349,9 +290,8 @@ def test_groups_that_are_always_in_are_not_shrunk(kind, way):
         model.loss_.on(coded(model, y), np.ones(len(y)) / len(y)).score(linear_predictor(model, X)).reshape(len(y), -1)
     )
     columns = np.concatenate([groups.lists()[5], groups.lists()[9]])
-    if way != "mean":  # a mean of minimisers is the minimiser of nothing
-        slack = 1e-6 if not model.shrunk_ else 3e-4
-        assert np.abs(X[:, columns].T @ score).max() < slack * np.abs(score).max() * np.sqrt(len(y)) * 10
+    slack = 1e-6 if not model.shrunk_ else 3e-4
+    assert np.abs(X[:, columns].T @ score).max() < slack * np.abs(score).max() * np.sqrt(len(y)) * 10
 
 
 def test_always_by_the_names_of_columns():
@@ -380,19 +320,6 @@ def test_a_response_in_one_column():
     assert model.coef_.shape == (1, X.shape[1])
     np.testing.assert_allclose(model.coef_[0], expected.coef_, atol=1e-7)
     assert model.path_.n_outputs == 1
-
-
-def test_sparse_one_hot_columns_with_classes():
-    rng = np.random.default_rng(0)
-    levels = rng.integers(0, 40, (300, 6))
-    X = np.concatenate([np.eye(40)[levels[:, j]] for j in range(6)], axis=1)
-    effect = rng.standard_normal(40) * 2
-    y = np.where(effect[levels[:, 2]] + rng.logistic(size=300) > 0, "yes", "no")
-    dense, thin = (GroupSparseClassifier(40, selection=3).fit(stored, y) for stored in (X, sparse.csr_array(X)))
-    assert dense.selected_groups_ == thin.selected_groups_ == [2]
-    np.testing.assert_allclose(thin.coef_, dense.coef_, atol=1e-6 * np.abs(dense.coef_).max())
-    folds = thin.candidates_.filter(like="fold_")
-    assert folds.shape[1] == 3
 
 
 def test_a_custom_loss_fits_and_is_refused_by_save_with_a_remedy(tmp_path):
@@ -426,17 +353,6 @@ def test_labels_of_any_kind_are_kept(names, dtype, tmp_path):
         assert again.classes_.dtype == model.classes_.dtype
         np.testing.assert_array_equal(again.predict(X), model.predict(X))
         np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
-
-
-@pytest.mark.parametrize("kind", QUICK)
-def test_clones_and_parameters(kind):
-    X, y, groups = grouped_problem(kind)
-    model = estimator(kind, groups, selection=Size(2)).fit(X, y)
-    copy = clone(model)
-    assert copy.get_params()["selection"] == Size(2)
-    assert not hasattr(copy, "coef_")
-    np.testing.assert_array_equal(copy.fit(X, y).coef_, model.coef_)
-    assert len(copy.set_params(selection=Size(1)).fit(X, y).selected_groups_) == 1
 
 
 def test_scores_of_rows_that_no_finite_constant_fits():
@@ -512,14 +428,6 @@ def test_a_level_without_an_event_has_a_finite_effect_in_a_group_that_is_always_
     y = rng.poisson(np.where(X[:, 0] == 1, 0.0, np.exp(0.5 + 0.3 * X[:, 1:].sum(axis=1)))).astype(float)
     model = GroupSparseRegressor(loss="poisson", always=[0], rule=rule).fit(X, y)
     assert -8 < model.coef_[0] < -1
-
-
-def test_a_squared_loss_extrapolates():
-    rng = np.random.default_rng(0)
-    X = rng.uniform(-1, 1, (100, 4))
-    model = GroupSparseRegressor().fit(X, X[:, 0])
-    assert model.predictor_range_ is None
-    np.testing.assert_allclose(model.predict(50 * X), 50 * X @ model.coef_ + model.intercept_)
 
 
 def test_a_summary_says_what_was_estimated():

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from sklearn.model_selection import KFold
 
-from covey import GroupSparseClassifier, GroupSparseRegressor
+from covey import GroupSparseClassifier
 from covey.losses import Ordinal
 from covey.selection import Folds, HoldOut, Size
 
@@ -67,17 +67,3 @@ def test_a_validation_set_of_ordered_classes():
     assert {0, 4, 5} <= set(model.selected_groups_)
     assert model.fold_thresholds_.shape == (1, 3)
     assert model.predict(X, interval=0.9).shape == (300, 4)
-
-
-def test_ordered_classes_that_cannot_be():
-    X, y = graded()
-    with pytest.raises(ValueError, match=r"loss must be 'multinomial' \(for two classes, too\), 'ordinal' or a covey"):
-        GroupSparseClassifier(loss="poisson").fit(X, y)
-    with pytest.raises(ValueError, match="has thresholds in the place of an intercept: leave fit_intercept out"):
-        GroupSparseClassifier(loss="ordinal", fit_intercept=False).fit(X, y)
-    with pytest.raises(ValueError, match="whose order is not known"):
-        GroupSparseClassifier(loss="ordinal").fit(X, y.astype(str))
-    with pytest.raises(ValueError, match="only one class"):
-        GroupSparseClassifier(loss="ordinal").fit(X, np.ones(300))
-    with pytest.raises(ValueError, match=r"loss='ordinal' is for classes: use covey\.GroupSparseClassifier"):
-        GroupSparseRegressor(loss="ordinal").fit(X, y.cat.codes)

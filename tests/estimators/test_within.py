@@ -89,19 +89,3 @@ def test_groups_of_one_column_have_nothing_within():
     X, y, _ = problem(2)
     plain, within = (GroupSparseRegressor(within=one).fit(X, y) for one in (None, "columns"))
     np.testing.assert_array_equal(plain.coef_, within.coef_)
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"within": "rows"}, "must be None or 'columns'"),
-        ({"within": "columns", "selection": "bic"}, "held-out rows"),
-        ({"within": "columns", "group_weights": np.ones(N_GROUPS)}, "group_weights"),
-        ({"within": "columns", "groups": Groups.from_lists([[0, 1], [1, *range(2, 96)]], overlap=True)}, "in common"),
-        ({"within": "columns", "groups": None, "terms": "auto"}, "within='columns' is for groups="),
-    ],
-)
-def test_what_does_not_go_together(settings, message):
-    X, y, _ = problem(2)
-    with pytest.raises(ValueError, match=message):
-        GroupSparseRegressor(**{"groups": SIZE} | settings).fit(X, y)

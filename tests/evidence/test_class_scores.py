@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from covey import GroupSparseClassifier, GroupSparseRegressor, nested_score
-from covey.estimators.orientation import for_odds_of
+from covey.estimators.classifier import for_odds_of
 from covey.evidence import ClassScores
 from covey.report import FitReport, render
 

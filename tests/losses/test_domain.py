@@ -3,12 +3,12 @@
 import copy
 import dataclasses
 import pickle
-import re
 
 import numpy as np
 import pytest
 
 from covey.losses import (
+    LOSSES,
     Binomial,
     Gamma,
     Huber,
@@ -96,48 +96,72 @@ def test_check_refuses(case):
         loss.check(y)
 
 
-def test_check_names_the_response():
-    with pytest.raises(ValueError, match=re.escape("'sales' must not be negative")):
-        Poisson().check([-1], name="'sales'")
+def test_losses_by_name():
+    for name, loss in LOSSES.items():
+        assert get_loss(name) == loss()
+        assert get_loss(loss()) == loss()
+    assert (get_loss("gaussian"), get_loss("logistic")) == (Squared(), Binomial())
 
 
-NAMES = {
-    "squared": Squared(),
-    "gaussian": Squared(),
-    "huber": Huber(),
-    "quantile": Quantile(),
-    "multi-quantile": MultiQuantile(),
-    "poisson": Poisson(),
-    "negative-binomial": NegativeBinomial(),
-    "gamma": Gamma(),
-    "tweedie": Tweedie(),
-    "binomial": Binomial(),
-    "logistic": Binomial(),
-    "multinomial": Multinomial(),
-    "ordinal": Ordinal(),
-    "multi-squared": MultiSquared(),
-}
+WRONG = {
+    "an unknown name": (lambda: get_loss("l2"), r"one of 'squared', 'huber', .*, or a covey.losses.Loss, not 'l2'"),
+    "a class": (lambda: get_loss(Poisson), r"pass Poisson\(\)"),
+    "nothing": (lambda: get_loss(None), "not None"),
+    "a list": (lambda: get_loss(["squared"] * 50), "not a list"),
+    "levels in no order": (lambda: MultiQuantile([0.9, 0.1]), "levels must be in ascending order without repetitions"),
+    "a level twice": (lambda: MultiQuantile([0.1, 0.1]), "levels must be in ascending order without repetitions"),
+    "one level": (lambda: MultiQuantile([0.5]), r"list of at least two.*use Quantile\(level\) for one"),
+    "a number": (lambda: MultiQuantile(0.5), r"list of at least two.*use Quantile\(level\) for one"),
+    "levels in words": (lambda: MultiQuantile(["a", "b"]), "levels must be a number"),
+    "a level of 90": (lambda: MultiQuantile([0.5, 90]), "levels must lie between 0 and 1"),
+    "no threshold": (lambda: Huber().value(np.ones(2), np.zeros(2)), r"no threshold yet.*scaled_to"),
+    "no scale": (lambda: Quantile().value(np.ones(2), np.zeros(2)), r"Quantile\(\) has no scale yet"),
+    "no power": (lambda: Tweedie().value(np.ones(2), np.zeros(2)), r"no power yet: give it one, or call scaled_to"),
+    "no overdispersion": (
+        lambda: NegativeBinomial().value(np.ones(2), np.zeros(2)), r"no overdispersion yet: give it one, or call",
+    ),
+    "a name of the response": (lambda: Poisson().check([-1], name="'sales'"), "'sales' must not be negative"),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_losses_by_name(name):
-    loss = get_loss(name)
-    assert loss == NAMES[name]
-    assert get_loss(loss) is loss
-    assert get_loss(loss.name) == loss
+@pytest.mark.parametrize("case", WRONG)
+def test_what_is_no_loss_is_refused(case):
+    make, message = WRONG[case]
+    with pytest.raises(ValueError, match=message):
+        make()
 
 
-def test_unknown_names():
-    with pytest.raises(
-        ValueError, match=r"loss must be one of 'squared', 'huber', .*, or a covey.losses.Loss, not 'l2'"
-    ):
-        get_loss("l2")
-    with pytest.raises(ValueError, match=re.escape("pass Poisson()")):
-        get_loss(Poisson)
-    with pytest.raises(ValueError, match="not None"):
-        get_loss(None)
-    with pytest.raises(ValueError, match="not a list"):
-        get_loss(["squared"] * 50)
+@pytest.mark.parametrize("bad", [0, -1.0, np.nan, "1", True], ids=repr)
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (Huber, "threshold must be"),
+        (lambda value: Huber(1.0, value), "limit must be"),
+        (lambda value: Quantile(0.5, value), "scale must be"),
+        (NegativeBinomial, "overdispersion must be"),
+        (Tweedie, "power must"),
+        (Quantile, "level must"),
+    ],
+    ids=["threshold", "limit", "scale", "overdispersion", "power", "level"],
+)
+def test_parameters_that_are_no_numbers_in_their_range(make, message, bad):
+    with pytest.raises(ValueError, match=message):
+        make(bad)
+
+
+@pytest.mark.parametrize(
+    ("make", "value", "message"),
+    [(Tweedie, power, f"power must lie between 1 and 2, not {power:g}: use loss='poisson'") for power in (1, 2, 3)]
+    + [(Quantile, level, f"level must lie between 0 and 1, such as 0.9, not {level}") for level in (1, 2, 90)],
+)
+def test_powers_and_levels_outside_their_range(make, value, message):
+    with pytest.raises(ValueError, match=message):
+        make(value)
+
+
+def test_levels_are_kept_as_a_tuple():
+    assert MultiQuantile([0.1, 0.9]) == MultiQuantile(np.array([0.1, 0.9]))
+    assert MultiQuantile([0.1, 0.9]).outputs == ("quantile 0.1", "quantile 0.9")
 
 
 @pytest.mark.parametrize("loss", ALL, ids=repr)
@@ -151,60 +175,6 @@ def test_losses_are_values(loss):
     with pytest.raises(AttributeError):
         loss.threshold = 3.0
     assert sum(other == loss for other in ALL) == 1
-
-
-def test_huber_threshold():
-    for bad in (0, -1.0, np.nan, "1", True):
-        with pytest.raises(ValueError, match="threshold must be"):
-            Huber(bad)
-        with pytest.raises(ValueError, match="limit must be"):
-            Huber(1.0, bad)
-    with pytest.raises(ValueError, match=r"no threshold yet.*scaled_to"):
-        Huber().value(np.ones(2), np.zeros(2))
-
-
-@pytest.mark.parametrize("power", [1, 2, 0.5, 3, -1.0])
-def test_powers_of_tweedie(power):
-    with pytest.raises(ValueError, match=rf"power must lie between 1 and 2, not {power:g}: use loss='poisson' for"):
-        Tweedie(power)
-
-
-@pytest.mark.parametrize("level", [0, 1, -0.5, 2, 90])
-def test_levels_of_quantiles(level):
-    with pytest.raises(ValueError, match=f"level must lie between 0 and 1, such as 0.9, not {level}"):
-        Quantile(level)
-    with pytest.raises(ValueError, match="levels must lie between 0 and 1"):
-        MultiQuantile([0.5, level])
-
-
-def test_levels_of_several_quantiles():
-    assert MultiQuantile([0.1, 0.9]) == MultiQuantile(np.array([0.1, 0.9]))
-    assert MultiQuantile([0.1, 0.9]).outputs == ("quantile 0.1", "quantile 0.9")
-    for bad in ([0.9, 0.1], [0.1, 0.1]):
-        with pytest.raises(ValueError, match="levels must be in ascending order without repetitions"):
-            MultiQuantile(bad)
-    for bad in (0.5, [0.5], "0.5", None):
-        with pytest.raises(ValueError, match=r"levels must be a list of at least two.*use Quantile\(level\) for one"):
-            MultiQuantile(bad)
-    with pytest.raises(ValueError, match="levels must be a number"):
-        MultiQuantile(["a", "b"])
-    with pytest.raises(ValueError, match="scale must be"):
-        Quantile(0.5, -1.0)
-    with pytest.raises(ValueError, match=r"Quantile\(\) has no scale yet"):
-        Quantile().value(np.ones(2), np.zeros(2))
-
-
-def test_parameters_that_are_missing_or_wrong():
-    for bad in ("1.5", None.__class__, True, np.nan):
-        with pytest.raises(ValueError, match="power must be a number"):
-            Tweedie(bad)
-    for bad in (0, -1.0, np.nan, np.inf, "1", True):
-        with pytest.raises(ValueError, match="overdispersion must be"):
-            NegativeBinomial(bad)
-    with pytest.raises(ValueError, match=r"no power yet: give it one, or call scaled_to"):
-        Tweedie().value(np.ones(2), np.zeros(2))
-    with pytest.raises(ValueError, match=r"no overdispersion yet: give it one, or call scaled_to"):
-        NegativeBinomial().value(np.ones(2), np.zeros(2))
 
 
 @pytest.mark.parametrize(

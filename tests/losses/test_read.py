@@ -8,7 +8,6 @@ from covey import survival
 from covey.losses import Binomial, Cox, Huber, Loss, Multinomial, MultiSquared, Poisson, Squared
 from covey.losses.base import Response
 from covey.losses.classes import read_labels
-from covey.losses.cox import FieldNames
 
 Y = np.array([0.5, 2.0, 3.0, 1.0])
 
@@ -61,16 +60,6 @@ def test_labels():
     assert other.y.tolist() == [[0, 1, 0]] * 2
     with pytest.raises(ValueError, match="y_val has the label 4, which no row of fit has"):
         read_labels([4], "y_val", three.labels)
-
-
-def test_survival_times():
-    y = survival([3.0, 1.0, 2.0], [1, 0, 1], strata=["b", "a", "b"])
-    response = Cox().read(y)
-    assert response.labels.tolist() == ["a", "b"]
-    assert response.y[:, 1:].tolist() == [[3, 1, 1], [1, 0, 0], [2, 1, 1]]
-    assert (response.n_outputs, response.columns) == (1, False)
-    table = pd.DataFrame({"days": [3.0, 1.0, 2.0], "died": [1, 0, 1]})
-    np.testing.assert_array_equal(Cox().read(table, fields=FieldNames("days", "died")).y[:, :3], response.y[:, :3])
 
 
 @pytest.mark.parametrize(

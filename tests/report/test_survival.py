@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, SplineTransformer
 
 from covey import GroupSparseCox, nested_score, survival
-from covey.estimators.concordance import kaplan_meier
+from covey.estimators.survival import kaplan_meier
 from covey.report import FitReport, render
 from covey.report.survival import survival_part
 

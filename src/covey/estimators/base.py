@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
@@ -17,29 +17,26 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from covey.designs import Design
+from covey.designs.rows import count_rows
 from covey.estimators.constraints import read_constraints
 from covey.estimators.formula import number_response, read_formula
 from covey.estimators.group_views import GroupViews
-from covey.estimators.intervals import calibrated
 from covey.estimators.reading import read_rows, refuse_constant
 from covey.estimators.scale import select_scaled
-from covey.groups import Groups
+from covey.groups import Groups, GroupsLike
 from covey.losses.arrays import read_offset
 from covey.losses.base import Response
 from covey.progress import showing
 from covey.search.held_out import FoldModels, HeldOut
 from covey.search.pieces import select_within
 from covey.search.problem import Problem
-from covey.search.recipes import read_recipes
+from covey.search.recipes import Recipe, read_recipes
 from covey.search.rules import RULES
-from covey.search.select import Selected, Selection, read_selection, select
+from covey.search.select import Selected, Selection, SelectionLike, read_selection, select
 from covey.selection import Folds, HoldOut
-from covey.terms import Expansion
+from covey.terms import Constraints, Expansion, TermsLike
 from covey.terms.effects import term_means
 from covey.validation import FloatArray, MatrixLike, PerRow, Stored, on_host, one_of
-
-if TYPE_CHECKING:
-    from formulaic import ModelSpec
 
 __all__ = ["GroupSparseEstimator"]
 
@@ -52,19 +49,30 @@ BEYOND = 0.5
 REPLACED = {"min": " Use 'predict' where you had 'min'.", "1se": " Use 'select' where you had '1se'."}
 
 
+@dataclass(eq=False, repr=False)
 class GroupSparseEstimator(GroupViews, BaseEstimator):
-    """Fits, predicts and describes one model, for any loss."""
+    """Fits, predicts and describes one model, for any loss; the fields are the parameters that all estimators have."""
 
-    response_strengths_: FloatArray
-    response_deviations_: FloatArray
-    response_names_: list[str]
-    predictor_range_: FloatArray | None
-    held_out_: HeldOut | None
-    constraints_: pd.DataFrame
-    formula_: ModelSpec
+    groups: GroupsLike = None
+    _: KW_ONLY
+    terms: TermsLike = None
+    within: str | None = None
+    constraints: Constraints = None
+    always: Iterable[Hashable] = ()
+    selection: SelectionLike = 5
+    rule: str = "select"
+    recipes: Iterable[Recipe] = ()
+    factors: int | str = "auto"
+    group_weights: ArrayLike | None = "noise"
+    standardize: str | bool = "group"
+    random_state: int | None = None
+    verbose: int = 0
 
-    # reads the left-hand side of a formula
-    _formula_response: Callable[[str, pd.DataFrame], ArrayLike] = staticmethod(number_response)
+    predictor_range_: FloatArray | None = field(init=False)
+    held_out_: HeldOut | None = field(init=False)
+
+    # reads the left-hand side of a formula: a function of its text and the table
+    _formula_response: ClassVar[Any] = staticmethod(number_response)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -75,7 +83,7 @@ class GroupSparseEstimator(GroupViews, BaseEstimator):
 
     @classmethod
     def from_formula(
-        cls, formula: str, data: Stored, *, sample_weight: PerRow = None, offset: PerRow = None, **settings: object
+        cls, formula: str, data: Stored, *, sample_weight: PerRow = None, offset: PerRow = None, **settings: Any
     ) -> Self:
         """Fit a model written as a formula, in which each term is a group.
 
@@ -136,9 +144,9 @@ class GroupSparseEstimator(GroupViews, BaseEstimator):
         loss.check_estimable(response, weight, shift)
         if self.fit_intercept:
             refuse_constant(response, weight, shift, getattr(self, "response_names_", None))
-        names = getattr(self, "feature_names_in_", None)
+        # 1) pose the problem
+        names, expansion = getattr(self, "feature_names_in_", None), getattr(self, "expansion_", None)
         options = {name: getattr(self, name) for name in ("group_weights", "standardize", "fit_intercept", "factors")}
-        expansion = getattr(self, "expansion_", None)
         if expansion is None:
             groups, structure = Groups.coerce(self.groups, design.shape[1], names), {}
             always = _read_always(groups, self.always, names)
@@ -146,18 +154,17 @@ class GroupSparseEstimator(GroupViews, BaseEstimator):
             groups, structure = expansion.groups, expansion.structure
             always = expansion.with_ancestors([*_read_always(groups, self.always), *expansion.always])
             options["factors"] = 0
-        selection = self._read_selection(split_groups)
-        if self.within is not None:
-            self._check_within(selection)
-        search = self._search(selection, self.rule)
-        recipes = read_recipes(self.recipes)
         if self.constraints:
             structure = structure | {"constraints": read_constraints(self, response, groups, names, always)}
+        selection, recipes = self._read_selection(split_groups), read_recipes(self.recipes)
         problem = Problem(design, response.y, weight, groups, always, options, loss, shift, recipes, **structure)
+        # 2) select a model
         with showing(type(self).__name__, self.verbose):
+            search = self._search(selection, self.rule)
             if loss.has_scale:
-                once = replace(selection, deals=1) if isinstance(selection, Folds) else None
-                quick = search if once is None else self._search(once, "select")
+                quick = search
+                if isinstance(selection, Folds):
+                    quick = self._search(replace(selection, deals=1), "select")
                 begins = self.rule == "select" and self.within is None
                 self.loss_, found = select_scaled(problem, search, quick, begins=begins)
             else:
@@ -166,10 +173,10 @@ class GroupSparseEstimator(GroupViews, BaseEstimator):
             self.expansion_ = expansion.with_pairs(found.met)
             problem = problem.with_pairs(found.met)
             groups, design = problem.groups, problem.design
+        # 3) publish it
         self.groups_ = groups
         self.always_groups_ = [groups.names[l] for l in always]
         self._publish(found, design.dtype, response.columns)
-        self.__dict__.pop("term_means_", None)  # of an earlier fit
         if expansion is not None:
             chosen = [groups.position(name) for name in self.selected_groups_]
             self.term_means_ = term_means(self.expansion_, design, weight, np.atleast_2d(self.coef_), chosen)
@@ -184,20 +191,18 @@ class GroupSparseEstimator(GroupViews, BaseEstimator):
         search = partial(select, selection=selection, rule=rule)
         return search if self.within is None else partial(select_within, search=search)
 
-    def _check_within(self, selection: Selection) -> None:
-        """Refuse settings with which columns cannot be selected within groups."""
-        one_of(self.within, (None, "columns"), "within")
-        if self.terms is not None:
-            raise ValueError("within='columns' is for groups=; with terms=, say what each variable may become.")
-        if not isinstance(selection, Folds | HoldOut):
-            raise ValueError(
-                "within='columns' is decided on held-out rows: give selection= a number of folds, a splitter or "
-                "'holdout'."
-            )
-
     def _read_selection(self, split_groups: PerRow) -> Selection:
         """How the model is chosen; the response of a validation set is coded like that of `fit`."""
         selection = read_selection(self.selection, self.random_state, split_groups)
+        if self.within is not None:
+            one_of(self.within, (None, "columns"), "within")
+            if self.terms is not None:
+                raise ValueError("within='columns' is for groups=; with terms=, say what each variable may become.")
+            if not isinstance(selection, Folds | HoldOut):
+                raise ValueError(
+                    "within='columns' is decided on held-out rows: give selection= a number of folds, a splitter or "
+                    "'holdout'."
+                )
         if not isinstance(selection, HoldOut) or not isinstance(selection.validation, tuple | list):
             return selection
         if len(selection.validation) < 2:  # the search refuses it
@@ -228,15 +233,12 @@ class GroupSparseEstimator(GroupViews, BaseEstimator):
         strongest = np.argsort(-found.strengths, kind="stable").tolist()
         self.selected_groups_ = [groups.names[l] for l in strongest if l in in_model]
         self.group_strengths_ = found.strengths
-        for name in ("response_strengths_", "response_deviations_"):
-            self.__dict__.pop(name, None)  # of an earlier fit
         if self.loss_.several:
             self.response_strengths_, self.response_deviations_ = found.by_output, found.output_units
         self.recipe_, self.shrunk_ = found.recipe, found.shrunk
         self.candidates_ = found.candidates
         self.fold_frequencies_, self.n_splits_, self.n_deals_ = found.frequencies, found.n_splits, found.n_deals
         self.rivals_, self.price_ = found.rivals, found.price
-        self.__dict__.pop("constraints_", None)  # of an earlier fit
         if found.binding is not None:
             self.constraints_ = found.binding
         self.path_ = found.path
@@ -281,56 +283,64 @@ class GroupSparseEstimator(GroupViews, BaseEstimator):
         return np.clip(eta, low - beyond, high + beyond).astype(eta.dtype, copy=False)
 
     def _calibrate(
-        self,
-        design: Design,
-        folds: FoldModels | None,
-        response: Response,
-        weight: FloatArray,
+        self, design: Design, folds: FoldModels | None, response: Response, weight: FloatArray,
         offset: FloatArray | None,
-    ) -> None:
-        """Keep what predictions need beside the coefficients, which belong to the columns of the design."""
-        # quantiles are bounds themselves, and have no intervals
-        self.held_out_ = None if self.loss_.outputs else calibrated(self, folds, response, weight, offset)
+    ) -> None:  # fmt: skip
+        """Keep the fold models and the scores of their held-out rows, which prediction intervals are made of."""
+        self.held_out_ = None
+        if folds is None or self.loss_.outputs:  # quantiles are bounds themselves
+            return
+        y = response.y
+        if folds.validation is not None:
+            y, weight, offset = folds.validation.y, np.asarray(folds.validation.weight), folds.validation.offset
+        eta = self._bounded(folds.eta)
+        eta = eta if offset is None else eta + np.reshape(offset, (len(eta), 1, -1))
+        used = weight > 0
+        # outliers that the search left out are in no fold and in no model, so every model may score them
+        unseen = used & ~(folds.held_out | folds.trained).any(axis=1)
+        held_out = (folds.held_out | unseen[:, None]) & used[:, None]
+        # a row that several folds hold out counts once
+        times = held_out.sum(axis=1)
+        rows = weight / np.maximum(times, 1) * (count_rows(weight) / weight.sum())
+        by_fold = self._scored(y, eta, rows, held_out, folds)
+        whole = not self.loss_.identity_link and bool((y[used] == np.round(y[used])).all())
+        self.held_out_ = HeldOut.of(folds, by_fold, float(rows @ times), whole)
 
     def _scored(
         self, y: FloatArray, eta: FloatArray, rows: FloatArray, held_out: NDArray[np.bool_], folds: FoldModels
     ) -> list[tuple[FloatArray, FloatArray]]:
         """Scores of the held-out rows of every fold, shape (k, n_responses), and their weights in rows."""
-        scores = [self._scores(y[at], eta[at, k], k) for k, at in enumerate(held_out.T)]
+        scores = [self._misfit(y[at], eta[at, k], k) for k, at in enumerate(held_out.T)]
         return [(one.reshape(len(one), -1), rows[at]) for one, at in zip(scores, held_out.T, strict=True)]
 
-    def _scores(self, y: FloatArray, eta: FloatArray, fold: int = 0) -> FloatArray:
+    def _misfit(self, y: FloatArray, eta: FloatArray, fold: int) -> FloatArray:
         """How badly responses agree with a fold's linear predictors; shape (n_rows,) or (n_rows, n_responses)."""
         return self.loss_.misfit(y, eta if self.loss_.vector else eta[:, 0])
 
     def __getstate__(self) -> dict[str, Any]:
         """The state as numbers, arrays and text, so that files need no pickle."""
         state = dict(super().__getstate__())
-        if "candidates_" in state:
-            state["candidates_"] = json.dumps(state["candidates_"].to_dict("list"))
-            if "constraints_" in state:
-                state["constraints_"] = json.dumps(state["constraints_"].to_dict("list"))
-            if state["rivals_"] is not None:
-                state["rivals_"] = state["rivals_"].to_dict("list")  # names of groups need not be text
+        for name in {"candidates_", "constraints_"} & state.keys():
+            state[name] = json.dumps(state[name].to_dict("list"))
+        if state.get("rivals_") is not None:
+            state["rivals_"] = state["rivals_"].to_dict("list")  # names of groups need not be text
         if "expansion_" in state:
             state["expansion_"] = json.dumps(state["expansion_"].state())
-        for name in ("feature_names_in_", "classes_"):
-            if name in state and state[name].dtype == object:
+        for name in {"feature_names_in_", "classes_"} & state.keys():
+            if state[name].dtype == object:
                 state[name] = json.dumps(state[name].tolist())
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         state = dict(state)
-        if "candidates_" in state:
-            state["candidates_"] = pd.DataFrame(json.loads(state["candidates_"]))
-        if "constraints_" in state:
-            state["constraints_"] = pd.DataFrame(json.loads(state["constraints_"]))
+        for name in {"candidates_", "constraints_"} & state.keys():
+            state[name] = pd.DataFrame(json.loads(state[name]))
         if isinstance(state.get("rivals_"), dict):
             state["rivals_"] = pd.DataFrame(state["rivals_"])
         if "expansion_" in state:
             state["expansion_"] = Expansion.from_state(json.loads(state["expansion_"]))
-        for name in ("feature_names_in_", "classes_"):
-            if isinstance(state.get(name), str):
+        for name in {"feature_names_in_", "classes_"} & state.keys():
+            if isinstance(state[name], str):
                 state[name] = np.array(json.loads(state[name]), dtype=object)
         super().__setstate__(state)
 

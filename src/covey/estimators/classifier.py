@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
+from copy import copy
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import accuracy_score
+from sklearn.pipeline import Pipeline
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.validation import column_or_1d
 
@@ -20,22 +22,19 @@ from covey.estimators.documentation import documented
 from covey.estimators.formula import column_response
 from covey.estimators.intervals import class_scores, class_sets, fold_predictors
 from covey.estimators.reading import read_problem
-from covey.groups import GroupsLike
 from covey.losses import Loss, Ordinal
 from covey.losses.base import Response
 from covey.losses.classes import ClassLoss, read_labels
 from covey.losses.ordinal import known_order
 from covey.search.held_out import FoldModels
-from covey.search.recipes import Recipe
-from covey.search.select import SelectionLike
 from covey.search.splits import MissingClassError
 from covey.summary import Summary
 from covey.tables.complaint import listed
-from covey.terms import Constraints, TermsLike
 from covey.terms.levels import spelt_alike
+from covey.terms.requirements import opposite_text
 from covey.validation import Array, FloatArray, MatrixLike, PerRow, on_host
 
-__all__ = ["GroupSparseClassifier", "class_weight_of_rows"]
+__all__ = ["GroupSparseClassifier", "class_weight_of_rows", "for_odds_of"]
 
 # What is accepted as ``class_weight=``; the keys are labels of any one type.
 ClassWeight: TypeAlias = Mapping[Any, float] | str | None
@@ -53,6 +52,7 @@ def class_weight_of_rows(class_weight: ClassWeight, classes: Array, codes: Any, 
 
 
 @documented
+@dataclass(eq=False, repr=False, kw_only=True)
 class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
     r"""Group-sparse logistic regression: finds the few groups of columns that distinguish the classes and fits them.
 
@@ -69,22 +69,15 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
     Parameters
     ----------
     $groups $terms $within
-    constraints : dict, optional
-        What is known beforehand, by the name of a variable, group or column, or a pattern such as ``"media*"``: a sign
-        (``">=0"``, ``"<=0"``), bounds (``(0, 2)``), ``"increasing"``, ``"decreasing"``, ``"convex"`` or ``"concave"``,
-        or a list of some of these. Every model keeps them. They are about the odds of ``classes_[1]``, and there must
-        be two classes. With `terms`, signs and bounds are those of the slope of a number, everywhere; with `groups`,
-        those of every coefficient of a group, and an increasing group has coefficients that do not fall from one column
-        to the next. Models on all groups are no candidates then, and variables with constraints are in no pairs.
+    $constraints
+        They are about the odds of ``classes_[1]``, and there must be two classes.
     loss : {"multinomial", "ordinal"} or Ordinal
         ``"ordinal"`` is for classes with an order, such as grades: one coefficient per column, which moves the odds of
         a higher class (cumulative logits, proportional odds). The order is that of an ordered pandas categorical or of
         numbers; ``covey.losses.Ordinal(order=["low", "middle", "high"])`` gives it for any labels.
     $always
-    selection : int, splitter, "holdout", "ebic", "bic", "gcv", Size, or an object of `covey.selection`
-        How the model is chosen: by a number of folds or anything that scikit-learn accepts as ``cv``; on rows held out
-        once (`covey.selection.HoldOut`, also with your own validation set); by an information criterion; or by the
-        number of groups (``covey.selection.Size(k)``). Folds are stratified by class.
+    $selection
+        Folds are stratified by class.
     $rule $recipes $factors $group_weights $standardize
     fit_intercept : bool
     class_weight : dict, "balanced" or None
@@ -105,13 +98,8 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
     fold_thresholds_ : ndarray of shape (n_folds, n_classes - 1) or None
         Only with ``loss="ordinal"``: the thresholds of the models of `held_out_`.
     groups_ : Groups
-    $always_groups_ $selected_groups_
-    group_norms_ : ndarray of shape (n_groups,)
-        Norm of each group's coefficients, over all classes.
-    $group_strengths_ $recipe_
-    shrunk_ : bool
-        False if the model is maximum likelihood on the selected groups; True if it is shrunk by a ridge or is a mean of
-        models.
+    $always_groups_ $selected_groups_ $group_norms_
+    $group_strengths_ $recipe_ $shrunk_
     $candidates_ $rivals_ $price_ $fold_frequencies_ $held_out_ $n_splits_ $predictor_range_ $path_ $expansion_
     $constraints_ $n_features_in_ $feature_names_in_
 
@@ -131,48 +119,15 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
     ([0], ['ill', 'well'], (200, 2))
     """
 
-    classes_: Any
-    loss_: ClassLoss
-    fold_thresholds_: FloatArray | None
+    loss: str | Loss = "multinomial"
+    fit_intercept: bool = True
+    class_weight: ClassWeight = None
+
+    classes_: Any = field(init=False)
+    loss_: ClassLoss = field(init=False)
+    fold_thresholds_: FloatArray | None = field(init=False)
 
     _formula_response = staticmethod(column_response)
-
-    def __init__(
-        self,
-        groups: GroupsLike = None,
-        *,
-        terms: TermsLike = None,
-        within: str | None = None,
-        constraints: Constraints = None,
-        loss: str | Loss = "multinomial",
-        always: Iterable[Hashable] = (),
-        selection: SelectionLike = 5,
-        rule: str = "select",
-        recipes: Iterable[Recipe] = (),
-        factors: int | str = "auto",
-        group_weights: ArrayLike | None = "noise",
-        standardize: str | bool = "group",
-        fit_intercept: bool = True,
-        class_weight: ClassWeight = None,
-        random_state: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.groups = groups
-        self.terms = terms
-        self.within = within
-        self.constraints = constraints
-        self.loss = loss
-        self.always = always
-        self.selection = selection
-        self.rule = rule
-        self.recipes = recipes
-        self.factors = factors
-        self.group_weights = group_weights
-        self.standardize = standardize
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.random_state = random_state
-        self.verbose = verbose
 
     def fit(
         self, X: MatrixLike, y: ArrayLike, sample_weight: PerRow = None, offset: PerRow = None, *,
@@ -195,8 +150,7 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
         -------
         self
         """
-        loss = self._ordinal()
-        design, response, weight = read_problem(self, X, y, sample_weight, read_labels if loss is None else loss.read)
+        design, response, weight = read_problem(self, X, y, sample_weight, self._read)
         self.classes_ = response.labels
         if alike := spelt_alike([label for label in self.classes_.tolist() if isinstance(label, str)]):
             warnings.warn(f"y has classes that differ in spaces or capitals only: {listed(alike)}.", stacklevel=2)
@@ -210,33 +164,27 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
             raise ValueError(f"Class {label!r} {error.rest}") from None
         return self
 
-    def _ordinal(self) -> Ordinal | None:
-        """The loss of ordered classes, if that was asked for."""
-        if isinstance(self.loss, str) and self.loss in ("multinomial", "ordinal"):
-            loss = Ordinal() if self.loss == "ordinal" else None
-        elif isinstance(self.loss, Ordinal):
-            loss = self.loss
-        else:
+    def _read(self, y: ArrayLike, name: str = "y", classes: Array | None = None) -> Response:
+        """Labels in the form that the loss takes; `classes` are those of an earlier response."""
+        loss = Ordinal() if isinstance(self.loss, str) and self.loss == "ordinal" else self.loss
+        if isinstance(loss, str) and loss == "multinomial":
+            return read_labels(y, name, classes)
+        if not isinstance(loss, Ordinal):
             raise ValueError(
                 "loss must be 'multinomial' (for two classes, too), 'ordinal' or a covey.losses.Ordinal, not "
                 f"{self.loss!r}."
             )
-        if loss is not None and not self.fit_intercept:
+        if not self.fit_intercept:
             raise ValueError("loss='ordinal' has thresholds in the place of an intercept: leave fit_intercept out.")
-        return loss
+        return loss.read(y, name, classes)
 
     def _coded(self, y: ArrayLike, name: str = "y") -> FloatArray:
-        loss = self._ordinal()
-        return np.asarray((read_labels if loss is None else loss.read)(y, name, self.classes_).y)
+        return self._read(y, name, self.classes_).y
 
     def _calibrate(
-        self,
-        design: Design,
-        folds: FoldModels | None,
-        response: Response,
-        weight: FloatArray,
+        self, design: Design, folds: FoldModels | None, response: Response, weight: FloatArray,
         offset: FloatArray | None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.fold_thresholds_ = None
         if isinstance(self.loss_, Ordinal):
             eta = np.asarray(on_host(self._predictor(design)), dtype=float)[:, 0]
@@ -257,6 +205,17 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
                 ]
             self.fold_thresholds_ = np.array([loss.thresholds for loss in fitted])
         return super()._scored(y, eta, rows, held_out, folds)
+
+    def _misfit(self, y: FloatArray, eta: FloatArray, fold: int) -> FloatArray:
+        """The probability that the class is a more likely one."""
+        codes = np.asarray(self.loss_.classes(y))
+        return class_scores(self._fold_loss(fold).probabilities(eta))[np.arange(len(codes)), codes]
+
+    def _fold_loss(self, fold: int) -> ClassLoss:
+        """The loss of a fold's model, which has its own thresholds."""
+        if self.fold_thresholds_ is None or not isinstance(self.loss_, Ordinal):
+            return self.loss_
+        return replace(self.loss_, thresholds=tuple(self.fold_thresholds_[fold].tolist()))
 
     def decision_function(self, X: MatrixLike, offset: PerRow = None) -> FloatArray:
         """The linear predictor: the log odds of ``classes_[1]`` or of a higher class, or one column per class.
@@ -286,8 +245,8 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
         ndarray of shape (n_rows, n_classes)
             Columns in the order of `classes_`.
         """
-        eta = self._linear(X, offset)
-        return self.loss_.probabilities(np.asarray(eta))
+        eta = np.asarray(self._linear(X, offset))
+        return self.loss_.probabilities(eta)
 
     def predict_log_proba(self, X: MatrixLike, offset: PerRow = None) -> FloatArray:
         """The logarithm of the probability of every class, without underflow.
@@ -301,8 +260,8 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
         -------
         ndarray of shape (n_rows, n_classes)
         """
-        eta = self._linear(X, offset)
-        return self.loss_.log_probabilities(np.asarray(eta))
+        eta = np.asarray(self._linear(X, offset))
+        return self.loss_.log_probabilities(eta)
 
     def predict(self, X: MatrixLike, offset: PerRow = None, *, interval: float | None = None) -> Any:
         """The most likely class, or a set of classes that contains the class.
@@ -363,17 +322,6 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
         odds = self._odds_in_words() if n_selected else ""
         return super()._ending(n_selected) + (f"; they describe {odds}" if odds else "")
 
-    def _fold_loss(self, fold: int) -> ClassLoss:
-        """The loss of a fold's model, which has its own thresholds."""
-        if self.fold_thresholds_ is None or not isinstance(self.loss_, Ordinal):
-            return self.loss_
-        return replace(self.loss_, thresholds=tuple(self.fold_thresholds_[fold].tolist()))
-
-    def _scores(self, y: FloatArray, eta: FloatArray, fold: int = 0) -> FloatArray:
-        """The probability that the class is a more likely one."""
-        codes = np.asarray(self.loss_.classes(y))
-        return class_scores(self._fold_loss(fold).probabilities(eta))[np.arange(len(codes)), codes]
-
     def score(self, X: MatrixLike, y: ArrayLike, sample_weight: PerRow = None, offset: PerRow = None) -> float:
         """The accuracy: the share of rows whose class is predicted correctly.
 
@@ -393,3 +341,34 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
         if len(labels) != len(predicted):
             raise ValueError(f"y has {len(labels)} entries, but X has {len(predicted)} rows.")
         return float(accuracy_score(labels, predicted, sample_weight=sample_weight))
+
+
+def for_odds_of(model: BaseEstimator, label: object) -> BaseEstimator:
+    """The same model with coefficients, effects and path for the odds of a class, which comes last in `classes_`.
+
+    An estimator's coefficients are for ``classes_[1]``, the second in sorted order, as scikit-learn's scorers take for
+    granted; where effects are shown, the reader's positive class is clearer. The model itself is returned if there is
+    nothing to change: for that class, more than two classes, or another kind of response.
+    """
+    if isinstance(model, Pipeline):
+        name, last = model.steps[-1]
+        turned = for_odds_of(last, label)
+        return model if turned is last else Pipeline([*model.steps[:-1], (name, turned)])
+    classes = getattr(model, "classes_", None)
+    if classes is None or len(classes) != 2 or label is None or classes.tolist()[1] == label:
+        return model
+    turned, path = copy(model), model.path_
+    turned.classes_ = classes[::-1]
+    turned.coef_, turned.intercept_ = -model.coef_, -model.intercept_
+    turned.path_ = replace(
+        path, coefs=-path.coefs, intercepts=-path.intercepts, parts=None if path.parts is None else -path.parts
+    )
+    if model.predictor_range_ is not None:
+        turned.predictor_range_ = -model.predictor_range_[::-1]
+    if hasattr(model, "constraints_"):
+        table = model.constraints_
+        texts = [f"{opposite_text(text)} for the odds of {classes[0]}" for text in table["constraint"]]
+        turned.constraints_ = table.assign(constraint=texts)
+    if hasattr(model, "term_means_"):
+        turned.term_means_ = -model.term_means_
+    return turned

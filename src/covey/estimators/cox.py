@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
@@ -13,29 +13,32 @@ from sklearn.utils.validation import check_is_fitted
 
 from covey.designs import Design
 from covey.estimators.base import GroupSparseEstimator
-from covey.estimators.concordance import concordance_index, kaplan_meier
 from covey.estimators.documentation import documented
 from covey.estimators.formula import survival_response
 from covey.estimators.intervals import fold_predictors
 from covey.estimators.reading import read_problem, read_weight
-from covey.estimators.steps import StepFunction
-from covey.estimators.survival_bounds import Baselines, survival_bounds
-from covey.groups import GroupsLike
+from covey.estimators.survival import (
+    StepFunction,
+    concordance_index,
+    cumulated,
+    event_scores,
+    fold_hazards,
+    kaplan_meier,
+    survival_bounds,
+)
 from covey.losses import Cox
 from covey.losses.arrays import codes_among
 from covey.losses.base import Response
 from covey.losses.cox import FieldNames, read_survival
 from covey.losses.risk_sets import EVENT, START, STOP, STRATUM
 from covey.search.held_out import FoldModels
-from covey.search.recipes import Recipe
-from covey.search.select import SelectionLike
-from covey.terms import Constraints, TermsLike
 from covey.validation import Array, FloatArray, IntArray, MatrixLike, PerRow, on_host, pandas_frame
 
 __all__ = ["GroupSparseCox"]
 
 
 @documented
+@dataclass(eq=False, repr=False, kw_only=True)
 class GroupSparseCox(GroupSparseEstimator):
     r"""Group-sparse Cox regression: finds the few groups of columns that matter for survival and fits them.
 
@@ -50,20 +53,13 @@ class GroupSparseCox(GroupSparseEstimator):
     $groups $terms $within
     ties : {"efron", "breslow"}
         How events at the same time are treated.
-    constraints : dict, optional
-        What is known beforehand, by the name of a variable, group or column, or a pattern such as ``"media*"``: a sign
-        (``">=0"``, ``"<=0"``), bounds (``(0, 2)``), ``"increasing"``, ``"decreasing"``, ``"convex"`` or ``"concave"``,
-        or a list of some of these. Every model keeps them. They are about the logarithm of the hazard. With `terms`,
-        signs and bounds are those of the slope of a number, everywhere; with `groups`, those of every coefficient of a
-        group, and an increasing group has coefficients that do not fall from one column to the next. Models on all
-        groups are no candidates then, and variables with constraints are in no pairs.
+    $constraints
+        They are about the logarithm of the hazard.
     always : iterable
         Names of groups (or of columns that are a group by themselves) that are in every model, such as clinical
         columns; they are never selected, shrunk or dropped.
-    selection : int, splitter, "holdout", "ebic", "bic", "gcv", Size, or an object of `covey.selection`
-        How the model is chosen: by a number of folds or anything that scikit-learn accepts as ``cv``; on rows held out
-        once (`covey.selection.HoldOut`, also with your own validation set); by an information criterion, which counts
-        events; or by the number of groups (``covey.selection.Size(k)``). Folds are balanced by events and their times.
+    $selection
+        Information criteria count events, and folds are balanced by events and their times.
     $rule $recipes $factors $group_weights $standardize
     time, event, start, stratum : str
         Names of the columns of `y` if it is a table, or of the fields of a structured array. The last two are
@@ -83,15 +79,10 @@ class GroupSparseCox(GroupSparseEstimator):
     event_times_ : ndarray of shape (n_times,)
         All distinct event times.
     groups_ : Groups
-    $always_groups_ $selected_groups_
-    group_norms_ : ndarray of shape (n_groups,)
-        Norm of each group's coefficients.
+    $always_groups_ $selected_groups_ $group_norms_
     group_strengths_ : ndarray of shape (n_groups,)
         How far each group moves the log risk: with ``standardize="group"``, the standard deviation of its contribution.
-    $recipe_
-    shrunk_ : bool
-        False if the model is maximum partial likelihood on the selected groups; True if it is shrunk by a ridge or is a
-        mean of models.
+    $recipe_ $shrunk_
     $candidates_ $rivals_ $price_ $fold_frequencies_ $held_out_
     fold_hazards_ : ndarray of shape (n_folds, n_events) or None
         Cumulative baseline hazards without the rows of each fold, at the events of the baseline.
@@ -115,6 +106,17 @@ class GroupSparseCox(GroupSparseEstimator):
     ([0], True)
     """
 
+    ties: str = "efron"
+    time: str = "time"
+    event: str = "event"
+    start: str = "start"
+    stratum: str = "stratum"
+
+    loss_: Cox = field(init=False)
+    strata_: Array | None = field(init=False)
+    event_times_: FloatArray = field(init=False)
+    fold_hazards_: FloatArray | None = field(init=False)
+
     # columns are centred; the baseline hazard takes the place of an intercept
     fit_intercept = True
     # the name of `score`, and its value for the null model
@@ -122,52 +124,6 @@ class GroupSparseCox(GroupSparseEstimator):
     null_score = 0.5
 
     _formula_response = staticmethod(survival_response)
-
-    loss_: Cox
-    strata_: Array | None
-    event_times_: FloatArray
-    fold_hazards_: FloatArray | None
-
-    def __init__(
-        self,
-        groups: GroupsLike = None,
-        *,
-        terms: TermsLike = None,
-        within: str | None = None,
-        constraints: Constraints = None,
-        ties: str = "efron",
-        always: Iterable[Hashable] = (),
-        selection: SelectionLike = 5,
-        rule: str = "select",
-        recipes: Iterable[Recipe] = (),
-        factors: int | str = "auto",
-        group_weights: ArrayLike | None = "noise",
-        standardize: str | bool = "group",
-        time: str = "time",
-        event: str = "event",
-        start: str = "start",
-        stratum: str = "stratum",
-        random_state: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.groups = groups
-        self.terms = terms
-        self.within = within
-        self.constraints = constraints
-        self.ties = ties
-        self.always = always
-        self.selection = selection
-        self.rule = rule
-        self.recipes = recipes
-        self.factors = factors
-        self.group_weights = group_weights
-        self.standardize = standardize
-        self.time = time
-        self.event = event
-        self.start = start
-        self.stratum = stratum
-        self.random_state = random_state
-        self.verbose = verbose
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -206,44 +162,36 @@ class GroupSparseCox(GroupSparseEstimator):
         return self
 
     def _calibrate(
-        self,
-        design: Design,
-        folds: FoldModels | None,
-        response: Response,
-        weight: FloatArray,
+        self, design: Design, folds: FoldModels | None, response: Response, weight: FloatArray,
         offset: FloatArray | None,
-    ) -> None:
-        eta = np.asarray(on_host(self._predictor(design)), dtype=float)[:, 0]
-        self._publish_baseline(response.y, weight, eta if offset is None else eta + offset)
-        self.fold_hazards_ = None
-        # a row with an entry time may be one of several rows of a life
-        entered = np.isfinite(response.y[:, START]).any()
-        super()._calibrate(design, None if entered else folds, response, weight, offset)
-
-    def _scored(
-        self, y: FloatArray, eta: FloatArray, rows: FloatArray, held_out: NDArray[np.bool_], folds: FoldModels
-    ) -> list[tuple[FloatArray, FloatArray]]:
-        at = self.baseline_times_, self.baseline_strata_
-        if folds.validation is not None:
-            baselines = Baselines.of(self.baseline_hazards_[None, :], *at)
-        else:
-            weight = rows * np.maximum(held_out.sum(axis=1), 1)
-            baselines = Baselines.without_folds(self.loss_, y, weight, eta, folds.trained, *at)
-        self.fold_hazards_ = baselines.hazards
-        # just before the time: events come before censoring at the same time
-        place = np.searchsorted(self.censoring_times_, y[:, STOP], side="left")
-        return baselines.scores(y, eta, rows, held_out, np.concatenate([[1.0], self.censoring_survival_])[place])
-
-    def _publish_baseline(self, rows: FloatArray, weight: FloatArray, eta: FloatArray) -> None:
-        """Breslow's estimate of every stratum's cumulative hazard, and the survival function of censoring."""
-        which, increments = self.loss_.on(rows, weight).hazards(eta)
-        # by stratum, earliest first
+    ) -> None:  # fmt: skip
+        rows, eta = response.y, np.asarray(on_host(self._predictor(design)), dtype=float)[:, 0]
+        # Breslow's estimate of every stratum's hazard: by stratum, earliest first
+        which, increments = self.loss_.on(rows, weight).hazards(eta if offset is None else eta + offset)
         order = np.lexsort((rows[which, STOP], rows[which, STRATUM]))
         self.baseline_times_ = rows[which[order], STOP]
         self.baseline_strata_ = rows[which[order], STRATUM].astype(int)
         self.baseline_hazards_ = increments[order]
         self.event_times_ = np.unique(self.baseline_times_)
         self.censoring_times_, self.censoring_survival_ = kaplan_meier(rows, weight, of_censoring=True)
+        self.fold_hazards_ = None
+        # a row with an entry time may be one of several rows of a life
+        entered = np.isfinite(rows[:, START]).any()
+        super()._calibrate(design, None if entered else folds, response, weight, offset)
+
+    def _scored(
+        self, y: FloatArray, eta: FloatArray, rows: FloatArray, held_out: NDArray[np.bool_], folds: FoldModels
+    ) -> list[tuple[FloatArray, FloatArray]]:
+        times, strata = self.baseline_times_, self.baseline_strata_
+        if folds.validation is not None:
+            self.fold_hazards_ = cumulated(self.baseline_hazards_[None, :], strata)
+        else:
+            weight = rows * np.maximum(held_out.sum(axis=1), 1)
+            self.fold_hazards_ = fold_hazards(self.loss_, y, weight, eta, folds.trained, times, strata)
+        # just before the time: events come before censoring at the same time
+        place = np.searchsorted(self.censoring_times_, y[:, STOP], side="left")
+        uncensored = np.concatenate([[1.0], self.censoring_survival_])[place]
+        return event_scores(self.fold_hazards_, times, strata, y, eta, rows, held_out, uncensored)
 
     def _coded(self, y: ArrayLike, name: str = "y") -> FloatArray:
         """Survival times of other rows, which must have events to be scored by."""
@@ -284,7 +232,16 @@ class GroupSparseCox(GroupSparseEstimator):
                 "Give at= for survival at some times, or interval= for bounds of the survival time, not both."
             )
         if interval is not None:
-            return self._bounds(X, offset, interval, strata)
+            check_is_fitted(self)
+            if self.held_out_ is None and self.n_splits_:
+                raise ValueError(
+                    "The model was fitted with entry times, and a bound of the survival time needs rows that are "
+                    "followed from time zero: fit without them."
+                )
+            held_out, eta = fold_predictors(self, X, offset)
+            assert self.fold_hazards_ is not None
+            baseline = self.fold_hazards_, self.baseline_times_, self.baseline_strata_
+            return survival_bounds(held_out, *baseline, eta[:, :, 0], self._codes(strata, len(eta)), interval)
         if at is None:
             if strata is not None:
                 raise ValueError("The log risk does not depend on strata: leave strata= out, or give at= or interval=.")
@@ -294,18 +251,6 @@ class GroupSparseCox(GroupSparseEstimator):
             raise ValueError(f"at must be a list of times that are not negative, not {at!r}.")
         functions = self.predict_survival_function(X, offset, strata=strata)
         return np.array([function(times) for function in functions]).reshape(len(functions), times.size)
-
-    def _bounds(self, X: MatrixLike, offset: PerRow, interval: float, strata: PerRow) -> FloatArray:
-        check_is_fitted(self)
-        if self.held_out_ is None and self.n_splits_:
-            raise ValueError(
-                "The model was fitted with entry times, and a bound of the survival time needs rows that are followed "
-                "from time zero: fit without them."
-            )
-        held_out, eta = fold_predictors(self, X, offset)
-        assert self.fold_hazards_ is not None
-        baselines = Baselines(self.baseline_times_, self.baseline_strata_, self.fold_hazards_)
-        return survival_bounds(held_out, baselines, eta[:, :, 0], self._codes(strata, len(eta)), interval)
 
     def predict_cumulative_hazard_function(
         self, X: MatrixLike, offset: PerRow = None, *, strata: PerRow = None, return_array: bool = False
@@ -322,7 +267,16 @@ class GroupSparseCox(GroupSparseEstimator):
         -------
         array of StepFunction, shape (n_rows,), or ndarray of shape (n_rows, n_times)
         """
-        return self._functions(X, offset, strata, return_array, lambda hazard: hazard, 0.0)
+        risk = np.exp(self.predict(X, offset))
+        codes = self._codes(strata, risk.size)
+        bases = {code: self._baseline(code) for code in np.unique(codes).tolist()}
+        if return_array:
+            table = np.array([bases[code](self.event_times_) for code in codes.tolist()])
+            return table.reshape(risk.size, -1) * risk[:, None]
+        out = np.empty(risk.size, dtype=object)
+        for row, code in enumerate(codes.tolist()):
+            out[row] = StepFunction(bases[code].x, bases[code].y * risk[row], 0.0)
+        return out
 
     def predict_survival_function(
         self, X: MatrixLike, offset: PerRow = None, *, strata: PerRow = None, return_array: bool = False
@@ -339,7 +293,13 @@ class GroupSparseCox(GroupSparseEstimator):
         -------
         array of StepFunction, shape (n_rows,), or ndarray of shape (n_rows, n_times)
         """
-        return self._functions(X, offset, strata, return_array, lambda hazard: np.exp(-hazard), 1.0)
+        hazards = self.predict_cumulative_hazard_function(X, offset, strata=strata, return_array=return_array)
+        if return_array:
+            return np.exp(-hazards)
+        out = np.empty(len(hazards), dtype=object)
+        for row, hazard in enumerate(hazards):
+            out[row] = StepFunction(hazard.x, np.exp(-hazard.y), 1.0)
+        return out
 
     def baseline(self) -> pd.DataFrame:
         """The cumulative hazard and the survival of a row at the means of all columns.
@@ -387,28 +347,11 @@ class GroupSparseCox(GroupSparseEstimator):
         rows = self._coded(y)
         if len(rows) != len(risk):
             raise ValueError(f"y has {len(rows)} entries, but X has {len(risk)} rows.")
-        weight = read_weight(sample_weight, len(risk))
-        return concordance_index(rows, risk, weight, self._event_weight(rows) if concordance == "uno" else None)
-
-    def _event_weight(self, rows: FloatArray) -> FloatArray:
-        """One over the squared probability of being uncensored at each row's time; zero if that is zero."""
-        chance = StepFunction(self.censoring_times_, self.censoring_survival_, 1.0)(rows[:, STOP])
-        return np.divide(1.0, chance**2, out=np.zeros(len(rows)), where=chance > 0)
-
-    def _functions(
-        self, X: MatrixLike, offset: PerRow, strata: PerRow, return_array: bool, of: Callable[[FloatArray], FloatArray],
-        before: float,
-    ) -> Array:  # fmt: skip
-        risk = np.exp(self.predict(X, offset))
-        codes = self._codes(strata, risk.size)
-        bases = {code: self._baseline(code) for code in np.unique(codes).tolist()}
-        if return_array:
-            table = np.array([bases[code](self.event_times_) for code in codes.tolist()])
-            return of(table.reshape(risk.size, -1) * risk[:, None])
-        out = np.empty(risk.size, dtype=object)
-        for row, code in enumerate(codes.tolist()):
-            out[row] = StepFunction(bases[code].x, of(bases[code].y * risk[row]), before)
-        return out
+        event_weight = None
+        if concordance == "uno":  # one over the squared probability of being uncensored at each row's time, if any
+            chance = StepFunction(self.censoring_times_, self.censoring_survival_, 1.0)(rows[:, STOP])
+            event_weight = np.divide(1.0, chance**2, out=np.zeros(len(rows)), where=chance > 0)
+        return concordance_index(rows, risk, read_weight(sample_weight, len(risk)), event_weight)
 
     def _baseline(self, code: int) -> StepFunction:
         at = self.baseline_strata_ == code

@@ -25,9 +25,20 @@ terms : None, "auto", dict or Terms
 within : {None, "columns"}
     ``"columns"`` selects columns within `groups`: beside groups, single columns are candidates, and columns of
     selected groups can be dropped. Groups are kept as they are unless the held-out rows prefer columns.
+constraints : dict, optional
+    What is known beforehand, by the name of a variable, group or column, or a pattern such as ``"media*"``: a sign
+    (``">=0"``, ``"<=0"``), bounds (``(0, 2)``), ``"increasing"``, ``"decreasing"``, ``"convex"`` or ``"concave"``, or
+    a list of some of these. Every model keeps them. With `terms`, signs and bounds are those of the slope of a number,
+    everywhere; with `groups`, those of every coefficient of a group, and an increasing group has coefficients that do
+    not fall from one column to the next. Models on all groups are no candidates then, and variables with constraints
+    are in no pairs.
 always : iterable
     Names of groups (or of columns that are a group by themselves) that are in every model; they are never selected,
     shrunk or dropped. Linearly dependent columns among them count by their rank.
+selection : int, splitter, "holdout", "ebic", "bic", "gcv", Size, or an object of `covey.selection`
+    How the model is chosen: by a number of folds or anything that scikit-learn accepts as ``cv``; on rows held out once
+    (`covey.selection.HoldOut`, also with your own validation set); by an information criterion; or by the number of
+    groups (``covey.selection.Size(k)``).
 rule : {"select", "predict"}
     What the held-out rows decide. ``"select"``: the few groups that matter, by the simplest sparse model that the
     held-out rows cannot tell from the best one (one standard error). ``"predict"``: the best prediction, the mean
@@ -57,8 +68,13 @@ selected_groups_ : list
 group_strengths_ : ndarray of shape (n_groups,)
     How far each group moves the prediction: with ``standardize="group"``, the standard deviation of its
     contribution.
+group_norms_ : ndarray of shape (n_groups,)
+    Norm of each group's coefficients, over all responses or classes.
 recipe_ : str
     How the model was fitted, in words.
+shrunk_ : bool
+    False if the model is least squares or maximum likelihood on the selected groups; True if it is shrunk by a ridge or
+    is a mean of models.
 candidates_ : DataFrame
     All candidates with their cross-validated errors; the chosen one is marked. Candidates that were left out after
     the first deal of the folds have the distance from the best that they had then.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -34,7 +35,6 @@ def read_formula(
     """
     with optional("A formula"):
         from formulaic import Formula
-        from formulaic.errors import FormulaicError
     if not isinstance(formula, str) or formula.count("~") != 1:
         raise ValueError(
             f"formula must be text with a response and terms, such as 'y ~ bs(age) + C(site)': {formula!r}."
@@ -45,12 +45,12 @@ def read_formula(
         raise ValueError(f"data must be a DataFrame, because a formula names columns, not a {type(data).__name__}.")
     if not left:
         raise ValueError(f"The formula {formula!r} has no response: write its column before the ~.")
-    try:
-        names = [f"`{name}`" for name in frame.columns if name not in _variables(left)]
+    with _explained(frame):
+        found = SURVIVAL.fullmatch(left)
+        responses = found.groups() if found else set(map(str, Formula(left).required_variables))
+        names = [f"`{name}`" for name in frame.columns if name not in responses]
         right = DOT.sub(f"({' + '.join(names)})", right)
         spec = Formula(right).get_model_matrix(frame, na_action="raise").model_spec
-    except (FormulaicError, ValueError) as reason:
-        raise ValueError(_explained(reason, frame)) from None
     terms = {str(term): range(at.start, at.stop) for term, at in spec.term_slices.items()}
     constant = terms.pop("1", range(0))
     if not terms:
@@ -61,25 +61,13 @@ def read_formula(
     return formula_columns(spec, frame), response(left, frame), groups, spec, len(constant) > 0
 
 
-def _variables(left: str) -> set[str]:
-    """The columns that the left-hand side of a formula names."""
-    from formulaic import Formula
-
-    found = SURVIVAL.fullmatch(left)
-    return set(found.groups()) if found else set(map(str, Formula(left).required_variables))
-
-
 def formula_columns(spec: ModelSpec, data: Any) -> Any:
     """The columns of a fitted formula for the rows of a table; a table that has these columns already is unchanged."""
     names = [name for name in spec.column_names if name != "Intercept"]
     if not isinstance(data, pd.DataFrame) or list(data.columns) == names:
         return data
-    from formulaic.errors import FormulaicError
-
-    try:
+    with _explained(data):
         matrix = spec.get_model_matrix(data)
-    except (FormulaicError, ValueError) as reason:
-        raise ValueError(_explained(reason, data)) from None
     return pd.DataFrame(matrix)[names].astype(float)
 
 
@@ -88,12 +76,9 @@ def number_response(left: str, data: pd.DataFrame) -> pd.Series | pd.DataFrame:
     if left in data.columns:
         return data[left]
     from formulaic import Formula
-    from formulaic.errors import FormulaicError
 
-    try:
+    with _explained(data):
         responses = pd.DataFrame(Formula(f"{left} - 1").get_model_matrix(data, na_action="raise"))
-    except (FormulaicError, ValueError) as reason:
-        raise ValueError(_explained(reason, data)) from None
     return responses.iloc[:, 0] if responses.shape[1] == 1 else responses
 
 
@@ -120,16 +105,24 @@ def survival_response(left: str, data: pd.DataFrame) -> Array:
     return survival(data[time], data[event])
 
 
-def _explained(reason: Exception, data: pd.DataFrame) -> str:
-    """Formulaic's message, with the remedy if it is known."""
-    text = " ".join(re.sub(r"\x1b\[[0-9;]*m|[⧛⧚]", "", str(reason)).split())
-    if found := re.search(r"`([^`]+)` contains null values", text):
-        return (
-            f"{found[1]!r} in the formula has missing values: drop or impute these rows first, or fit with "
-            "terms='auto', which takes missing values."
-        )
-    if found := re.search(r"`([^`]+)` is not present in the dataset", text):
-        return f"The formula names {found[1]!r}, which the data lack: {near(found[1], list(map(str, data.columns)))}"
-    if "beyond upper and/or lower bounds" in text:
-        return f"{text} Use bs(x, extrapolation='extend') to extrapolate beyond the range of the fitted rows."
-    return f"The formula cannot be read: {text}"
+@contextmanager
+def _explained(data: pd.DataFrame) -> Iterator[None]:
+    """Formulaic's errors as ours, with the remedy if it is known."""
+    from formulaic.errors import FormulaicError
+
+    try:
+        yield
+    except (FormulaicError, ValueError) as reason:
+        text = " ".join(re.sub(r"\x1b\[[0-9;]*m|[⧛⧚]", "", str(reason)).split())
+        message = f"The formula cannot be read: {text}"
+        if found := re.search(r"`([^`]+)` contains null values", text):
+            message = (
+                f"{found[1]!r} in the formula has missing values: drop or impute these rows first, or fit with "
+                "terms='auto', which takes missing values."
+            )
+        elif found := re.search(r"`([^`]+)` is not present in the dataset", text):
+            columns = near(found[1], list(map(str, data.columns)))
+            message = f"The formula names {found[1]!r}, which the data lack: {columns}"
+        elif "beyond upper and/or lower bounds" in text:
+            message = f"{text} Use bs(x, extrapolation='extend') to extrapolate beyond the range of the fitted rows."
+        raise ValueError(message) from None

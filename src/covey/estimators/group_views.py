@@ -9,19 +9,20 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
-from covey.estimators.coefficients import coefficients_table
 from covey.estimators.reading import read_rows
 from covey.estimators.term_views import TermViews, as_terms
 from covey.search.agreement import fold_counts, split_warning
 from covey.search.chosen import FittedModel, binding, interchangeable, judged, price_of_sparsity
 from covey.summary import Summary, digits
 from covey.tables.complaint import in_sentence
-from covey.validation import FloatArray, MatrixLike, on_host
+from covey.validation import FloatArray, IntArray, MatrixLike, on_host
 
 if TYPE_CHECKING:
+    from covey.groups import Groups
     from covey.path import Path
+    from covey.terms.expansion import Expansion
 
-__all__ = ["GroupViews", "too_good"]
+__all__ = ["GroupViews", "column_names", "too_good"]
 
 # A model that leaves less than this share of the error on real data may have been told the response.
 PERFECT = 1e-4
@@ -99,7 +100,26 @@ class GroupViews(TermViews):
         3         dose  dose          0.0
         """
         check_is_fitted(self)
-        return coefficients_table(self, self._outputs())
+        groups, expansion = self.groups_, getattr(self, "expansion_", None)
+        coef = np.atleast_2d(self.coef_)
+        shown = np.arange(coef.shape[1])
+        if expansion is not None:
+            shown = np.concatenate([shown[:0], *(groups[name] for name in self.selected_groups_)])
+        names = column_names(groups, shown, expansion, getattr(self, "feature_names_in_", None))
+        table: dict[str, object] = {
+            "column": ["(intercept)", *names],
+            "group" if expansion is None else "term": pd.Series([None, *_group_names(groups, shown)], dtype=object),
+        }
+        values = np.column_stack([np.atleast_1d(self.intercept_), coef[:, shown]])
+        ends = [f"_{name}" for name in self._outputs()] or [""]
+        table |= {f"coefficient{end}": row for end, row in zip(ends, values, strict=True)}
+        if self.loss_.effect is not None:
+            with np.errstate(over="ignore"):
+                # the intercept's exponential is odds or a rate, not a ratio
+                ratios = np.column_stack([np.full(len(values), np.nan), np.exp(values[:, 1:])])
+            head = self.loss_.effect.replace(" ", "_")
+            table |= {f"{head}{end}": row for end, row in zip(ends, ratios, strict=True)}
+        return pd.DataFrame(table)
 
     def partial_effect(self, X: MatrixLike, group: Hashable) -> FloatArray:
         """The contribution of one group to the linear predictor of each row, centred over these rows.
@@ -157,11 +177,9 @@ class GroupViews(TermViews):
         numbers = [name for name in table if str(name).startswith("strength") or name in ("norm", "woke_up")]
         shown = table.assign(**{str(name): table[name].map(digits) for name in numbers})
         if "columns" in shown:
-            shown["columns"] = [
-                f"{used} of {size}" for used, size in zip(shown["columns"], shown.pop("size"), strict=True)
-            ]
+            shown["columns"] = shown["columns"].astype(str) + " of " + shown.pop("size").astype(str)
         if "folds" in shown:
-            shown["folds"] = [f"{count} of {self.n_splits_}" for count in table["folds"]]
+            shown["folds"] = shown["folds"].astype(str) + f" of {self.n_splits_}"
         return Summary(head, shown.reset_index(), notes, "group_table()")
 
     def _repr_html_(self) -> str:
@@ -192,6 +210,34 @@ class GroupViews(TermViews):
     def _found(self) -> list[Hashable]:
         """The selected groups except those that are always in the model."""
         return [name for name in self.selected_groups_ if name not in self.always_groups_]
+
+
+def _group_names(groups: Groups, columns: IntArray) -> list[Hashable]:
+    """The name of each column's group; of several, all of them in a text."""
+    if not groups.overlapping:
+        return [groups.names[l] for l in groups.labels[columns]]
+    inside: list[list[str]] = [[] for _ in range(groups.n_columns)]
+    for name in groups.names:
+        for j in groups[name]:
+            inside[j].append(str(name))
+    return [", ".join(inside[j]) for j in columns]
+
+
+def column_names(
+    groups: Groups, columns: IntArray, expansion: Expansion | None, given: Sequence[str] | None = None
+) -> list[str]:
+    """The names of columns; those of a pair have its name and a number."""
+    if expansion is None:
+        return [groups.column_name(j) if given is None else str(given[j]) for j in columns]
+    names = expansion.encoding.column_names
+    found = []
+    for j in columns:
+        if j < len(names):
+            found.append(names[j])
+        else:
+            term = expansion.terms[groups.labels[j]]
+            found.append(f"{term.name} {j - term.columns.start + 1}")
+    return found
 
 
 def too_good(model: FittedModel) -> str:

@@ -15,15 +15,13 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from covey.designs.rows import count_rows
 from covey.estimators.reading import read_rows
 from covey.losses import Loss
 from covey.losses.arrays import read_offset
-from covey.losses.base import Response
-from covey.search.held_out import FoldModels, HeldOut
+from covey.search.held_out import HeldOut
 from covey.validation import FloatArray, MatrixLike, PerRow
 
-__all__ = ["calibrated", "class_scores", "class_sets", "fold_predictors", "interval_bounds"]
+__all__ = ["class_scores", "class_sets", "fold_predictors", "interval_bounds"]
 
 # Bounds that are whole numbers but for round-off error are these numbers.
 NEAR_WHOLE = 1e-6
@@ -33,33 +31,6 @@ EQUAL = 1e-9
 
 # Halvings of a bracket: as many as a float64 has digits, and a few more.
 MOST_HALVINGS, MOST_DOUBLINGS = 64, 1100
-
-
-def calibrated(
-    estimator: BaseEstimator, folds: FoldModels | None, response: Response, weight: FloatArray,
-    offset: FloatArray | None,
-) -> HeldOut | None:  # fmt: skip
-    """The fold models of a fit and the scores of its held-out rows; None if there are none.
-
-    `estimator._scored` returns the scores.
-    """
-    if folds is None:
-        return None
-    y = response.y
-    if folds.validation is not None:
-        y, weight, offset = folds.validation.y, np.asarray(folds.validation.weight), folds.validation.offset
-    eta = estimator._bounded(folds.eta)
-    eta = eta if offset is None else eta + np.reshape(offset, (len(eta), 1, -1))
-    used = weight > 0
-    # outliers that the search left out are in no fold and in no model, so every model may score them
-    unseen = used & ~(folds.held_out | folds.trained).any(axis=1)
-    held_out = (folds.held_out | unseen[:, None]) & used[:, None]
-    # a row that several folds hold out counts once
-    times = held_out.sum(axis=1)
-    rows = weight / np.maximum(times, 1) * (count_rows(weight) / weight.sum())
-    by_fold = estimator._scored(y, eta, rows, held_out, folds)
-    whole = not estimator.loss_.identity_link and bool((y[used] == np.round(y[used])).all())
-    return HeldOut.of(folds, by_fold, float(rows @ times), whole)
 
 
 def fold_predictors(estimator: BaseEstimator, X: MatrixLike, offset: PerRow) -> tuple[HeldOut, FloatArray]:

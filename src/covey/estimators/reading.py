@@ -48,7 +48,11 @@ LARGEST_VALUE = 1e150
 # The largest array that skips scikit-learn's checks; for larger ones they take a negligible share of the time.
 SMALL = 2**16
 
-TABLE: dict[str, object] = {"accept_sparse": ["csc", "csr"], "dtype": [np.float64, np.float32]}
+# Attributes that not every fit sets; those of an earlier fit are deleted.
+SOMETIMES = (
+    "formula_", "expansion_", "term_means_", "constraints_", "response_names_", "response_strengths_",
+    "response_deviations_",
+)  # fmt: skip
 
 
 def read_problem(
@@ -58,9 +62,8 @@ def read_problem(
 
     `read` reads the response: a method of the loss.
     """
-    for name in ("formula_", "expansion_", "response_names_"):  # of an earlier fit
-        if hasattr(estimator, name):
-            delattr(estimator, name)
+    for name in SOMETIMES:
+        vars(estimator).pop(name, None)
     X, y = pandas_frame(X), pandas_frame(on_host(y), "y")
     refuse_odd(X, "X")
     refuse_odd(y, "y")
@@ -147,9 +150,7 @@ def _read_terms(estimator: BaseEstimator, X: Any, sample_weight: PerRow) -> Desi
 def _read_design(estimator: BaseEstimator, X: MatrixLike) -> Design:
     """The columns of `fit`, whose number and names the estimator keeps."""
     if is_table(X) or sp.issparse(X):
-        # scikit-learn's check adds infinities of both signs
-        with named_faults(X), np.errstate(invalid="ignore", over="ignore"):
-            return as_design(validate_data(estimator, X, ensure_min_samples=2, **TABLE))
+        return _checked(estimator, X, ensure_min_samples=2)
     design = as_design(X)
     if design.shape[0] < 2:
         raise ValueError(f"{design.name} has {design.shape[0]} rows; a fit needs at least 2.")
@@ -161,31 +162,33 @@ def _read_design(estimator: BaseEstimator, X: MatrixLike) -> Design:
     return design
 
 
+def _checked(estimator: BaseEstimator, X: MatrixLike, **options: object) -> Design:
+    """A table, array or sparse matrix by scikit-learn's rules; errors name columns and the remedy."""
+    options |= {"accept_sparse": ["csc", "csr"], "dtype": [np.float64, np.float32]}
+    with named_faults(X), np.errstate(invalid="ignore", over="ignore"):  # the check adds infinities of both signs
+        return as_design(validate_data(estimator, X, **options))
+
+
 def _check_size(design: Design) -> None:
     """Refuse columns whose squares overflow; only squared loss scales such columns first."""
     bad = np.flatnonzero(np.asarray(on_host(design.largest())) > LARGEST_VALUE)
     if bad.size:
-        where = name_columns(bad, design.columns)
         raise ValueError(
-            f"{design.name} has values above {LARGEST_VALUE:g} in {where}, whose squares overflow: change the units."
+            f"{design.name} has values above {LARGEST_VALUE:g} in {name_columns(bad, design.columns)}, whose squares "
+            "overflow: change the units."
         )
-
-
-def _read_variables(estimator: BaseEstimator, X: MatrixLike) -> Design:
-    """The terms of a table, with a warning of values that the fit did not have in variables that matter."""
-    expansion = estimator.expansion_
-    frame = as_frame(X, expansion.encoding.variables)
-    design: Design = expansion.design(frame)
-    used = np.asarray(np.atleast_2d(estimator.coef_).any(axis=0))
-    for sentence in unusual_values(expansion.encoding, frame, expansion.variables_in(used)):
-        warnings.warn(sentence, NewValuesWarning, stacklevel=5)
-    return design
 
 
 def read_rows(estimator: BaseEstimator, X: MatrixLike) -> Design:
     """Rows to predict, checked to have the same columns as in `fit`."""
     if hasattr(estimator, "expansion_"):
-        return _read_variables(estimator, X)
+        expansion = estimator.expansion_
+        frame = as_frame(X, expansion.encoding.variables)
+        design: Design = expansion.design(frame)
+        used = np.asarray(np.atleast_2d(estimator.coef_).any(axis=0))
+        for sentence in unusual_values(expansion.encoding, frame, expansion.variables_in(used)):
+            warnings.warn(sentence, NewValuesWarning, stacklevel=4)
+        return design
     if _is_ready(X, estimator):
         return DenseDesign(X)
     X = pandas_frame(X)
@@ -193,8 +196,7 @@ def read_rows(estimator: BaseEstimator, X: MatrixLike) -> Design:
         X = formula_columns(estimator.formula_, X)
     refuse_odd(X, "X")
     if is_table(X) or sp.issparse(X):
-        with named_faults(X), np.errstate(invalid="ignore", over="ignore"):
-            return as_design(validate_data(estimator, X, reset=False, **TABLE))
+        return _checked(estimator, X, reset=False)
     design = as_design(X)
     expected = estimator.n_features_in_
     if design.shape[1] != expected:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,18 +17,15 @@ from covey.estimators.base import GroupSparseEstimator
 from covey.estimators.documentation import documented
 from covey.estimators.intervals import fold_predictors, interval_bounds
 from covey.estimators.reading import read_problem, read_weight
-from covey.groups import GroupsLike
 from covey.losses import Loss, get_loss
 from covey.losses.base import Response
-from covey.search.recipes import Recipe
-from covey.search.select import SelectionLike
-from covey.terms import Constraints, TermsLike
 from covey.validation import MatrixLike, PerRow, on_host, pandas_frame
 
 __all__ = ["GroupSparseRegressor"]
 
 
 @documented
+@dataclass(eq=False, repr=False, kw_only=True)
 class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
     r"""Group-sparse linear regression: finds the few groups of columns that matter and fits them.
 
@@ -39,14 +36,7 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
 
     Parameters
     ----------
-    $groups $terms $within
-    constraints : dict, optional
-        What is known beforehand, by the name of a variable, group or column, or a pattern such as ``"media*"``: a sign
-        (``">=0"``, ``"<=0"``), bounds (``(0, 2)``), ``"increasing"``, ``"decreasing"``, ``"convex"`` or ``"concave"``,
-        or a list of some of these. Every model keeps them. With `terms`, signs and bounds are those of the slope of a
-        number, everywhere; with `groups`, those of every coefficient of a group, and an increasing group has
-        coefficients that do not fall from one column to the next. Models on all groups are no candidates then, and
-        variables with constraints are in no pairs.
+    $groups $terms $within $constraints
     loss : {"squared", "huber", "quantile", "poisson", "negative-binomial", "gamma", "tweedie", "binomial"} or Loss
         The loss to minimise: squared error; Huber's loss, for responses with outliers; the pinball loss, for the median
         or another quantile; or the negative log-likelihood of counts, of counts that vary more than Poisson counts, of
@@ -56,10 +46,8 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
         responses (2-d `y`) share their groups and need squared loss.
         Use `GroupSparseClassifier` for classes and `GroupSparseCox` for survival times.
     $always
-    selection : int, splitter, "holdout", "ebic", "bic", "gcv", "discrepancy", Size, or an object of `covey.selection`
-        How the model is chosen: by a number of folds or anything that scikit-learn accepts as ``cv``; on rows held out
-        once (`covey.selection.HoldOut`, also with your own validation set); by an information criterion; by the
-        discrepancy principle; or by the number of groups (``covey.selection.Size(k)``).
+    $selection
+        ``"discrepancy"`` is the discrepancy principle, for squared loss.
     $rule $recipes $factors $group_weights $standardize
     fit_intercept : bool
     $random_state $verbose
@@ -72,9 +60,7 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
     loss_ : Loss
         The loss, with its estimated parameters: a threshold, a scale, an overdispersion, a power.
     groups_ : Groups
-    $always_groups_ $selected_groups_
-    group_norms_ : ndarray of shape (n_groups,)
-        Norm of each group's coefficients, over all responses.
+    $always_groups_ $selected_groups_ $group_norms_
     $group_strengths_
     response_strengths_ : ndarray of shape (n_responses, n_groups)
         Only with several responses: the same for each of them, in its own units; `group_strengths_` is then in units of
@@ -83,10 +69,7 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
         Only with several responses: these standard deviations.
     response_names_ : list of str
         Only with several responses: the names of the columns of y, if it is a table.
-    $recipe_
-    shrunk_ : bool
-        False if the model is least squares (or maximum likelihood) on the selected groups; True if it is shrunk by a
-        ridge or is a mean of models.
+    $recipe_ $shrunk_
     $candidates_ $rivals_ $price_ $fold_frequencies_ $held_out_ $n_splits_ $predictor_range_ $path_ $expansion_
     $constraints_ $n_features_in_ $feature_names_in_
 
@@ -106,40 +89,8 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
     True
     """
 
-    def __init__(
-        self,
-        groups: GroupsLike = None,
-        *,
-        terms: TermsLike = None,
-        within: str | None = None,
-        constraints: Constraints = None,
-        loss: str | Loss = "squared",
-        always: Iterable[Hashable] = (),
-        selection: SelectionLike = 5,
-        rule: str = "select",
-        recipes: Iterable[Recipe] = (),
-        factors: int | str = "auto",
-        group_weights: ArrayLike | None = "noise",
-        standardize: str | bool = "group",
-        fit_intercept: bool = True,
-        random_state: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.groups = groups
-        self.terms = terms
-        self.within = within
-        self.constraints = constraints
-        self.loss = loss
-        self.always = always
-        self.selection = selection
-        self.rule = rule
-        self.recipes = recipes
-        self.factors = factors
-        self.group_weights = group_weights
-        self.standardize = standardize
-        self.fit_intercept = fit_intercept
-        self.random_state = random_state
-        self.verbose = verbose
+    loss: str | Loss = "squared"
+    fit_intercept: bool = True
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -170,9 +121,19 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
         -------
         self
         """
-        read = _read_loss(self.loss).read
-        design, response, weight = read_problem(self, X, y, sample_weight, read)
-        _warn_of_classes(response)
+        loss = get_loss(self.loss)
+        if loss.labelled and (loss.vector or loss.coupled):
+            raise ValueError(f"loss={loss.name!r} is for classes: use covey.GroupSparseClassifier.")
+        if loss.coupled:
+            raise ValueError(f"The rows of the {loss.name} loss depend on each other: use covey.GroupSparseCox.")
+        design, response, weight = read_problem(self, X, y, sample_weight, loss.read)
+        one_number = response.loss.quadratic and not response.loss.vector
+        if one_number and np.isin(response.y, (0.0, 1.0)).all() and np.ptp(response.y) > 0:
+            warnings.warn(
+                "y has only the values 0 and 1: covey.GroupSparseClassifier fits classes and predicts probabilities.",
+                UserWarning,
+                stacklevel=2,
+            )
         self._fit(design, response, weight, offset, split_groups)
         return self
 
@@ -249,24 +210,3 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
         except ValueError:  # the best constant is infinite and has no deviance, as with counts that are all zero
             return 1.0 - left
         return 1.0 - left / (float(weight @ loss.deviance(response.y, null)) or 1.0)
-
-
-def _read_loss(given: str | Loss) -> Loss:
-    """The loss with this name, which must be for numbers."""
-    loss = get_loss(given)
-    if loss.labelled and (loss.vector or loss.coupled):
-        raise ValueError(f"loss={loss.name!r} is for classes: use covey.GroupSparseClassifier.")
-    if loss.coupled:
-        raise ValueError(f"The rows of the {loss.name} loss depend on each other: use covey.GroupSparseCox.")
-    return loss
-
-
-def _warn_of_classes(response: Response) -> None:
-    """Point to the classifier if numbers look like two classes."""
-    y = response.y
-    if response.loss.quadratic and not response.loss.vector and np.isin(y, (0.0, 1.0)).all() and np.ptp(y) > 0:
-        warnings.warn(
-            "y has only the values 0 and 1: covey.GroupSparseClassifier fits classes and predicts probabilities.",
-            UserWarning,
-            stacklevel=3,
-        )

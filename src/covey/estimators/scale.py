@@ -43,7 +43,7 @@ def select_scaled(
     """
     loss, weight, y = problem.loss, np.asarray(problem.weight, dtype=float), problem.y
     offset = np.zeros_like(y) if problem.offset is None else problem.offset
-    constant = offset + _constant(loss, y, weight, offset)
+    constant = offset + (_median(y - offset, weight) if loss.identity_link else loss.null(y, weight, offset))
     centred = y - constant
     unscaled = loss.limited_to(centred, weight)
     far = np.zeros(len(y), dtype=bool) if unscaled.limit is None else np.abs(centred) > unscaled.limit
@@ -78,11 +78,6 @@ def select_scaled(
         if number == MOST_SEARCHES or (searches and settled):
             break
     return current.loss, found if quick is search or (begins and found.settled) else search(current)
-
-
-def _constant(loss: Loss, y: FloatArray, weight: FloatArray, offset: FloatArray) -> float | FloatArray:
-    """A constant that, added to the offset, fits the response: the median if the link is the identity."""
-    return _median(y - offset, weight) if loss.identity_link else loss.null(y, weight, offset)
 
 
 def _median(values: FloatArray, weight: FloatArray) -> FloatArray:

@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Iterable
 from importlib import import_module
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -32,13 +32,8 @@ __all__ = ["TermViews", "as_terms"]
 MOST_NAMES = 12
 
 
-class Refitted(Protocol):
-    """A result that keeps models of parts of the rows, such as `covey.evidence.NestedScore`."""
-
-    estimators: list[BaseEstimator]
-
-
-Refits: TypeAlias = Refitted | Iterable[BaseEstimator] | None
+# Models of parts of the rows: a list of them, or a result that keeps them, such as `covey.evidence.NestedScore`.
+Refits: TypeAlias = Any
 
 
 class TermViews(FittedModel):
@@ -300,7 +295,7 @@ def _read_refits(refits: Refits) -> list[FittedTerms]:
     """The terms of models that were fitted again."""
     if refits is None:
         return []
-    given: Any = getattr(refits, "estimators", refits)  # None in scores without return_estimator=True
+    given = getattr(refits, "estimators", refits)  # None in scores without return_estimator=True
     models: list[BaseEstimator] = [last_step(one) for one in given or ()]
     if given is None or not all(hasattr(model, "expansion_") for model in models):
         raise ValueError(

@@ -14,6 +14,8 @@ __all__ = [
     "as_indices",
     "check_label",
     "check_partition",
+    "column_names",
+    "group_names",
     "is_nested",
     "is_separator",
     "plural",
@@ -32,6 +34,30 @@ def as_indices(members: Iterable[int], l: int) -> IntArray:
     if not values:
         raise ValueError(f"Group {l} is empty; every group needs at least one column.")
     return as_int_vector(values, f"The columns of group {l}")
+
+
+def column_names(columns: Iterable[object] | None, n_columns: int | None = None) -> tuple[str, ...] | None:
+    """The names of all columns as text; None if they are not known."""
+    if columns is None:
+        return None
+    names = tuple(map(str, listed(columns, "columns")))
+    if n_columns is not None and len(names) != n_columns:
+        raise ValueError(f"{len(names)} column names were given for {n_columns} columns.")
+    return names
+
+
+def group_names(names: Iterable[Hashable] | None, n_groups: int) -> tuple[Hashable, ...]:
+    """The names of the groups, which must differ; 0, 1, ... if none were given."""
+    given = tuple(range(n_groups)) if names is None else tuple(listed(names, "names"))
+    if len(given) != n_groups:
+        raise ValueError(f"{len(given)} group names were given for {n_groups} groups.")
+    unusable = [name for name in given if not isinstance(name, Hashable)]
+    if unusable:
+        raise ValueError(f"names must be numbers or text, one per group, not {unusable[0]!r}.")
+    if len(set(given)) != len(given):
+        twice = sorted({str(name) for name in given if given.count(name) > 1})
+        raise ValueError(f"Group names must be unique; given more than once: {', '.join(twice)}.")
+    return given
 
 
 def check_label(label: object, j: int, columns: Sequence[str] | None) -> Hashable:

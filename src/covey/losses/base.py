@@ -5,26 +5,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from covey.losses.arrays import common_dtype, namespace, read_offset, within_range
-from covey.losses.constant import scalar_constant, vector_constant
+from covey.losses.constant import best_constant, best_constants
 from covey.validation import Array, FloatArray, finite_response, response_numbers
 
-__all__ = ["Loss", "LossOnRows", "Response", "get_loss"]
-
-# The classes of `covey.losses` by name.
-LOSSES = {
-    "squared": "Squared", "huber": "Huber", "quantile": "Quantile", "poisson": "Poisson",
-    "negative-binomial": "NegativeBinomial", "gamma": "Gamma", "tweedie": "Tweedie", "binomial": "Binomial",
-    "multinomial": "Multinomial", "ordinal": "Ordinal", "multi-squared": "MultiSquared",
-    "multi-quantile": "MultiQuantile", "cox": "Cox",
-}  # fmt: skip
-ALIASES = {"gaussian": "squared", "logistic": "binomial"}
+__all__ = ["Loss", "LossOnRows", "Response"]
 
 
 class Loss(ABC):
@@ -249,6 +239,14 @@ class Loss(ABC):
         """The loss with such parameters estimated at a linear predictor; the loss itself if it has none."""
         return self
 
+    def _needed(self, parameter: str) -> float:
+        """A parameter that must be known by now."""
+        value = getattr(self, parameter)
+        if value is None:
+            call = "give it one, or call scaled_to(y, eta, weight)"
+            raise ValueError(f"{type(self).__name__}() has no {parameter} yet: {call}.")
+        return float(value)
+
     def settled(self, before: Loss) -> bool:
         """Whether these parameters are close to those by which the model was selected that they were estimated at."""
         return True
@@ -281,29 +279,12 @@ class Loss(ABC):
 
     def _null_scalar(self, y: FloatArray, weight: FloatArray, offset: FloatArray) -> float:
         """The null model of a scalar loss; weights add up to one and none is zero."""
-
-        def slopes(c: float) -> tuple[float, float, float]:
-            residual, curvature = self.residual(y, offset + c), self.curvature(y, offset + c)
-            return float(weight @ residual), float(weight @ curvature), float(weight @ np.abs(residual))
-
-        return scalar_constant(slopes, start=float(self.link(np.asarray(weight @ y))) - float(weight @ offset))
+        start = float(self.link(np.asarray(weight @ y))) - float(weight @ offset)
+        return best_constant(self, y, weight, offset, start)
 
     def _null_vector(self, y: FloatArray, weight: FloatArray, offset: FloatArray) -> FloatArray:
         """The null model of a vector loss; weights add up to one and none is zero."""
-        start = np.asarray(self.link(weight @ y)) - weight @ offset
-
-        def hessian(c: FloatArray) -> FloatArray:
-            products = [
-                self.curvature_product(y, offset + c, np.broadcast_to(unit, y.shape)) for unit in np.eye(c.size)
-            ]
-            return np.stack([weight @ product for product in products])
-
-        return vector_constant(
-            lambda c: float(weight @ self.value(y, offset + c)),
-            lambda c: weight @ self.residual(y, offset + c),
-            hessian,
-            start,
-        )
+        return best_constants(self, y, weight, offset, np.asarray(self.link(weight @ y)) - weight @ offset)
 
 
 class LossOnRows:
@@ -390,37 +371,3 @@ class Response:
             return None
         shift = read_offset(offset, len(self.y), self.n_outputs, self.loss)
         return shift if self.loss.vector else shift[:, 0]
-
-
-def get_loss(loss: object) -> Loss:
-    """The loss with this name; a loss is returned unchanged.
-
-    Parameters
-    ----------
-    loss : str or Loss
-        "squared" (or "gaussian"), "huber", "quantile", "poisson", "negative-binomial", "gamma", "tweedie",
-        "binomial" (or "logistic"), "multinomial", "ordinal", "multi-squared", "multi-quantile", "cox", or a loss.
-
-    Returns
-    -------
-    Loss
-        If a name was given, with default settings.
-
-    Examples
-    --------
-    >>> get_loss("gaussian")
-    Squared()
-    """
-    if isinstance(loss, Loss):
-        return loss
-    if isinstance(loss, type) and issubclass(loss, Loss):
-        raise ValueError(f"loss must be an instance, not a class: pass {loss.__name__}().")
-    if isinstance(loss, str) and (name := ALIASES.get(loss, loss)) in LOSSES:
-        found: Loss = getattr(import_module("covey.losses"), LOSSES[name])()
-        return found
-    raise ValueError(f"loss must be one of {', '.join(map(repr, LOSSES))}, or a covey.losses.Loss, not {_shown(loss)}.")
-
-
-def _shown(loss: object) -> str:
-    text = repr(loss)
-    return text if len(text) <= 60 else f"a {type(loss).__name__}"

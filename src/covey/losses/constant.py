@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from covey.validation import FloatArray
 
-__all__ = ["scalar_constant", "vector_constant"]
+if TYPE_CHECKING:
+    from covey.losses.base import Loss
+
+__all__ = ["best_constant", "best_constants", "scalar_constant"]
 
 # Ten Newton steps are usual; if they fail, bisection down to round-off error takes about sixty.
 MAX_STEPS = 200
@@ -66,17 +70,31 @@ def _bracket(slopes: Callable[[float], tuple[float, float, float]], start: float
     raise ValueError("No finite constant minimises the loss: every row pulls the model in the same direction.")
 
 
-def vector_constant(
-    value: Callable[[FloatArray], float],
-    score: Callable[[FloatArray], FloatArray],
-    hessian: Callable[[FloatArray], FloatArray],
-    start: FloatArray,
-) -> FloatArray:
-    """A minimum of a convex function of a few numbers, by damped Newton steps of least norm."""
+def best_constant(
+    loss: Loss, y: FloatArray, weight: FloatArray, offset: FloatArray | float, start: float, width: float = 1.0
+) -> float:
+    """The constant that, added to the offset, minimises a scalar loss."""
+
+    def slopes(c: float) -> tuple[float, float, float]:
+        eta = np.asarray(offset + c)
+        residual = loss.residual(y, eta)
+        return float(weight @ residual), float(weight @ loss.curvature(y, eta)), float(weight @ np.abs(residual))
+
+    return scalar_constant(slopes, start, width)
+
+
+def best_constants(loss: Loss, y: FloatArray, weight: FloatArray, offset: FloatArray, start: FloatArray) -> FloatArray:
+    """One constant per output that minimise a vector loss, by damped Newton steps of least norm."""
+
+    def value(c: FloatArray) -> float:
+        return float(weight @ loss.value(y, offset + c))
+
     point, here = np.array(start, dtype=np.float64), value(start)
+    units = [np.broadcast_to(unit, y.shape) for unit in np.eye(point.size)]
     for _ in range(MAX_STEPS):
-        g = score(point)
-        H = hessian(point)
+        eta = offset + point
+        g = weight @ loss.residual(y, eta)
+        H = np.stack([weight @ loss.curvature_product(y, eta, unit) for unit in units])
         # the loss may be constant in some direction, and the Hessian singular
         step = np.linalg.lstsq(H, g, rcond=1e-12)[0]
         slope = float(g @ step)

@@ -150,8 +150,7 @@ class Cox(Loss):
         if not (rows[:, EVENT] * np.asarray(weight, dtype=float)).any():
             raise ValueError("There is no event: every row is censored.")
         shift = np.zeros(len(rows)) if offset is None else np.asarray(offset, dtype=float)
-        on = RiskSets(rows, np.asarray(weight, dtype=float), self.ties == "efron")
-        if (np.abs(on.score(shift)) <= ROUNDING * np.asarray(weight)).all():
+        if (np.abs(self.on(rows, weight).score(shift)) <= ROUNDING * np.asarray(weight)).all():
             raise ValueError(
                 "At every event time all rows at risk have their event, so nothing can be learned from the times."
             )

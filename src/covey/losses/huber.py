@@ -9,7 +9,7 @@ import numpy as np
 
 from covey.losses.arrays import common_dtype, weighted_median, weighted_quantile
 from covey.losses.base import Loss
-from covey.losses.constant import scalar_constant
+from covey.losses.constant import best_constant
 from covey.validation import FloatArray, positive
 
 __all__ = ["Huber", "robust_scale"]
@@ -124,23 +124,12 @@ class Huber(Loss):
         distance = y - offset
         middle = weighted_median(distance, weight)
         loss = self.scaled_to(distance, np.asarray(middle), weight)
-
-        def slopes(c: float) -> tuple[float, float, float]:
-            residual = loss.residual(distance, np.asarray(c))
-            return (
-                float(weight @ residual),
-                float(weight @ loss.curvature(distance, np.asarray(c))),
-                float(loss.threshold or 0),
-            )
-
-        return scalar_constant(slopes, start=middle, width=float(loss.threshold or 0))
+        return best_constant(loss, distance, weight, 0.0, middle, float(loss.threshold or 0))
 
     def _distance(self, y: FloatArray, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        if self.threshold is None:
-            raise ValueError("Huber() has no threshold yet: give it one, or call scaled_to(residuals, weight).")
         y, eta = common_dtype(y, eta)
         r = y - eta
-        return r, np.asarray(self.threshold, dtype=r.dtype)
+        return r, np.asarray(self._needed("threshold"), dtype=r.dtype)
 
 
 def robust_scale(size: FloatArray, weight: FloatArray) -> float:

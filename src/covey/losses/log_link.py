@@ -8,11 +8,11 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from covey.losses.arrays import common_dtype, floating, namespace, refuse_rows, spread, within_range
+from covey.losses.arrays import LARGEST, common_dtype, floating, namespace, refuse_rows, spread, within_range
 from covey.losses.base import Loss
 from covey.validation import FloatArray, finite_response
 
-__all__ = ["Gamma", "LogLink", "Poisson", "exponential"]
+__all__ = ["Gamma", "LogLink", "Poisson", "exponential", "log_ratio"]
 
 # Above 2^53, float64 cannot represent every count.
 LARGEST_COUNT = 2.0**53
@@ -36,11 +36,27 @@ def exponential(t: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     return inside * (1 + beyond * (1 + beyond / 2)), slope, inside
 
 
+def log_ratio(y: FloatArray, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The log of the mean over the response, and where it is so small that differences of values lose their digits."""
+    xp = namespace(eta)
+    ratio = eta - xp.log(xp.where(y > 0, y, 1))
+    return ratio, (abs(ratio) < 1) & (y > 0)
+
+
 class LogLink(Loss):
-    """Base class of losses with a log link."""
+    """Base class of losses with a log link; `title` and `largest` are the name in messages and the largest response."""
 
     log_link: ClassVar[bool] = True
     support: ClassVar[tuple[float, float]] = (0.0, np.inf)
+    title: ClassVar[str]
+    largest: ClassVar[float] = LARGEST
+
+    def check(self, y: ArrayLike, name: str = "y") -> FloatArray:
+        """Finite, non-negative numbers."""
+        y = finite_response(y, name)
+        rule = f"{name} must not be negative for the {self.title} loss"
+        refuse_rows(y < 0, y, rule, "Use loss='squared' or loss='huber' for a response of any sign.")
+        return within_range(y, name, self.largest)
 
     def link(self, mean: FloatArray) -> FloatArray:
         """``log(mean)``, finite at zero."""
@@ -67,17 +83,12 @@ class Poisson(LogLink):
     """
 
     name: ClassVar[str] = "poisson"
+    title: ClassVar[str] = "Poisson"
+    largest: ClassVar[float] = LARGEST_COUNT
     canonical: ClassVar[bool] = True
     takes_tensors: ClassVar[bool] = True
     known_dispersion: ClassVar[bool] = True
     effect: ClassVar[str | None] = "rate ratio"
-
-    def check(self, y: ArrayLike, name: str = "y", of: str = "Poisson") -> FloatArray:
-        """Finite, non-negative numbers; messages are about the loss `of` this name."""
-        y = finite_response(y, name)
-        rule = f"{name} must not be negative for the {of} loss"
-        refuse_rows(y < 0, y, rule, "Use loss='squared' or loss='huber' for a response of any sign.")
-        return within_range(y, name, LARGEST_COUNT)
 
     def value(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """``exp(eta) - y eta``."""
@@ -98,9 +109,7 @@ class Poisson(LogLink):
         """``2 (y log(y / mean) - y + mean)``."""
         y, eta = common_dtype(y, eta)
         xp = namespace(eta)
-        ratio = eta - xp.log(xp.where(y > 0, y, 1))
-        # near the response, the difference of two large numbers would lose its digits
-        near = (abs(ratio) < 1) & (y > 0)
+        ratio, near = log_ratio(y, eta)
         rise = xp.where(near, y * xp.expm1(xp.where(near, ratio, 0)), exponential(eta)[0] - y)
         return xp.clip(2 * (rise - y * ratio), 0, None)
 

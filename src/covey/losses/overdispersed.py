@@ -6,13 +6,12 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.optimize import minimize_scalar
 from scipy.special import gammaln
 
 from covey.losses.arrays import common_dtype
 from covey.losses.base import Loss
-from covey.losses.log_link import LogLink, Poisson
+from covey.losses.log_link import LogLink, Poisson, log_ratio
 from covey.validation import FloatArray, positive
 
 __all__ = ["NegativeBinomial"]
@@ -45,16 +44,14 @@ class NegativeBinomial(LogLink):
 
     overdispersion: float | None = None
     name: ClassVar[str] = "negative-binomial"
+    title: ClassVar[str] = "negative binomial"
+    largest: ClassVar[float] = Poisson.largest
     known_dispersion: ClassVar[bool] = True
     effect: ClassVar[str | None] = "rate ratio"
 
     def __post_init__(self) -> None:
         if self.overdispersion is not None:
             positive(self.overdispersion, "overdispersion")
-
-    def check(self, y: ArrayLike, name: str = "y") -> FloatArray:
-        """Finite, non-negative numbers."""
-        return Poisson().check(y, name, "negative binomial")
 
     def value(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """``(y + 1/a) log(1 + a exp(eta)) - y eta``."""
@@ -79,9 +76,7 @@ class NegativeBinomial(LogLink):
     def deviance(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """``2 (y log(y / mean) - (y + 1/a) log((1 + a y) / (1 + a mean)))``."""
         y, eta, a = self._given(y, eta)
-        ratio = eta - np.log(np.where(y > 0, y, 1))
-        # near the response, the difference of two large numbers would lose its digits
-        near = (np.abs(ratio) < 1) & (y > 0)
+        ratio, near = log_ratio(y, eta)
         small = np.where(near, ratio, 0)
         close = (y + 1 / a) * np.log1p(a * y / (1 + a * y) * np.expm1(small)) - y * small
         far = (y + 1 / a) * (np.logaddexp(0, eta + np.log(a)) - np.log1p(a * y)) - y * ratio
@@ -127,12 +122,8 @@ class NegativeBinomial(LogLink):
         return abs(np.log((self.overdispersion or 1) / (before.overdispersion or 1))) <= SETTLED
 
     def _given(self, y: FloatArray, eta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        if self.overdispersion is None:
-            raise ValueError(
-                "NegativeBinomial() has no overdispersion yet: give it one, or call scaled_to(y, eta, weight)."
-            )
         y, eta = common_dtype(y, eta)
-        return y, eta, np.asarray(self.overdispersion, dtype=eta.dtype)
+        return y, eta, np.asarray(self._needed("overdispersion"), dtype=eta.dtype)
 
     def _null_scalar(self, y: FloatArray, weight: FloatArray, offset: FloatArray) -> float:
         rate = Poisson()._null_scalar(y, weight, offset)

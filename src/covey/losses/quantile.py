@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from itertools import pairwise
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,7 +14,7 @@ from scipy.special import ndtri
 
 from covey.losses.arrays import common_dtype, weighted_median, weighted_quantile
 from covey.losses.base import Loss
-from covey.losses.constant import scalar_constant
+from covey.losses.constant import best_constant
 from covey.losses.huber import robust_scale
 from covey.validation import FloatArray, finite_response, positive, real
 
@@ -38,12 +38,24 @@ class _Pinball(Loss):
     """The pinball loss of ``r = y - eta``, ``max(level r, (level - 1) r)``, smoothed over a width h.
 
     The value is ``level r + h log(1 + exp(-r / h))``: at most ``h log 2`` above the pinball loss, convex, and smooth.
-    Models are fitted by it and compared by the deviance, which is twice the pinball loss itself.
+    Models are fitted by it and compared by the deviance, which is twice the pinball loss itself. With several levels,
+    the last axis has one entry per level, and the loss is their sum.
     """
 
     scale: float | None
     unpenalised: ClassVar[str] = "least pinball loss"
     identity_link: ClassVar[bool] = True
+
+    @property
+    @abstractmethod
+    def _levels(self) -> FloatArray:
+        """The level, or all of them."""
+
+    @property
+    def in_words(self) -> str:
+        """Which quantiles are predicted."""
+        shares = ", ".join(f"{level:.3g}" for level in np.atleast_1d(self._levels))
+        return f"predictions are quantiles: {shares} of the rows lie below"
 
     @property
     def has_scale(self) -> bool:
@@ -54,42 +66,84 @@ class _Pinball(Loss):
         """Whether the scale is hardly smaller than before."""
         return not isinstance(before, _Pinball) or (self.scale or 0) >= SETTLED * (before.scale or 0)
 
+    def value(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """``level r + h log(1 + exp(-r / h))``, summed over the levels."""
+        r, h, small = self._near(y, eta)
+        value = self._levels.astype(r.dtype) * r + (np.maximum(-r, 0) + h * np.log1p(small))
+        return value.sum(axis=-1) if self.vector else value
+
+    def residual(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """``level - 1 / (1 + exp(r / h))``."""
+        r, _, small = self._near(y, eta)
+        return self._levels.astype(r.dtype) - np.where(r > 0, small, 1) / (1 + small)
+
+    def curvature(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """A bell of width h around zero; the mean over the levels."""
+        curvature = self._bell(y, eta)
+        return curvature.mean(axis=-1) if self.vector else curvature
+
+    def curvature_product(self, y: FloatArray, eta: FloatArray, direction: FloatArray) -> FloatArray:
+        """Level by level: they do not interact."""
+        curvature = self._bell(y, eta)
+        return curvature * np.asarray(direction, dtype=curvature.dtype)
+
+    def bounding_curvature(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """``tanh(r / 2h) / 2r``, the largest of all levels.
+
+        It is close to the weights ``1 / 2|r|`` of iteratively reweighted least squares.
+        """
+        r, h, _ = self._near(y, eta)
+        half = np.maximum(np.abs(r) / 2, 1e-4 * h)
+        bound = np.tanh(np.minimum(half, FAR * h) / h) / half / 4
+        return bound.max(axis=-1) if self.vector else bound
+
+    def deviance(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """Twice the pinball loss, without smoothing, summed over the levels."""
+        y, eta = common_dtype(y, eta)
+        r = y - eta
+        level = self._levels.astype(r.dtype)
+        pinball = 2 * np.maximum(level * r, (level - 1) * r)
+        return pinball.sum(axis=-1) if self.vector else pinball
+
+    def dispersion(self, mean_deviance: float) -> float:
+        """The mean pinball loss of Gaussian noise of this scale, summed over the levels."""
+        if self.scale is None:
+            return float(mean_deviance) / 2
+        # around its quantile, the mean loss of standard Gaussian noise is the density there
+        return self.scale * float(np.sum(np.exp(-np.square(ndtri(self._levels)) / 2)) / np.sqrt(2 * np.pi))
+
+    def distance(self, at: FloatArray, eta: FloatArray) -> FloatArray:
+        """The variance of the difference of two models' pinball losses, over the dispersion."""
+        level, apart = self._levels, np.subtract(at, eta)
+        if not self.vector:
+            return level * (1 - level) / self.dispersion(1.0) * np.square(apart)
+        covariance = np.minimum.outer(level, level) - np.outer(level, level)
+        return ((apart @ covariance) * apart).sum(axis=-1) / self.dispersion(1.0)
+
     def criterion(self, mean_deviance: float | FloatArray, n: float) -> float | FloatArray:
         """Minus twice the log-likelihood of asymmetric Laplace noise, whose scale is profiled out."""
         return 2 * super().criterion(mean_deviance, n)
 
+    def scaled_to(self, y: FloatArray, eta: FloatArray, weight: FloatArray) -> Self:
+        """The loss, with the scale of these residuals around their median if it has none; the mean of all levels'."""
+        if self.scale is not None:
+            return self
+        residuals, weight = np.subtract(y, eta, dtype=np.float64), np.asarray(weight, dtype=np.float64)
+        columns = residuals.reshape(len(residuals), -1).T
+        scales = [robust_scale(np.abs(one - weighted_median(one, weight)), weight) for one in columns]
+        return replace(self, scale=float(np.mean(scales)))  # type: ignore[type-var]
+
     def _near(self, y: FloatArray, eta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """The residual r, the width h of the smoothing, and ``exp(-|r| / h)``."""
-        if self.scale is None:
-            name = type(self).__name__
-            raise ValueError(f"{name}() has no scale yet: give it one, or call scaled_to(y, eta, weight).")
         y, eta = common_dtype(y, eta)
         r = y - eta
-        h = np.asarray(WIDTH * self.scale, dtype=r.dtype)
+        h = np.asarray(WIDTH * self._needed("scale"), dtype=r.dtype)
         return r, h, np.exp(-np.minimum(np.abs(r), FAR * h) / h)
 
-    def _value(self, y: FloatArray, eta: FloatArray, level: FloatArray) -> FloatArray:
-        r, h, small = self._near(y, eta)
-        return level.astype(r.dtype) * r + (np.maximum(-r, 0) + h * np.log1p(small))
-
-    def _residual(self, y: FloatArray, eta: FloatArray, level: FloatArray) -> FloatArray:
-        r, _, small = self._near(y, eta)
-        return level.astype(r.dtype) - np.where(r > 0, small, 1) / (1 + small)
-
-    def _curvature(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+    def _bell(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """The second derivative in the predictor of each level."""
         r, h, small = self._near(y, eta)
         return np.maximum(small / np.square(1 + small) / h, LEAST_CURVATURE / np.maximum(np.abs(r), h))
-
-    def _bound(self, y: FloatArray, eta: FloatArray) -> FloatArray:
-        r, h, _ = self._near(y, eta)
-        half = np.maximum(np.abs(r) / 2, 1e-4 * h)
-        return np.tanh(np.minimum(half, FAR * h) / h) / half / 4
-
-    def _pinball(self, y: FloatArray, eta: FloatArray, level: FloatArray) -> FloatArray:
-        y, eta = common_dtype(y, eta)
-        r = y - eta
-        level = level.astype(r.dtype)
-        return 2 * np.maximum(level * r, (level - 1) * r)
 
 
 @dataclass(frozen=True)
@@ -120,52 +174,14 @@ class Quantile(_Pinball):
             positive(self.scale, "scale")
 
     @property
-    def in_words(self) -> str:
-        """Which quantile is predicted."""
-        return f"predictions are quantiles: {self.level:.3g} of the rows lie below"
-
-    def value(self, y: FloatArray, eta: FloatArray) -> FloatArray:
-        """``level r + h log(1 + exp(-r / h))``."""
-        return self._value(y, eta, np.asarray(self.level))
-
-    def residual(self, y: FloatArray, eta: FloatArray) -> FloatArray:
-        """``level - 1 / (1 + exp(r / h))``."""
-        return self._residual(y, eta, np.asarray(self.level))
-
-    def curvature(self, y: FloatArray, eta: FloatArray) -> FloatArray:
-        """A bell of width h around zero."""
-        return self._curvature(y, eta)
-
-    def bounding_curvature(self, y: FloatArray, eta: FloatArray) -> FloatArray:
-        """``tanh(r / 2h) / 2r``: close to the weights ``1 / 2|r|`` of iteratively reweighted least squares."""
-        return self._bound(y, eta)
-
-    def deviance(self, y: FloatArray, eta: FloatArray) -> FloatArray:
-        """Twice the pinball loss, without smoothing."""
-        return self._pinball(y, eta, np.asarray(self.level))
-
-    def dispersion(self, mean_deviance: float) -> float:
-        """The mean pinball loss of Gaussian noise of this scale."""
-        return float(mean_deviance) / 2 if self.scale is None else self.scale * _gaussian_pinball(self.level)
-
-    def distance(self, at: FloatArray, eta: FloatArray) -> FloatArray:
-        """The variance of the difference of two models' pinball losses, over the dispersion."""
-        return self.level * (1 - self.level) / self.dispersion(1.0) * np.square(np.subtract(at, eta))
-
-    def scaled_to(self, y: FloatArray, eta: FloatArray, weight: FloatArray) -> Quantile:
-        """The loss, with the scale of these residuals if it has none."""
-        return self if self.scale is not None else replace(self, scale=_spread(np.subtract(y, eta), weight))
+    def _levels(self) -> FloatArray:
+        return np.asarray(self.level)
 
     def _null_scalar(self, y: FloatArray, weight: FloatArray, offset: FloatArray) -> float:
         distance = y - offset
         start = weighted_quantile(distance, weight, self.level)
         loss = self.scaled_to(distance, np.asarray(start), weight)
-
-        def slopes(c: float) -> tuple[float, float, float]:
-            residual, curvature = loss.residual(distance, np.asarray(c)), loss.curvature(distance, np.asarray(c))
-            return float(weight @ residual), float(weight @ curvature), float(weight @ np.abs(residual))
-
-        return scalar_constant(slopes, start, width=WIDTH * float(loss.scale or 0))
+        return best_constant(loss, distance, weight, 0.0, start, WIDTH * float(loss.scale or 0))
 
 
 @dataclass(frozen=True)
@@ -208,9 +224,8 @@ class MultiQuantile(_Pinball):
             positive(self.scale, "scale")
 
     @property
-    def in_words(self) -> str:
-        """Which quantiles are predicted."""
-        return f"predictions are quantiles: {', '.join(f'{level:.3g}' for level in self.levels)} of the rows lie below"
+    def _levels(self) -> FloatArray:
+        return np.array(self.levels)
 
     @property
     def outputs(self) -> tuple[str, ...]:
@@ -231,27 +246,6 @@ class MultiQuantile(_Pinball):
             )
         return np.repeat(Quantile().check(finite_response(y, name), name)[:, None], m, axis=1)
 
-    def value(self, y: FloatArray, eta: FloatArray) -> FloatArray:
-        """The sum of the smoothed pinball losses."""
-        return self._value(y, eta, self._levels).sum(axis=-1)
-
-    def residual(self, y: FloatArray, eta: FloatArray) -> FloatArray:
-        """``level - 1 / (1 + exp(r / h))`` for every level."""
-        return self._residual(y, eta, self._levels)
-
-    def curvature(self, y: FloatArray, eta: FloatArray) -> FloatArray:
-        """The mean over the levels."""
-        return self._curvature(y, eta).mean(axis=-1)
-
-    def curvature_product(self, y: FloatArray, eta: FloatArray, direction: FloatArray) -> FloatArray:
-        """Level by level: they do not interact."""
-        curvature = self._curvature(y, eta)
-        return curvature * np.asarray(direction, dtype=curvature.dtype)
-
-    def bounding_curvature(self, y: FloatArray, eta: FloatArray) -> FloatArray:
-        """The largest bound of all levels."""
-        return self._bound(y, eta).max(axis=-1)
-
     def apart(self) -> list[Quantile]:
         """One quantile per level."""
         return [Quantile(level, self.scale) for level in self.levels]
@@ -259,22 +253,6 @@ class MultiQuantile(_Pinball):
     def inverse_link(self, eta: FloatArray) -> FloatArray:
         """The predictors of each row in ascending order."""
         return np.sort(eta, axis=-1)
-
-    def deviance(self, y: FloatArray, eta: FloatArray) -> FloatArray:
-        """Twice the sum of the pinball losses, without smoothing."""
-        return self._pinball(y, eta, self._levels).sum(axis=-1)
-
-    def dispersion(self, mean_deviance: float) -> float:
-        """The summed mean pinball losses of Gaussian noise of this scale."""
-        if self.scale is None:
-            return float(mean_deviance) / 2
-        return self.scale * sum(map(_gaussian_pinball, self.levels))
-
-    def distance(self, at: FloatArray, eta: FloatArray) -> FloatArray:
-        """The variance of the difference of two models' pinball losses, over the dispersion."""
-        level, apart = self._levels, np.subtract(at, eta)
-        covariance = np.minimum.outer(level, level) - np.outer(level, level)
-        return ((apart @ covariance) * apart).sum(axis=-1) / self.dispersion(1.0)
 
     def observations(self, n_outputs: int) -> int:
         """Every level is one observation."""
@@ -284,35 +262,12 @@ class MultiQuantile(_Pinball):
         """The response."""
         return np.asarray(y)[:, 0]
 
-    def scaled_to(self, y: FloatArray, eta: FloatArray, weight: FloatArray) -> MultiQuantile:
-        """The loss, with the mean scale of the levels' residuals if it has none."""
-        if self.scale is not None:
-            return self
-        residuals = np.subtract(y, eta)
-        return replace(self, scale=float(np.mean([_spread(column, weight) for column in residuals.T])))
-
-    @property
-    def _levels(self) -> FloatArray:
-        return np.array(self.levels)
-
     def _null_vector(self, y: FloatArray, weight: FloatArray, offset: FloatArray) -> FloatArray:
-        columns = zip(self.levels, y.T, offset.T, strict=True)
-        return np.array([Quantile(level, self.scale)._null_scalar(a, weight, shift) for level, a, shift in columns])
-
-
-@lru_cache
-def _gaussian_pinball(level: float) -> float:
-    """The mean pinball loss of standard Gaussian noise around its quantile: the density there."""
-    return float(np.exp(-np.square(ndtri(level)) / 2) / np.sqrt(2 * np.pi))
+        columns = zip(self.apart(), y.T, offset.T, strict=True)
+        return np.array([one._null_scalar(response, weight, shift) for one, response, shift in columns])
 
 
 def _check_level(level: object, name: str) -> float:
     if not 0 < real(level, name) < 1:
         raise ValueError(f"{name} must lie between 0 and 1, such as 0.9, not {level!r}: it is the share of rows below.")
     return float(level)  # type: ignore[arg-type]
-
-
-def _spread(residuals: FloatArray, weight: FloatArray) -> float:
-    """The robust scale of residuals around their median."""
-    residuals, weight = np.asarray(residuals, dtype=np.float64), np.asarray(weight, dtype=np.float64)
-    return robust_scale(np.abs(residuals - weighted_median(residuals, weight)), weight)

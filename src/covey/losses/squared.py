@@ -37,6 +37,16 @@ class _Quadratic(Loss):
         """``y - eta``."""
         return np.subtract(y, eta)
 
+    def curvature(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """One per row."""
+        residual = self.residual(y, eta)
+        return np.ones_like(residual[..., 0] if self.vector else residual)
+
+    def deviance(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """The squared distance, summed over responses."""
+        squares = np.square(np.subtract(y, eta))
+        return squares.sum(axis=-1) if self.vector else squares
+
 
 @dataclass(frozen=True)
 class Squared(_Quadratic):
@@ -49,14 +59,6 @@ class Squared(_Quadratic):
     """
 
     name: ClassVar[str] = "squared"
-
-    def curvature(self, y: FloatArray, eta: FloatArray) -> FloatArray:
-        """One."""
-        return np.ones_like(self.residual(y, eta))
-
-    def deviance(self, y: FloatArray, eta: FloatArray) -> FloatArray:
-        """The squared distance."""
-        return np.square(np.subtract(y, eta))
 
     def _null_scalar(self, y: FloatArray, weight: FloatArray, offset: FloatArray) -> float:
         return float(weight @ (y - offset))
@@ -79,14 +81,6 @@ class MultiSquared(_Quadratic):
     def observations(self, n_outputs: int) -> int:
         """Every response is one observation."""
         return n_outputs
-
-    def curvature(self, y: FloatArray, eta: FloatArray) -> FloatArray:
-        """One per row."""
-        return np.ones_like(self.residual(y, eta)[..., 0])
-
-    def deviance(self, y: FloatArray, eta: FloatArray) -> FloatArray:
-        """The squared distance, summed over responses."""
-        return np.square(self.residual(y, eta)).sum(axis=-1)
 
     def _null_vector(self, y: FloatArray, weight: FloatArray, offset: FloatArray) -> FloatArray:
         return weight @ (y - offset)

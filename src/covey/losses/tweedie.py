@@ -6,14 +6,13 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.optimize import minimize
 from scipy.special import gammaln, logsumexp
 
-from covey.losses.arrays import common_dtype, refuse_rows, spread, within_range
+from covey.losses.arrays import common_dtype, spread
 from covey.losses.base import Loss
-from covey.losses.log_link import LogLink, exponential
-from covey.validation import FloatArray, finite_response, real
+from covey.losses.log_link import LogLink, exponential, log_ratio
+from covey.validation import FloatArray, real
 
 __all__ = ["Tweedie", "log_density"]
 
@@ -56,6 +55,7 @@ class Tweedie(LogLink):
 
     power: float | None = None
     name: ClassVar[str] = "tweedie"
+    title: ClassVar[str] = "Tweedie"
     effect: ClassVar[str | None] = "ratio of means"
 
     def __post_init__(self) -> None:
@@ -64,13 +64,6 @@ class Tweedie(LogLink):
                 f"power must lie between 1 and 2, not {self.power:g}: use loss='poisson' for a power of 1, "
                 "loss='gamma' for 2, and power=None to estimate it."
             )
-
-    def check(self, y: ArrayLike, name: str = "y") -> FloatArray:
-        """Finite, non-negative numbers."""
-        y = finite_response(y, name)
-        rule = f"{name} must not be negative for the Tweedie loss"
-        refuse_rows(y < 0, y, rule, "Use loss='squared' or loss='huber' for a response of any sign.")
-        return within_range(y, name)
 
     def value(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """``y exp((1-p) eta) / (p-1) + exp((2-p) eta) / (2-p)``."""
@@ -90,10 +83,8 @@ class Tweedie(LogLink):
     def deviance(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """Twice the excess of the value over its least, ``y^(2-p) / ((p-1) (2-p))``."""
         y, eta = common_dtype(y, eta)
-        p = self._power
-        ratio = eta - np.log(np.where(y > 0, y, 1))
-        # near the response, the difference of two large numbers would lose its digits
-        near = (np.abs(ratio) < 1) & (y > 0)
+        p = self._needed("power")
+        ratio, near = log_ratio(y, eta)
         small = np.where(near, ratio, 0)
         unit = np.power(y, 2 - p)
         close = unit * (np.expm1((1 - p) * small) / (p - 1) + np.expm1((2 - p) * small) / (2 - p))
@@ -120,18 +111,12 @@ class Tweedie(LogLink):
 
     def settled(self, before: Loss) -> bool:
         """Whether the power has hardly moved."""
-        return not isinstance(before, Tweedie) or abs(self._power - before._power) <= SETTLED
-
-    @property
-    def _power(self) -> float:
-        if self.power is None:
-            raise ValueError("Tweedie() has no power yet: give it one, or call scaled_to(y, eta, weight).")
-        return float(self.power)
+        return not isinstance(before, Tweedie) or abs(self._needed("power") - before._needed("power")) <= SETTLED
 
     def _parts(self, y: FloatArray, eta: FloatArray) -> tuple[tuple[FloatArray, ...], tuple[FloatArray, ...], float]:
         """``y mean^(1-p)`` and ``mean^(2-p)``, each with the derivatives of its exponential, and p."""
         y, eta = common_dtype(y, eta)
-        p, some = self._power, y > 0
+        p, some = self._needed("power"), y > 0
         paid = exponential(np.log(np.where(some, y, 1)) - (p - 1) * eta)
         expected = exponential((2 - p) * eta)
         return tuple(some * one for one in paid), tuple(spread(one, y) for one in expected), p

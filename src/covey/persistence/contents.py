@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
 from covey.groups import Groups
+from covey.groups.stored import StoredGroups
 from covey.persistence.attributes import ABSENT, FITTED, HELD_OUT, LENGTHS, PATH, Check
 from covey.persistence.encoders import check_encoder, check_widths
 from covey.persistence.encodings import check_expansion
@@ -48,7 +49,7 @@ def check_contents(model: object) -> None:
                 raise ValueError("a pipeline without steps")
             check_widths(part)
         elif isinstance(part, Groups):
-            if not all(hasattr(part, slot) for slot in Groups.__slots__):
+            if not all(hasattr(part, slot) for slot in StoredGroups.__slots__):
                 raise ValueError("groups without columns")
         elif isinstance(part, Expansion):
             check_expansion(part)

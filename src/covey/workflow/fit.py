@@ -16,9 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from covey.estimators import GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor
 from covey.estimators.base import GroupSparseEstimator
-from covey.estimators.classifier import ClassWeight
-from covey.estimators.coefficients import coefficients_table
-from covey.estimators.orientation import for_odds_of
+from covey.estimators.classifier import ClassWeight, for_odds_of
 from covey.evidence import NestedScore, StabilitySelection
 from covey.evidence.class_scores import class_position, positive_position
 from covey.evidence.stability import default_first
@@ -110,7 +108,8 @@ class Fit:
 
     def coefficients_table(self) -> pd.DataFrame:
         """All columns of the fit with their coefficients, after the intercept."""
-        return coefficients_table(self.shown, self.outputs)
+        table: pd.DataFrame = self.shown.coefficients()
+        return table
 
 
 def fit_table(settings: FitSettings, show: Show = show_nothing) -> Fit:

@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.metrics import r2_score
 
-from covey.estimators.concordance import concordance_index
+from covey.estimators.survival import concordance_index
 from covey.evidence.class_scores import ClassScores
 from covey.losses import survival
 from covey.losses.cox import read_survival

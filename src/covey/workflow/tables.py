@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
 
-from covey.estimators.coefficients import column_names
+from covey.estimators.group_views import column_names
 from covey.path import Path
 from covey.terms import Expansion
 
