@@ -134,6 +134,56 @@ def test_every_model_of_every_fold_keeps_the_constraints(kind, rule):
         assert kept(one)
 
 
+@pytest.mark.parametrize("standardize", ["group", "column", "block", False])
+@pytest.mark.parametrize("loss", ["squared", "huber", "gamma"])
+def test_other_losses_and_scales_keep_the_constraints(loss, standardize):
+    X, _, eta, _ = draw(4, n=90)
+    y = np.exp(eta / 3) if loss == "gamma" else 1000 * eta
+    model = GroupSparseRegressor(3, loss=loss, constraints=LIMITS, standardize=standardize, selection=3).fit(X, y)
+    unit = 1.0 if loss == "gamma" else 1000.0
+    coef = model.coef_.copy()
+    assert coef[9:12].max() <= 0.1 + 1e-12
+    coef[9:12] = 0.0
+    assert kept(coef / unit)
+
+
+def test_every_judged_model_keeps_the_constraints(monkeypatch):
+    from covey.search.cleaned import Cleaned
+
+    found, scored = [], Cleaned.scored.__func__
+
+    def watched(cls, recipes, training):
+        round_ = training.rounds[recipes[0].round]
+        for i in {round_.place[recipe] for recipe in recipes}:
+            groups = round_.groups
+            columns, coef, _ = training.posed.to_user(groups, round_.W[i], round_.levels[i])
+            full = np.zeros((1, 36))
+            full[:, columns] = coef
+            found.append(full[0])
+        return scored(cls, recipes, training)
+
+    monkeypatch.setattr(Cleaned, "scored", classmethod(watched))
+    X, _, eta, _ = draw(5, n=60, noise=2.0)
+    GroupSparseRegressor(3, constraints=LIMITS).fit(X, eta)
+    GroupSparseClassifier(3, constraints=LIMITS, selection=3).fit(X, eta > 0)
+    assert len(found) > 1000
+    assert all(kept(one) for one in found)
+
+
+@pytest.mark.parametrize("rule", ["select", "predict"])
+def test_several_responses_keep_signs_and_shapes_each(rule):
+    X, _, eta, rng = draw(7, n=100)
+    Y = np.column_stack([eta, -eta, X[:, 0] - X[:, 5] + rng.standard_normal(100)]) * [1.0, 1e3, 1e-3]
+    signs = {0: ">=0", 1: "<=0", 2: "increasing"} | dict.fromkeys(range(4, 12), ">=0")
+    model = GroupSparseRegressor(3, constraints=signs, rule=rule, selection=Folds(3, deals=1)).fit(X, Y)
+    for coefs in (model.coef_, model.path_.coefs.todense(), model.held_out_.coefs.todense()):
+        for one in np.asarray(coefs).reshape(-1, 3, 36):
+            in_units = one / [[1.0], [1e3], [1e-3]]
+            in_units[:, 9:12] = 0.0  # free
+            assert all(kept(each) for each in in_units)
+    assert model.constraints_.set_index("name").loc["0", "binds"]
+
+
 def test_several_responses_have_the_coefficients_that_each_has_alone():
     X, _, eta, rng = draw(8, n=150, n_groups=4)
     Y = np.column_stack([eta, 50 * (X[:, 0] + rng.standard_normal(150))])
@@ -147,11 +197,14 @@ def test_several_responses_have_the_coefficients_that_each_has_alone():
         np.testing.assert_allclose(coef, expected, atol=1e-9 * np.std(y))
 
 
-def test_several_quantiles_have_the_coefficients_that_each_has_alone():
+def test_several_quantiles_keep_the_constraints_each():
     X, _, eta, _ = draw(9, n=120, n_groups=6)
     limits = {0: ">=0", 1: "<=0", 2: "increasing", 3: (-0.2, 0.1), 4: ">=0", 5: ">=0"}
-    options = {"constraints": limits, "selection": Size(2), "always": [0, 3]}
-    model = GroupSparseRegressor(3, loss=MultiQuantile([0.2, 0.8]), **options).fit(X, eta)
+    loss = MultiQuantile([0.2, 0.8])
+    model = GroupSparseRegressor(3, loss=loss, constraints=limits, selection=Folds(3, deals=1)).fit(X, eta)
+    for one in (*model.coef_, *np.asarray(model.path_.coefs.todense()).reshape(-1, 18)):
+        assert kept(one)
+    model.set_params(selection=Size(2), always=[0, 3]).fit(X, eta)
     each = [GroupSparseRegressor(3, loss=Quantile(q, model.loss_.scale), constraints=limits) for q in (0.2, 0.8)]
     for one, coef in zip(each, model.coef_, strict=True):
         groups = [l for l in model.selected_groups_ if l not in (0, 3)]
@@ -201,6 +254,14 @@ def test_bounds_that_exclude_zero_are_for_groups_that_are_always_in():
         assert inside.max() <= 2, kind
 
 
+def test_equal_to_bounded_least_squares_of_all_columns():
+    X, _, eta, _ = draw(6, n=200, n_groups=4, size=2)
+    model = GroupSparseRegressor(2, constraints={"*": (-0.1, 0.3)}, always=[0, 1, 2], selection=Size(1)).fit(X, eta)
+    assert len(model.selected_groups_) == 4
+    expected = lsq_linear(X - X.mean(axis=0), eta - eta.mean(), bounds=(-0.1, 0.3), tol=1e-14).x
+    np.testing.assert_allclose(model.coef_, expected, atol=1e-7)
+
+
 def test_a_column_of_a_group_and_a_list():
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.standard_normal((150, 8)), columns=[f"{g}_{j}" for g in "ab" for j in range(4)])
@@ -243,6 +304,29 @@ def test_wrong_constraints_are_refused(constraints, message):
         GroupSparseRegressor(constraints=constraints).fit(X, X["price"])
 
 
+def test_an_exact_name_settles_what_patterns_disagree_about():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.standard_normal((80, 2)), columns=["price", "dose"])
+    model = GroupSparseRegressor(constraints={"p*": "<=0", "*e": ">=0", "price": ">=0"}).fit(X, X["price"])
+    assert model.selected_groups_ == ["price"]
+
+
+def test_what_constraints_cannot_be_combined_with_is_refused():
+    X, _, eta, rng = draw(0)
+    given = {"*": ">=0"}
+    with pytest.raises(ValueError, match=r"0 to 2 for '0' is in the units of a response, and there are several"):
+        GroupSparseRegressor(3, constraints={0: (0, 2)}).fit(X, np.column_stack([eta, -eta]))
+    with pytest.raises(ValueError, match=r"constraints= needs two classes.*one class against the others"):
+        GroupSparseClassifier(3, constraints=given).fit(X, rng.integers(0, 3, len(X)))
+    with pytest.raises(ValueError, match="leave out within='columns'"):
+        GroupSparseRegressor(3, constraints=given, within="columns").fit(X, eta)
+    from covey import Groups
+
+    shared = Groups.from_lists([range(20), range(10, 36)], 36, overlap=True)
+    with pytest.raises(ValueError, match="groups without a column in common"):
+        GroupSparseRegressor(shared, constraints=given).fit(X, eta)
+
+
 def test_they_are_cloned_searched_and_saved(tmp_path):
     X, _, eta, _ = draw(0, n=80)
     model = GroupSparseRegressor(3, constraints={0: ">=0", 3: (0, 2)}, selection=3)
@@ -259,23 +343,6 @@ def test_they_are_cloned_searched_and_saved(tmp_path):
     assert not hasattr(fitted, "constraints_")
 
 
-def test_half_samples_select_under_constraints():
-    X, _, _, rng = draw(n=120, n_groups=60, size=1)
-    y = 2 * X[:, 0] + 2 * X[:, 1] + rng.standard_normal(120)
-    turned = {0: "<=0"}
-    assert 0 not in stability_selection(X, y, constraints=turned, n_pairs=2, random_state=0).selected_groups
-    tests = test_groups(GroupSparseRegressor(constraints=turned), X, y)
-    assert tests.p_values[0] == 1
-    assert "two-sided" in tests.remarks[0]
-
-
-def test_an_exact_name_settles_what_patterns_disagree_about():
-    rng = np.random.default_rng(0)
-    X = pd.DataFrame(rng.standard_normal((80, 2)), columns=["price", "dose"])
-    model = GroupSparseRegressor(constraints={"p*": "<=0", "*e": ">=0", "price": ">=0"}).fit(X, X["price"])
-    assert model.selected_groups_ == ["price"]
-
-
 def test_far_groups_and_compressed_rows_give_the_same_model():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((60, 1500))
@@ -288,6 +355,16 @@ def test_far_groups_and_compressed_rows_give_the_same_model():
     y = tall @ np.tile([1.0, -1.0, 0.0], 4) + rng.standard_normal(4000)
     model = GroupSparseRegressor(constraints={"*": ">=0"}).fit(tall, y)
     assert set(model.selected_groups_) == {0, 3, 6, 9}
+
+
+def test_half_samples_select_under_constraints():
+    X, _, _, rng = draw(n=120, n_groups=60, size=1)
+    y = 2 * X[:, 0] + 2 * X[:, 1] + rng.standard_normal(120)
+    turned = {0: "<=0"}
+    assert 0 not in stability_selection(X, y, constraints=turned, n_pairs=2, random_state=0).selected_groups
+    tests = test_groups(GroupSparseRegressor(constraints=turned), X, y)
+    assert tests.p_values[0] == 1
+    assert "two-sided" in tests.remarks[0]
 
 
 def test_a_band_refuses_constraints():

@@ -5,13 +5,15 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV, GroupKFold, TimeSeriesSplit, cross_val_score
+from sklearn.compose import ColumnTransformer
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, TimeSeriesSplit, cross_val_score, cross_validate
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, SplineTransformer, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from covey import Groups, GroupSparseClassifier, GroupSparseRegressor
+from covey import Groups, GroupSparseClassifier, GroupSparseRegressor, TermGroups
 from covey.datasets import load_diabetes_splines, make_group_sparse
 from covey.selection import Size
 from estimator_problems import noisy_problem
@@ -22,6 +24,7 @@ from estimator_problems import noisy_problem
         GroupSparseRegressor(),
         GroupSparseRegressor(selection="ebic"),
         GroupSparseRegressor(selection=3, rule="predict"),
+        GroupSparseRegressor(selection="holdout"),
     ]
 )
 @pytest.mark.filterwarnings("ignore:y has only the values 0 and 1")
@@ -229,3 +232,43 @@ def test_a_model_whose_likelihood_is_infinite_has_one_name():
     model = GroupSparseClassifier().fit(X, X[:, 0] > 0)
     assert "is infinite" in model.recipe_
     assert model.candidates_.query("chosen")["recipe"].tolist() == [model.recipe_]
+
+
+def test_no_groups_is_a_sparse_linear_model():
+    data = make_group_sparse(100, 40, 1, design="gaussian", active=4, values=[1, -1, 2, -2], random_state=0)
+    model = GroupSparseRegressor().fit(data.X, data.y)
+    assert set(model.selected_groups_) >= {0, 1, 2, 3}
+    np.testing.assert_allclose(model.coef_, data.w_star, atol=0.4)
+
+
+def test_weights_are_routed(data):
+    weight = np.random.default_rng(0).uniform(0.5, 2, 120)
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = GroupSparseRegressor(groups=3).set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
+        found = cross_validate(
+            model, data.X, data.y, cv=KFold(3), params={"sample_weight": weight}, return_estimator=True
+        )
+    for (train, test), routed, score in zip(
+        KFold(3).split(data.X), found["estimator"], found["test_score"], strict=True
+    ):
+        direct = GroupSparseRegressor(groups=3).fit(data.X[train], data.y[train], sample_weight=weight[train])
+        np.testing.assert_array_equal(routed.coef_, direct.coef_)
+        assert score == direct.score(data.X[test], data.y[test], sample_weight=weight[test])
+
+
+def test_blocks_of_a_column_transformer_stay_whole():
+    rng = np.random.default_rng(0)
+    n = 300
+    frame = pd.DataFrame(
+        {"age": rng.uniform(20, 80, n), "town": rng.choice(list("uvw"), n), "noise": rng.standard_normal(n)}
+    )
+    y = np.sin(frame["age"] / 10) + frame["town"].map({"u": 0.0, "v": 1.0, "w": -1.0}) + 0.1 * rng.standard_normal(n)
+    columns = ColumnTransformer(
+        [("spline", SplineTransformer(5), ["age", "noise"]), ("hot", OneHotEncoder(sparse_output=False), ["town"])]
+    ).set_output(transform="pandas")
+    model = make_pipeline(columns, GroupSparseRegressor(groups=TermGroups(frame.columns))).fit(frame, y)
+    assert set(model[-1].selected_groups_) == {"age", "town"}
+    assert model.score(frame, y) > 0.9
+    fitted = TermGroups.from_transformer(columns)
+    assert fitted == TermGroups(frame.columns)
+    assert Groups.coerce(fitted, 17, model[-1].feature_names_in_).sizes.tolist() == [7, 7, 3]

@@ -8,8 +8,9 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.special import expit
 from sklearn.model_selection import KFold, ShuffleSplit
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import covey
 from covey import Groups, GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor, survival
@@ -18,6 +19,7 @@ from covey.persistence import ModelFileError
 from covey.search import held_out as held_out_room
 from covey.search.rules import Rule
 from covey.selection import Folds, HoldOut
+from storage_kinds import KINDS
 
 
 def linear_data(n, seed, p=12, noise=1.0):
@@ -136,47 +138,56 @@ def test_every_response_has_its_own_interval():
 # ---------------------------------------------------------------------- coverage
 
 
-def noisy(rng, X, eta):
-    return eta + rng.standard_normal(eta.size)
+def simulated(kind, rng, X):
+    """A response that depends on the first columns, with its estimator."""
+    eta, n = X[:, :3] @ np.array([0.6, -0.5, 0.5]), len(X)
+    if kind == "squared":
+        return GroupSparseRegressor(), eta + rng.standard_normal(n)
+    if kind == "holdout":
+        return GroupSparseRegressor(selection="holdout"), eta + rng.standard_normal(n)
+    if kind == "huber":  # one row in eight is an outlier, of which the intervals contain a few
+        return GroupSparseRegressor(loss="huber"), eta + np.where(rng.random(n) < 0.125, 50, 1) * rng.standard_normal(n)
+    if kind == "poisson":
+        return GroupSparseRegressor(loss="poisson"), rng.poisson(np.exp(1 + eta))
+    if kind == "negative-binomial":
+        return GroupSparseRegressor(loss=kind), rng.negative_binomial(3, 3 / (3 + np.exp(1 + eta)))
+    if kind == "tweedie":
+        return GroupSparseRegressor(loss=kind), rng.poisson(np.exp(0.5 + eta)) * rng.gamma(2, 1, n)
+    if kind == "quantile":
+        return GroupSparseRegressor(loss=kind), eta + rng.standard_normal(n)
+    if kind == "gamma":
+        return GroupSparseRegressor(loss="gamma"), rng.gamma(2, np.exp(eta))
+    if kind == "binomial":
+        return GroupSparseRegressor(loss="binomial"), rng.binomial(10, 1 / (1 + np.exp(-eta))) / 10
+    if kind == "two classes":
+        return GroupSparseClassifier(), np.where(2 * eta + rng.logistic(size=n) > 0, "yes", "no")
+    return GroupSparseClassifier(), np.array(list("abcd"))[np.argmax(2 * X[:, :4] + rng.gumbel(size=(n, 4)), axis=1)]
 
 
-# a response that depends on the first columns, with its estimator
-SIMULATED = {
-    "squared": (GroupSparseRegressor(), noisy),
-    "holdout": (GroupSparseRegressor(selection="holdout"), noisy),
-    # one row in eight is an outlier, of which the intervals contain a few
-    "huber": (
-        GroupSparseRegressor(loss="huber"),
-        lambda rng, X, eta: eta + np.where(rng.random(len(X)) < 0.125, 50, 1) * rng.standard_normal(len(X)),
-    ),
-    "quantile": (GroupSparseRegressor(loss="quantile"), noisy),
-    "poisson": (GroupSparseRegressor(loss="poisson"), lambda rng, X, eta: rng.poisson(np.exp(1 + eta))),
-    "negative-binomial": (
-        GroupSparseRegressor(loss="negative-binomial"),
-        lambda rng, X, eta: rng.negative_binomial(3, 3 / (3 + np.exp(1 + eta))),
-    ),
-    "gamma": (GroupSparseRegressor(loss="gamma"), lambda rng, X, eta: rng.gamma(2, np.exp(eta))),
-    "tweedie": (
-        GroupSparseRegressor(loss="tweedie"),
-        lambda rng, X, eta: rng.poisson(np.exp(0.5 + eta)) * rng.gamma(2, 1, len(X)),
-    ),
-    "binomial": (GroupSparseRegressor(loss="binomial"), lambda rng, X, eta: rng.binomial(10, expit(eta)) / 10),
-    "two classes": (GroupSparseClassifier(), lambda rng, X, eta: 2 * eta + rng.logistic(size=len(X)) > 0),
-    "four classes": (
-        GroupSparseClassifier(), lambda rng, X, eta: np.argmax(2 * X[:, :4] + rng.gumbel(size=(len(X), 4)), axis=1)
-    ),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("kind", SIMULATED)
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "squared",
+        "holdout",
+        "huber",
+        "quantile",
+        "poisson",
+        "negative-binomial",
+        "gamma",
+        "tweedie",
+        "binomial",
+        "two classes",
+        "four classes",
+    ],
+)
 def test_the_share_of_new_rows_is_covered(kind):
     found, slow = [], kind in ("huber", "quantile", "negative-binomial", "tweedie", "four classes")
-    model, response = SIMULATED[kind]
     for seed in range(3 if slow else 5):
         rng = np.random.default_rng([seed, 7])
         X = rng.standard_normal((700, 5))
-        y = response(rng, X, X[:, :3] @ np.array([0.6, -0.5, 0.5]))
-        ends = model.fit(X[:200], y[:200]).predict(X[200:], interval=0.8)
+        estimator, y = simulated(kind, rng, X)
+        model = estimator.fit(X[:200], y[:200])
+        ends = model.predict(X[200:], interval=0.8)
         if "classes" in kind:
             found.append(ends[np.arange(500), np.searchsorted(model.classes_, y[200:])].mean())
         else:
@@ -185,6 +196,19 @@ def test_the_share_of_new_rows_is_covered(kind):
     # the standard error of the mean is 0.014, 0.018 with three seeds, 0.026 with forty held-out rows; counts are whole
     slack = 0.05 if slow or kind == "holdout" else 0.03
     assert 0.8 - slack < np.mean(found) < 0.8 + slack + 0.03 * (kind in ("poisson", "negative-binomial", "binomial"))
+
+
+def test_residuals_of_the_rows_that_were_fitted_would_not_do():
+    covered, in_sample = [], []
+    for seed in range(8):
+        X, y = linear_data(500, seed, p=20)
+        y = y + X @ np.linspace(2, 3, 20)
+        model = GroupSparseRegressor().fit(X[:50], y[:50])
+        covered.append(share_inside(*model.predict(X[50:], interval=0.9), y[50:]))
+        half = np.quantile(np.abs(y[:50] - model.predict(X[:50])), 0.92)
+        in_sample.append(np.mean(np.abs(y[50:] - model.predict(X[50:])) <= half))
+    assert np.mean(in_sample) < 0.82
+    assert 0.87 < np.mean(covered) < 0.97
 
 
 def test_held_out_rows_are_not_asked_which_model_to_choose(monkeypatch):
@@ -219,6 +243,16 @@ def test_survival_times_reach_their_bound(follow_up):
     assert 0.75 < np.mean(found) < 0.85
     # censored rows would count as if they had lived on for ever, and bounds be too late
     assert np.mean(unweighted) < np.mean(found) - 0.02
+
+
+def test_without_censoring_or_columns_the_bound_is_an_order_statistic():
+    rng = np.random.default_rng(0)
+    times = rng.permutation(np.arange(1.0, 100.0))
+    model = GroupSparseCox(selection=KFold(3)).fit(rng.standard_normal((99, 2)), survival(times))
+    assert not model.selected_groups_
+    # every row dies at some rank of its fold's baseline, so the bound is the tenth time but for the folds' noise
+    bound = model.predict(np.zeros((1, 2)), interval=0.9)
+    assert 8 <= bound[0] <= 12
 
 
 def test_counts_have_whole_bounds_in_their_range_and_narrow_ones_at_most_one_apart():
@@ -288,6 +322,15 @@ def test_an_offset_moves_the_interval(fitted):
     assert np.corrcoef(upper - lower, exposure[300:])[0, 1] > 0.6
 
 
+@pytest.mark.parametrize("kind", ["CSR matrix", "Dask", "torch", "without columns"])
+def test_storage_does_not_matter(fitted, kind, tmp_path):
+    model, X, y, new, _ = fitted
+    same = GroupSparseRegressor(groups=2).fit(KINDS[kind](X, tmp_path), y)
+    (tmp_path / "new").mkdir()
+    expected = model.predict(new, interval=0.9)
+    np.testing.assert_allclose(same.predict(KINDS[kind](new, tmp_path / "new"), interval=0.9), expected, atol=1e-7)
+
+
 def test_outliers_that_the_fit_leaves_out_count_all_the_same():
     X, y = linear_data(150, 0)
     y[::10] += 1000
@@ -335,6 +378,12 @@ def test_forged_held_out_rows_are_refused(fitted, change, tmp_path):
     model.held_out_ = replace(model.held_out_, **{name: forge(getattr(model.held_out_, name))})
     with pytest.raises(ModelFileError, match=rf"{name}|held_out_|not as it was written"):
         covey.save(model, tmp_path / "model.skops")
+
+
+def test_a_pipeline_passes_the_share_on(fitted):
+    _, X, y, new, _ = fitted
+    lower, upper = make_pipeline(StandardScaler(), GroupSparseRegressor(groups=2)).fit(X, y).predict(new, interval=0.9)
+    np.testing.assert_allclose([lower, upper], fitted[0].predict(new, interval=0.9), atol=1e-7)
 
 
 def test_many_rows_are_kept_as_evenly_spaced_scores(fitted, monkeypatch):

@@ -1,9 +1,13 @@
 """Overlapping groups are groups of copied columns whose coefficients add up."""
 
+import pickle
+
 import numpy as np
+import pandas as pd
 import pytest
 
 from covey import Groups, GroupSparseRegressor
+from covey.plots import GroupPathDisplay
 from covey.selection import Discrepancy
 
 P = 60
@@ -44,3 +48,22 @@ def test_the_estimator_is_that_of_a_copy(data, settings):
     np.testing.assert_allclose(model.coef_, GROUPS.from_contiguous(copied.coef_), atol=1e-8)
     np.testing.assert_allclose(model.group_norms_, copied.group_norms_, atol=1e-8)
     np.testing.assert_allclose(model.predict(X), copied.predict(np.take(X, MEMBERS, axis=1)), atol=1e-8)
+
+
+def test_a_table_with_names(data):
+    X, y = data
+    table = pd.DataFrame(X, columns=[f"gene{j}" for j in range(P)])
+    named = {f"pathway{l}": [f"gene{j}" for j in members] for l, members in enumerate(LISTS)}
+    groups = Groups.from_names(named, table.columns, overlap=True)
+    model = GroupSparseRegressor(groups, selection="ebic").fit(table, y)
+    assert {"pathway3", "pathway4", "pathway11"} <= set(model.selected_groups_)
+    # a sleeping group is not listed as selected because a neighbour has its columns
+    assert not {"pathway2", "pathway5", "pathway10"} & set(model.selected_groups_)
+    text = str(model.summary())
+    n_columns = len({j for name in model.selected_groups_ for j in groups[name]})
+    assert f"({n_columns} of {P} columns)" in text
+    assert "pathway11" in text
+    display = GroupPathDisplay.from_estimator(model)
+    assert "pathway11" in {text.get_text() for text in display.ax_.texts}
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.predict(table), model.predict(table))

@@ -1,4 +1,4 @@
-"""The partial likelihood: against its definition and finite differences, and the forms of survival times."""
+"""The partial likelihood: against its definition, finite differences, lifelines and scikit-survival."""
 
 import itertools
 
@@ -7,6 +7,7 @@ import pytest
 
 from covey.losses import Cox, survival
 from covey.losses.cox import read_survival
+from covey.losses.risk_sets import Segments
 
 CASES = list(itertools.product(("efron", "breslow"), (False, True), (1, 6), (False, True), (False, True)))
 IDS = [
@@ -136,6 +137,20 @@ def test_sums_over_risk_sets_that_all_but_cancel():
     on = Cox().on(rows, np.ones(4))
     assert on.total(eta) == pytest.approx(2 * np.log(2), rel=1e-12)
     np.testing.assert_allclose(on.score(eta), [0.5, -0.5, 0.5, -0.5], atol=1e-12)
+
+
+@pytest.mark.parametrize("lengths", [[7], [1, 1, 1], [5, 1, 9, 2, 2, 30]], ids=str)
+def test_segments(lengths):
+    values = np.random.default_rng(0).standard_normal((sum(lengths), 2))
+    segments, parts = Segments(np.array(lengths)), np.split(values, np.cumsum(lengths)[:-1])
+    np.testing.assert_allclose(segments.cumulative(values), np.concatenate([np.cumsum(p, axis=0) for p in parts]))
+    reverse = np.concatenate([np.cumsum(p[::-1], axis=0)[::-1] for p in parts])
+    np.testing.assert_allclose(segments.cumulative(values, reverse=True), reverse)
+    np.testing.assert_allclose(np.exp(segments.cumulative(np.log(np.abs(values)), logs=True)),
+                               np.concatenate([np.cumsum(np.abs(p), axis=0) for p in parts]))  # fmt: skip
+    far = np.where(np.arange(len(values))[:, None] % 2, 900.0, -900.0) + values
+    expected = np.concatenate([np.logaddexp.accumulate(p, axis=0) for p in np.split(far, np.cumsum(lengths)[:-1])])
+    np.testing.assert_allclose(segments.cumulative(far, logs=True), expected)
 
 
 # ------------------------------------------------------------------ what users give

@@ -7,6 +7,8 @@ from covey.losses import (
     Binomial,
     Gamma,
     Huber,
+    Multinomial,
+    MultiSquared,
     NegativeBinomial,
     Poisson,
     Quantile,
@@ -106,6 +108,28 @@ def test_scalar_losses_are_their_formulas(name):
                 assert ours == pytest.approx(exact, rel=2e-13, abs=1e-14), (method, response, eta)
                 if name == "binomial" and response in ("0", "1"):  # next to 0 and 1 too
                     assert ours == pytest.approx(exact, rel=2e-13, abs=0)
+
+
+@pytest.mark.parametrize("name", ["multinomial", "multi-squared"])
+def test_vector_losses_are_their_formulas(name):
+    sympy = pytest.importorskip("sympy")
+    loss = {"multinomial": Multinomial(), "multi-squared": MultiSquared()}[name]
+    e = sympy.symbols("e0:3")
+    for y in ([0, 1, 0], [sympy.Rational(1, 4), sympy.Rational(1, 4), sympy.Rational(1, 2)]):
+        if name == "multinomial":
+            value = sympy.log(sum(sympy.exp(s) for s in e)) - sum(a * s for a, s in zip(y, e, strict=True))
+        else:
+            value = sum((a - s) ** 2 for a, s in zip(y, e, strict=True)) / 2
+        gradient, hessian = [value.diff(s) for s in e], sympy.hessian(value, e)
+        for eta in ([0, 0, 0], [1, -2, 3], [20, -20, 5]):
+            at, direction = dict(zip(e, eta, strict=True)), sympy.Matrix([1, -3, sympy.Rational(1, 2)])
+            response, predictor = np.array(y, dtype=float), np.array(eta, dtype=float)
+            assert loss.value(response, predictor) == pytest.approx(float(value.subs(at).evalf(50)), rel=1e-13)
+            exact = [-float(g.subs(at).evalf(50)) for g in gradient]
+            np.testing.assert_allclose(loss.residual(response, predictor), exact, rtol=1e-12, atol=1e-15)
+            exact = [float(product.subs(at).evalf(50)) for product in hessian * direction]
+            ours = loss.curvature_product(response, predictor, np.array(direction, dtype=float).ravel())
+            np.testing.assert_allclose(ours, exact, rtol=1e-12, atol=1e-14)
 
 
 # ------------------------------------------------------------- where the exponential is continued by a parabola

@@ -1,4 +1,4 @@
-"""Ordered classes: the likelihood against its definition, thresholds, labels and their order."""
+"""Ordered classes: the likelihood against its definition and statsmodels', thresholds, labels and their order."""
 
 import numpy as np
 import pandas as pd
@@ -107,6 +107,16 @@ def test_two_classes_are_the_binomial_loss():
     total = weight @ Binomial().value(y, eta + constant)
     assert Ordinal().on(y, weight).total(eta) == pytest.approx(total, rel=1e-12)
     assert Ordinal().read([3, 5, 3]).loss == Binomial()
+
+
+def test_likelihood_of_statsmodels():
+    ordinal = pytest.importorskip("statsmodels.miscmodels.ordinal_model")
+    y, _, eta = classes()
+    loss = Ordinal().with_thresholds(y, eta, np.ones(len(y)))
+    peer = ordinal.OrderedModel(y.astype(int), eta[:, None], distr="logit")
+    first, *rest = loss.thresholds
+    params = np.array([1.0, first, *np.log(np.diff([first, *rest]))])
+    assert loss.value(y, eta).sum() == pytest.approx(-peer.loglike(params), rel=1e-10)
 
 
 ORDERS = {

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from covey.losses import Huber, Loss, MultiQuantile, NegativeBinomial, Quantile, Tweedie
+from covey.losses import Gamma, Huber, Loss, MultiQuantile, NegativeBinomial, Quantile, Tweedie
 from covey.losses.tweedie import log_density
 from loss_cases import CASES, OF_MEANS
 
@@ -11,6 +11,12 @@ from loss_cases import CASES, OF_MEANS
 def case_of(name, seed=0):
     case = CASES[name]
     return case.loss, case.y, case.predictor(seed), case.weight()
+
+
+@pytest.mark.parametrize("name", ["binomial", "multinomial"])
+def test_classes_have_twice_the_log_loss_as_deviance(name):
+    loss, y, eta, _ = case_of(name)
+    np.testing.assert_allclose(loss.deviance(y, eta), 2 * loss.value(y, eta), rtol=1e-12)
 
 
 def test_two_classes_are_the_binomial_loss_of_their_difference():
@@ -53,13 +59,23 @@ def test_deviance_is_twice_the_value_above_the_saturated_model(name):
     np.testing.assert_allclose(loss.deviance(y, loss.link(y)), 0, atol=1e-12 * max(1.0, np.abs(y).max()))
 
 
-@pytest.mark.parametrize("name", ["poisson", "poisson-amounts", "gamma", "gamma-units", "negative-binomial", "tweedie"])
-def test_deviance_next_to_the_response_keeps_its_digits(name):
-    """It is a square there, of which half of the digits would be lost in a difference of values."""
+@pytest.mark.parametrize("name", ["negative-binomial", "tweedie", "tweedie-low"])
+def test_deviance_next_to_the_response_is_a_square(name):
+    """Its curvature times the squared distance, without the digits that a difference of large numbers would lose."""
     loss, y, _, _ = case_of(name)
     y = y[y > 0]
-    square = loss.curvature(y, np.log(y)) * 1e-6**2
-    np.testing.assert_allclose(loss.deviance(y, np.log(y) + 1e-6), square, rtol=1e-5)
+    d = 1e-6
+    np.testing.assert_allclose(loss.deviance(y, np.log(y) + d), loss.curvature(y, np.log(y)) * d**2, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["poisson", "poisson-amounts", "gamma", "gamma-units"])
+def test_deviance_next_to_the_response_keeps_its_digits(name):
+    """``2 (y log(y / mean) - y + mean)`` is about ``y (log(y / mean))^2``, and half of its digits would be lost."""
+    loss, y, _, _ = case_of(name)
+    y = y[y > 0]
+    d, factor = (1e-5, y) if loss.name == "poisson" else (-1e-5, 1.0)
+    series = d**2 + d**3 / 3 + d**4 / 12
+    np.testing.assert_allclose(loss.deviance(y, np.log(y) + 1e-5), factor * series, rtol=1e-7)
 
 
 FAMILIES = {
@@ -107,6 +123,29 @@ def test_deviance_and_likelihood_are_those_of_statsmodels(name, statsmodels):
     assert loss.on(y, weight).total(eta) - loss.on(y, weight).total(start) == pytest.approx(rise, rel=1e-9)
 
 
+@pytest.mark.parametrize("name", FAMILIES)
+def test_curvature_is_the_weight_of_statsmodels_iterations(name, statsmodels):
+    """That of Fisher scoring, which has the mean in the place of the response."""
+    loss, _, eta, _ = case_of(name)
+    mean = loss.inverse_link(eta)
+    np.testing.assert_allclose(loss.curvature(mean, eta), family_of(statsmodels, name).weights(mean), rtol=1e-10)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_null_model_is_the_fit_of_statsmodels(name, statsmodels):
+    loss, y, _, weight = case_of(name)
+    offset = CASES[name].predictor(seed=5, scale=0.5)
+    rows = weight > 0
+    model = statsmodels.GLM(
+        y[rows],
+        np.ones((rows.sum(), 1)),
+        family=family_of(statsmodels, name),
+        offset=offset[rows],
+        var_weights=weight[rows],
+    )
+    assert loss.null(y, weight, offset) == pytest.approx(model.fit(tol=1e-12).params[0], abs=1e-8)
+
+
 def test_multinomial_likelihood_is_that_of_statsmodels(statsmodels):
     loss, y, _, _ = case_of("multinomial")
     rng = np.random.default_rng(3)
@@ -118,11 +157,32 @@ def test_multinomial_likelihood_is_that_of_statsmodels(statsmodels):
     np.testing.assert_allclose(score.ravel(order="F"), model.score(coefs.ravel(order="F")), rtol=1e-9)
 
 
+def test_huber_is_the_norm_of_statsmodels(statsmodels):
+    loss, y, eta, _ = case_of("huber")
+    norm = statsmodels.robust.norms.HuberT(t=loss.threshold)
+    np.testing.assert_allclose(loss.value(y, eta), norm.rho(y - eta), rtol=1e-12)
+    np.testing.assert_allclose(loss.residual(y, eta), norm.psi(y - eta), rtol=1e-12)
+
+
+def test_huber_takes_the_robust_scale_of_statsmodels(statsmodels):
+    residuals = CASES["huber"].y
+    scale = statsmodels.robust.mad(residuals, center=0)
+    scaled = Huber().scaled_to(residuals, 0.0, np.ones(len(residuals)))
+    assert scaled.threshold == pytest.approx(1.345 * scale, rel=1e-4)  # 1.4826 has five digits
+
+
+def test_gamma_does_not_depend_on_units():
+    y, eta = CASES["gamma"].y, CASES["gamma"].predictor()
+    shift = np.log(1e40)
+    np.testing.assert_allclose(Gamma().deviance(1e40 * y, eta + shift), Gamma().deviance(y, eta), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(Gamma().residual(1e40 * y, eta + shift), Gamma().residual(y, eta), rtol=1e-9, atol=1e-12)
+
+
 @pytest.mark.parametrize(("power", "dispersion", "mean"), [(1.1, 0.5, 2.0), (1.9, 0.3, 3.0), (1.5, 1e-3, 2.0)])
 def test_the_density_of_amounts_has_its_mass_mean_and_variance(power, dispersion, mean):
     """The probability of zero and the integral over all amounts are one together, for narrow bells and for wide."""
     sd = np.sqrt(dispersion * mean**power)
-    y = np.linspace(0.0, mean + 60 * sd, 100_001)
+    y = np.linspace(0.0, mean + 60 * sd, 400_001)
     density = np.exp(log_density(y, np.full(y.shape, mean), power, dispersion))
     zero, density[0] = density[0], density[1]
     moments = [np.trapezoid(density * y**k, y) for k in range(3)]

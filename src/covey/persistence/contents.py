@@ -81,10 +81,9 @@ def _parts(model: object) -> Iterator[object]:
 
 def _check_parameters(estimator: BaseEstimator) -> None:
     """Refuse an estimator or transformer without one of its parameters; scikit-learn looks for it only when used."""
-    try:
-        estimator.get_params(deep=False)
-    except AttributeError as absent:
-        raise ValueError(str(absent)) from None
+    absent = [name for name in estimator._get_param_names() if name not in vars(estimator)]
+    if absent:
+        raise ValueError(f"{type(estimator).__name__} without its parameter {absent[0]!r}")
 
 
 def _check_sparse(table: sp.sparray | sp.spmatrix) -> None:
