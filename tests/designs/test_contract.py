@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from covey import Groups, GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor, limit_path
-from covey.designs import DenseDesign, Design, as_design
+from covey.designs import DenseDesign, Design, Models, as_design
 from covey.paper.theory import check_assumptions, coherence
 from covey.preprocess import prepare
 from covey.selection import Folds, HoldOut
@@ -293,27 +293,23 @@ def test_moments(designs, centre):
     np.testing.assert_array_equal(found.block_starts, wanted.block_starts)
 
 
-@pytest.mark.parametrize("n_responses", [None, 2])
-def test_products_of_residuals(designs, n_responses):
+@pytest.mark.parametrize("m", [1, 2])
+def test_products_of_residuals(designs, m):
     design, X, tolerance = designs
     rng = np.random.default_rng(1)
     parts = rng.integers(0, 3, 90)
     weights = [rng.integers(0, 3, 90) * (parts != k) / 90 for k in range(3)]
-    which, m = np.array([2, 0, 1, 1, 0, 2, 2]), n_responses or 1
-    y, coefs, intercepts = rng.standard_normal((90, m)), rng.standard_normal((7, 5, m)), rng.standard_normal((7, m))
-    expected = np.stack(
-        [
-            [(weights[part] * (y[:, r] - X[:, COLUMNS] @ b[:, r] - level[r])) @ X for r in range(m)]
-            for part, b, level in zip(which, coefs, intercepts, strict=True)
-        ]
-    )
-    if n_responses is None:
-        y, coefs, intercepts, expected = y[:, 0], coefs[..., 0], intercepts[:, 0], expected[:, 0]
+    which, y = np.array([2, 0, 1, 1, 0, 2, 2]), rng.standard_normal((90, m))
+    coefs, intercepts = rng.standard_normal((7, m, 5)), rng.standard_normal((7, m))
+    expected = [
+        (weights[part] * (y - X[:, COLUMNS] @ B.T - level).T) @ X
+        for part, B, level in zip(which, coefs, intercepts, strict=True)
+    ]
     before = design.n_passes
-    found = design.residual_products(y, weights, which, COLUMNS, coefs, intercepts)
+    found = design.residual_products(Models(y, weights, which, COLUMNS, coefs, intercepts))
     assert design.n_passes == before + 1
     assert found.dtype == design.dtype
-    close(found, expected, tolerance)
+    close(found, np.array(expected), tolerance)
 
 
 @pytest.mark.parametrize(("columns", "n_responses"), [(COLUMNS, 2), (COLUMNS[:0], None)], ids=["five columns", "none"])

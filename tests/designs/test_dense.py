@@ -8,8 +8,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from covey.designs import RepeatedColumns, as_design, protocol
-from covey.designs.protocol import LARGEST_BLOCK
+from covey.designs import Models, RepeatedColumns, as_design, protocol
+from covey.designs.moments import LARGEST_BLOCK
 
 
 @pytest.mark.parametrize("order", ["C", "F", "every other column", "backwards"])
@@ -104,17 +104,18 @@ def test_residuals_in_pieces(monkeypatch, form):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((50, 30))
     X = {"C": X, "Fortran": np.asfortranarray(X), "strided": np.repeat(X, 2, axis=1)[:, ::2]}[form]
-    y, q, columns = rng.standard_normal(50), rng.uniform(0, 1, (2, 50)), np.array([3, 1, 7])
-    which, coefs, levels, shift = np.array([0, 1, 1]), rng.standard_normal((3, 3)), np.arange(3.0), np.arange(3.0)
+    y, weights, columns = rng.standard_normal((50, 1)), list(rng.uniform(0, 1, (2, 50))), np.array([3, 1, 7])
+    coefs, levels, shift = rng.standard_normal((3, 1, 3)), rng.standard_normal((3, 1)), np.arange(3.0)
+    models = Models(y, weights, np.array([0, 1, 1]), columns, coefs, levels)
     for design in (as_design(X), RepeatedColumns(as_design(X), np.arange(30))):
-        expected = design.residual_products(y, list(q), which, columns, coefs, levels)
-        moments = design.gram_parts(columns, shift, y, list(q))
+        expected, moments = design.residual_products(models), design.gram_parts(columns, shift, y, weights)
+        predicted = design.predict(columns, coefs[:, 0], levels[:, 0])
         with monkeypatch.context() as patch:
             patch.setattr(protocol, "RESIDUALS", 20)
             patch.setattr(protocol, "FEWEST_MODELS", 1)
-            found = design.residual_products(y, list(q), which, columns, coefs, levels)
-            np.testing.assert_allclose(found, expected, atol=1e-12)
-            np.testing.assert_allclose(design.gram_parts(columns, shift, y, list(q)), moments, atol=1e-12)
+            np.testing.assert_allclose(design.residual_products(models), expected, atol=1e-12)
+            np.testing.assert_allclose(design.gram_parts(columns, shift, y, weights), moments, atol=1e-12)
+            np.testing.assert_allclose(design.predict(columns, coefs[:, 0], levels[:, 0]), predicted, atol=1e-12)
 
 
 def test_nothing_is_compiled():

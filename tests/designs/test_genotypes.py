@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -11,6 +12,7 @@ import pytest
 import covey
 from bed_files import write_bed
 from covey import Groups, GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor
+from covey.designs import Models
 from covey.search.table import Table
 
 
@@ -179,41 +181,38 @@ def test_families_tell_samples_apart(tmp_path):
 # ---------------------------------------------------------------------- products that are kept
 
 
-@pytest.mark.parametrize("m", [None, 2])
+@pytest.mark.parametrize("m", [1, 2])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_products_that_are_kept_give_those_of_residuals(m, dtype, tmp_path):
     G, rng = genotypes(131, 150, missing=0.1), np.random.default_rng(0)
     X = covey.open(write_bed(tmp_path / "x.bed", G), dtype=dtype)
     X = X.beside(pd.DataFrame({"year": rng.integers(1950, 2000, 131)}, index=X.samples))
-    y, weight, part = rng.standard_normal(131 if m is None else (131, m)), rng.random(131), rng.integers(-1, 3, 131)
+    y, weight, part = rng.standard_normal((131, m)), rng.random(131), rng.integers(-1, 3, 131)
     weights = [np.where((part >= 0) & (part != k), weight, 0.0) for k in range(4)]
-    kept, outputs = {}, () if m is None else (m,)
+    which, kept = np.array([0, 1, 3, 3, 2]), {}
     for columns in ([3, 150, 7], [7, 9, 3, 9], [9]):  # new ones, one of them twice, and none that is new
-        which, columns = np.array([0, 1, 3, 3, 2]), np.array(columns)
-        coefs = rng.standard_normal((5, columns.size, *outputs)) / 100
-        levels = rng.standard_normal((5, *outputs))
+        coefs, levels = rng.standard_normal((5, m, len(columns))) / 100, rng.standard_normal((5, m))
+        models = Models(y, weights, which, np.array(columns), coefs, levels)
         before = X.n_passes
-        found = X.residual_products(y, weights, which, columns, coefs, levels, kept)
-        assert X.n_passes - before == (columns.size > 1)
-        expected = X.residual_products(y, weights, which, columns, coefs, levels)
+        found = X.residual_products(replace(models, kept=kept))
+        assert X.n_passes - before == (len(columns) > 1)
         digits = 1e-11 if dtype == "float64" else 1e-5
-        np.testing.assert_allclose(found, expected, rtol=digits, atol=100 * digits)
+        np.testing.assert_allclose(found, X.residual_products(models), rtol=digits, atol=100 * digits)
     # weights that differ where both are positive are no parts of the rows
-    weights[0] = 2 * weights[0]
-    found = X.residual_products(y, weights, which, columns, coefs, levels, {})
-    np.testing.assert_allclose(found, X.residual_products(y, weights, which, columns, coefs, levels))
+    models = replace(models, weights=[2 * weights[0], *weights[1:]])
+    np.testing.assert_allclose(X.residual_products(replace(models, kept={})), X.residual_products(models))
 
 
 def test_products_are_not_kept_if_they_are_too_many(tmp_path, monkeypatch):
     monkeypatch.setattr("covey.designs.part_products.MOST_KEPT", 4 * 2 * 40)
     X = covey.open(write_bed(tmp_path / "x.bed", genotypes(50, 40)))
     assert X.shape[1] == 40
-    y, weights, kept = np.arange(50.0), [np.arange(50) % 2 / 25.0, np.ones(50) / 25 * (np.arange(50) % 2 < 1)], {}
+    y, odd, kept = np.arange(50.0)[:, None], np.arange(50) % 2, {}
     for columns in ([1, 2], [1, 2, 3], [5]):
-        columns, coefs = np.array(columns), np.ones((2, len(columns)))
-        found = X.residual_products(y, weights, np.array([0, 1]), columns, coefs, np.zeros(2), kept)
-        expected = X.residual_products(y, weights, np.array([0, 1]), columns, coefs, np.zeros(2))
-        np.testing.assert_allclose(found, expected, atol=1e-12)
+        coefs, levels = np.ones((2, 1, len(columns))), np.zeros((2, 1))
+        models = Models(y, [odd / 25, (1 - odd) / 25], np.array([0, 1]), np.array(columns), coefs, levels)
+        found = X.residual_products(replace(models, kept=kept))
+        np.testing.assert_allclose(found, X.residual_products(models), atol=1e-12)
 
 
 @pytest.mark.parametrize("selection", ["holdout", 3])

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from covey import Groups, GroupSparseRegressor
-from covey.designs import DenseDesign, ProductColumns
-from covey.designs import products as products_module
+from covey.designs import DenseDesign, Models, ProductColumns
+from covey.designs import columns as columns_module
 from covey.preprocess import prepare
 
 N, P = 70, 12
@@ -21,7 +21,7 @@ COLUMNS = np.array([P + 17, 3, P + 3, 0, P + 40, 3])
 def designs(request, monkeypatch):
     """All products of two columns, and the dense array of them."""
     if request.param:
-        monkeypatch.setattr(products_module, "TILE", request.param)
+        monkeypatch.setattr(columns_module, "TILE", request.param)
     rng = np.random.default_rng(0)
     X = rng.standard_normal((N, P)) * rng.uniform(0.5, 2.0, P) + rng.uniform(-1, 1, P)
     base = DenseDesign(X, columns=[f"v{j}" for j in range(P)])
@@ -59,15 +59,11 @@ def test_products_with_residuals_and_models(designs):
     assert products.n_passes == before + 1
     close(products.predict(COLUMNS, coefs, np.arange(2.0)), dense.predict(COLUMNS, coefs, np.arange(2.0)))
     weights = [rng.integers(0, 3, N) / N for _ in range(2)]
-    for m in (None, 2):
-        shape = () if m is None else (m,)
-        y, levels = rng.standard_normal((N, *shape)), rng.standard_normal((4, *shape))
-        args = (y, weights, np.array([0, 1, 1, 0]), COLUMNS, rng.standard_normal((4, COLUMNS.size, *shape)), levels)
-        close(products.residual_products(*args), dense.residual_products(*args))
-        close(
-            products.gram_parts(COLUMNS, np.arange(6.0), y, weights),
-            dense.gram_parts(COLUMNS, np.arange(6.0), y, weights),
-        )
+    y, levels, which = rng.standard_normal((N, 2)), rng.standard_normal((4, 2)), np.array([0, 1, 1, 0])
+    models = Models(y, weights, which, COLUMNS, rng.standard_normal((4, 2, COLUMNS.size)), levels)
+    close(products.residual_products(models), dense.residual_products(models))
+    found, wanted = (one.gram_parts(COLUMNS, np.arange(6.0), y, weights) for one in (products, dense))
+    close(found, wanted)
 
 
 @pytest.mark.parametrize("centre", [True, False])
@@ -103,8 +99,6 @@ def test_extremes_triangles_and_keys(designs):
     for found, wanted in zip(*(one.triangles(q, pieces, means, gains) for one in (products, dense)), strict=True):
         close(found.T @ found, wanted.T @ wanted)
     np.testing.assert_array_equal(products.row_keys(columns), dense.row_keys(columns))
-    marks = np.arange(N, dtype=np.uint64) % 3
-    np.testing.assert_array_equal(products.rank_keys(columns, marks, weight), dense.rank_keys(columns, marks, weight))
 
 
 def test_products_are_appended(designs):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from covey.designs.row_blocks import MEMORY_BUDGET, RowsOnDisk, float_type
+from covey.designs.row_blocks import MEMORY_BUDGET, RowBlocks, float_type
 from covey.optional import optional
 from covey.validation import Array, Dtype, name_columns
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["ParquetDesign"]
 
 
-class ParquetDesign(RowsOnDisk):
+class ParquetDesign(RowBlocks):
     """The rows of all Parquet files of a folder, in the order of their names, streamed in row blocks.
 
     Parameters

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import DTypeLike, NDArray
 
-from covey.designs.protocol import Moments
+from covey.designs.moments import Moments
 from covey.designs.torch import SizeClass, TorchDesign, product, selection
 from covey.validation import Array
 

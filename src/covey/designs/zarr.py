@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import DTypeLike
 
-from covey.designs.row_blocks import MEMORY_BUDGET, RowsOnDisk, check_matrix, float_type
+from covey.designs.row_blocks import MEMORY_BUDGET, RowBlocks, check_matrix, float_type
 from covey.optional import optional
 from covey.validation import Array
 
@@ -27,7 +27,7 @@ def wrap(X: ZarrArray, *, name: str = "X") -> ZarrDesign:
     return ZarrDesign(X, name=name)
 
 
-class ZarrDesign(RowsOnDisk):
+class ZarrDesign(RowBlocks):
     """A two-dimensional Zarr array, streamed in row blocks.
 
     Blocks consist of complete chunks if the budget allows, so that a pass decompresses every chunk once.
@@ -94,7 +94,7 @@ class ZarrDesign(RowsOnDisk):
         first = next((key for key in keys if not (folder / key).exists()), None)
         return f", the first one {first}" if first is not None else ""
 
-    def _stored(self, start: int, stop: int) -> Array:
+    def read(self, start: int, stop: int) -> Array:
         try:
             return np.asarray(self.array[start:stop])
         except Exception as error:
