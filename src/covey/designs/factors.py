@@ -107,7 +107,8 @@ def find_factors(
     n, p = design.shape
     if k < 1:
         raise ValueError(f"factors must be at least 1 here, not {k}.")
-    columns, centres, deviations, C = _correlations(design, q, _spread(p, SCORE_COLUMNS, n), fit_intercept, means)
+    evenly = np.unique(np.linspace(0, p - 1, min(p, _limit(SCORE_COLUMNS, n))).astype(np.intp))
+    columns, centres, deviations, C = _correlations(design, q, evenly, fit_intercept, means)
     directions = _leading(C, k)
     # eigenvectors are orthogonal only up to the ratio of the eigenvalues
     root = np.linalg.cholesky(directions.T @ C @ directions) if directions.size else np.eye(directions.shape[1])
@@ -162,11 +163,6 @@ def count_factors(
 def _limit(most: int, n: int) -> int:
     """The number of columns of n rows that may be held in memory."""
     return max(2 * COLUMNS_PER_FACTOR, min(most, MOST_NUMBERS // max(n, 1)))
-
-
-def _spread(size: int, most: int, n: int) -> NDArray[np.intp]:
-    """Evenly spaced positions."""
-    return np.unique(np.linspace(0, size - 1, min(size, _limit(most, n))).astype(np.intp))
 
 
 def _one_per_group(members: Array, starts: Array, most: int) -> NDArray[np.intp]:

@@ -118,7 +118,7 @@ class GenotypeDesign(Design):
         self._variant = columns - starts[self._file]
         self._values, self._n_of_code = values[columns], counts[columns]
         self._variants = variants.iloc[columns].reset_index(drop=True)
-        self._table, self._table_names = np.empty((self.samples.size, 0)), tuple[str, ...]()
+        self._table = np.empty((self.samples.size, 0))
         self._byte, self._shift = self._places()
         shape, kind = (self.samples.size, columns.size), float_type(np.dtype(float), dtype, where)
         super().__init__(shape, kind, columns=self._variants["name"].tolist(), name=name)
@@ -163,7 +163,7 @@ class GenotypeDesign(Design):
                 raise ValueError(f"Column {column!r} of the table must hold numbers, none of them missing: encode it.")
         values, names = matched.to_numpy(dtype=float), tuple(map(str, table.columns))
         out = copy(self)
-        out._table, out._table_names = np.hstack([self._table, values]), self._table_names + names
+        out._table = np.hstack([self._table, values])
         out.columns, out.n_passes = [*self.names, *names], 0
         if len(set(out.columns)) < len(out.columns):
             raise ValueError(f"A column of the table has the name of another column: {', '.join(names[:6])}.")
@@ -187,14 +187,14 @@ class GenotypeDesign(Design):
         with optional("A copy of genotypes on a device"):
             from covey.designs.torch_genotypes import DeviceGenotypes
 
-        packed = DeviceGenotypes.copied(self._pieces(), (self._variant.size, self.files[0].width), device)
+        packed = DeviceGenotypes.copied(self._packed(), (self._variant.size, self.files[0].width), device)
         out = DeviceGenotypes(
             packed, self._values, self._table, self._rows, dtype=self.dtype, columns=self.names, name=self.name
         )
         out.row_names = self.samples
         return out
 
-    def _pieces(self) -> Iterator[tuple[NDArray[np.intp], NDArray[np.uint8]]]:
+    def _packed(self) -> Iterator[tuple[NDArray[np.intp], NDArray[np.uint8]]]:
         """Packed genotypes of some variants at a time, with the places of these variants."""
         for number, file in enumerate(self.files):
             at = np.flatnonzero(self._file == number)

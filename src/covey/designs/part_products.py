@@ -30,13 +30,7 @@ ROWS = 2**10
 class PartProducts:
     """Products of every column of X with some of them, with the response and with one, on every part of the rows.
 
-    Parameters
-    ----------
-    design : GenotypeDesign
-    y : ndarray, shape (n, m)
-    weight : ndarray, shape (n,)
-    uses : ndarray of bool, shape (n_weights, n)
-        The rows that each weight uses: it is `weight` on them, and zero elsewhere.
+    `uses` has a row per weight, which is `weight` where it is true and zero elsewhere.
     """
 
     def __init__(self, design: GenotypeDesign, y: FloatArray, weight: FloatArray, uses: NDArray[np.bool_]) -> None:
