@@ -78,7 +78,7 @@ class DaskDesign(RowBlocks):
         X = X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
         if 0 in X.shape:
             raise ValueError(f"{name} is empty: shape {X.shape}.")
-        super().__init__(X.shape, X.dtype, columns=None if columns is None else tuple(columns), name=name)
+        super().__init__(X.shape, X.dtype, where=name, columns=None if columns is None else tuple(columns), name=name)
         self.chunks = []
         for i, (a, b) in enumerate(pairwise(offsets(X.chunks[0]).tolist())):
             title = f"Chunk {i} of {name} (rows {a} to {b - 1})"

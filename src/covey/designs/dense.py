@@ -70,7 +70,7 @@ class DenseDesign(Design):
     def take(self, columns: Array) -> NDArray[np.float64]:
         return columns_of(self.X, columns).astype(np.float64, copy=False)
 
-    def pieces(self, columns: Array) -> Iterator[tuple[slice, Array]]:
+    def _pieces(self, columns: Array) -> Iterator[tuple[slice, Array]]:
         for rows in row_slices(self.shape[0], columns.size):
             yield rows, columns_of(self.X[rows], columns)
 

@@ -251,7 +251,7 @@ class GenotypeDesign(Design):
     def take(self, columns: Array) -> NDArray[np.float64]:
         return self._reader(np.asarray(columns))(slice(0, self.shape[0])).T
 
-    def pieces(self, columns: Array) -> Iterator[tuple[slice, Array]]:
+    def _pieces(self, columns: Array) -> Iterator[tuple[slice, Array]]:
         read = self._reader(columns)
         return ((rows, read(rows).T) for rows in row_slices(self.shape[0], columns.size))
 

@@ -13,7 +13,7 @@ from numpy.typing import DTypeLike
 
 from covey.designs.dense import DenseDesign
 from covey.designs.protocol import Design
-from covey.designs.row_blocks import MEMORY_BUDGET, RowBlocks, check_matrix, float_type
+from covey.designs.row_blocks import MEMORY_BUDGET, RowBlocks, float_type
 from covey.validation import Array, Dtype
 
 __all__ = ["MemmapDesign", "wrap"]
@@ -82,10 +82,10 @@ class MemmapDesign(RowBlocks):
             self.place = _Place.in_order(Path(source), tuple(shape), np.dtype(file_dtype), int(offset))
         else:
             self.place = _in_npy(Path(source))
-        stored, where = self.place.shape, str(self.place.path or name)
-        check_matrix(stored, columns, where)
-        kind = float_type(self.place.dtype, dtype, where)
-        super().__init__(stored, kind, memory_budget=memory_budget, columns=columns, name=name)
+        super().__init__(
+            self.place.shape, self.place.dtype, dtype,
+            where=str(self.place.path or name), memory_budget=memory_budget, columns=columns, name=name,
+        )  # fmt: skip
         self.check()
 
     def check(self) -> None:

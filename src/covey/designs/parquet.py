@@ -81,7 +81,10 @@ class ParquetDesign(RowBlocks):
         if not chosen or sum(self._counts) == 0:
             raise ValueError(f"{self.path} holds {sum(self._counts)} rows and {len(chosen)} columns for {name}.")
         shape = sum(self._counts), len(chosen)
-        super().__init__(shape, self._choose_type(dtype), memory_budget=memory_budget, columns=chosen, name=name)
+        super().__init__(
+            shape, self._stored_type(dtype), dtype,
+            where=str(path), memory_budget=memory_budget, columns=chosen, name=name,
+        )  # fmt: skip
 
     def column(self, name: str) -> NDArray[np.float64]:
         """Any column of the files, for instance the response, as a float64 array."""
@@ -142,7 +145,8 @@ class ParquetDesign(RowBlocks):
                 )
         return int(opened.metadata.num_rows)
 
-    def _choose_type(self, wanted: DTypeLike | None) -> Dtype:
+    def _stored_type(self, wanted: DTypeLike | None) -> Dtype:
+        """The precision of all columns together; types that are no floats are refused unless they are converted."""
         import pyarrow.types as kinds
 
         floats = [kinds.is_floating(kind) for kind in self._types.values()]
@@ -156,7 +160,7 @@ class ParquetDesign(RowBlocks):
         for column, kind in self._types.items():
             if wanted is None and not (kinds.is_float32(kind) or kinds.is_float64(kind)):
                 float_type(str(kind), None, f"{self.files[0]}: column {column!r}")
-        return float_type(np.dtype(np.float32 if single else np.float64), wanted, str(self.path))
+        return np.dtype(np.float32 if single else np.float64)
 
     def _to_array(self, batch: RecordBatch) -> Array:
         """A batch of rows in C order; nulls become NaN and are reported as missing values later."""

@@ -136,14 +136,14 @@ class Design(ABC):
 
     # ------------------------------------------------------------------ operations that some kinds have faster
 
-    def pieces(self, columns: Array) -> Iterator[tuple[slice, Array]]:
+    def _pieces(self, columns: Array) -> Iterator[tuple[slice, Array]]:
         """Some columns, a few rows at a time: which rows, and a dense array."""
         yield slice(0, self.shape[0]), self.take(columns)
 
     def predict(self, columns: Array, coefs: Array, intercepts: Array) -> Array:
         """``X[:, columns] coefs' + intercepts`` for several models as rows of `coefs`; shape (n, n_models)."""
         coefs = np.asarray(coefs).T
-        return np.concatenate([X @ coefs + intercepts for _, X in self.pieces(columns)])
+        return np.concatenate([X @ coefs + intercepts for _, X in self._pieces(columns)])
 
     def gram_parts(self, columns: Array, shift: Array, y: Array, weights: Sequence[Array]) -> NDArray[np.float64]:
         """``A' diag(w) A`` with ``A = [1, X[:, columns] - shift, y]`` for every w. At most one pass.
@@ -153,7 +153,7 @@ class Design(ABC):
         """
         k, m = len(shift), 1 if y.ndim == 1 else y.shape[1]
         out = np.zeros((len(weights), k + 1 + m, k + 1 + m))
-        for rows, X in self.pieces(columns):
+        for rows, X in self._pieces(columns):
             A = np.empty((X.shape[0], k + 1 + m))
             A[:, 0], A[:, k + 1 :] = 1.0, y[rows].reshape(-1, m)
             np.subtract(X, shift, out=A[:, 1 : k + 1])

@@ -27,7 +27,7 @@ try:
 except ImportError:  # Windows has no such limits
     resource = None  # type: ignore[assignment]
 
-__all__ = ["MEMORY_BUDGET", "BackedDesign", "RowBlocks", "check_matrix", "float_type"]
+__all__ = ["MEMORY_BUDGET", "BackedDesign", "RowBlocks", "float_type"]
 
 T = TypeVar("T")
 
@@ -50,13 +50,19 @@ class RowBlocks(Design):
     def __init__(
         self,
         shape: Sequence[int],
-        dtype: DTypeLike,
+        stored: Dtype,
+        dtype: DTypeLike | None = None,
         *,
+        where: str,
         memory_budget: int = MEMORY_BUDGET,
         columns: Sequence[str] | None,
         name: str,
     ) -> None:
-        super().__init__(shape, dtype, columns=columns, name=name)
+        if len(shape) != 2 or 0 in shape:
+            raise ValueError(f"{where} has shape {tuple(shape)}; it must have two dimensions, rows and columns.")
+        if columns is not None and len(columns) != shape[1]:
+            raise ValueError(f"There are {len(columns)} names in columns=; {where} has {shape[1]} columns.")
+        super().__init__(shape, float_type(stored, dtype, where), columns=columns, name=name)
         self.memory_budget = whole(memory_budget, "memory_budget")
         _spare_addresses()
 
@@ -238,25 +244,15 @@ class BackedDesign(RowBlocks):
         for needed in ("shape", "dtype", "__getitem__"):
             if not hasattr(stored, needed):
                 raise ValueError(f"{name} is a {type(stored).__name__} without {needed!r}: its rows cannot be read.")
-        check_matrix(tuple(stored.shape), columns, name)
-        kind = np.dtype(stored.dtype)
+        self.stored, kind = stored, np.dtype(stored.dtype)
         wanted = np.float64 if dtype is None and kind.kind in "iub" else dtype
         super().__init__(
-            stored.shape, float_type(kind, wanted, name), memory_budget=memory_budget, columns=columns, name=name
+            stored.shape, kind, wanted, where=name, memory_budget=memory_budget, columns=columns, name=name
         )
-        self.stored = stored
 
     def read(self, start: int, stop: int) -> Array:
         rows = self.stored[start:stop]
         return np.asarray(rows.toarray() if sp.issparse(rows) else rows)
-
-
-def check_matrix(shape: tuple[int, ...], columns: Sequence[str] | None, where: str) -> None:
-    """Refuse stored arrays that are no matrix, and column names that are not theirs."""
-    if len(shape) != 2 or 0 in shape:
-        raise ValueError(f"{where} has shape {shape}; it must have two dimensions, rows and columns.")
-    if columns is not None and len(columns) != shape[1]:
-        raise ValueError(f"There are {len(columns)} names in columns=; {where} has {shape[1]} columns.")
 
 
 def float_type(stored: str | Dtype, wanted: DTypeLike | None, where: str) -> Dtype:

@@ -85,7 +85,7 @@ class SparseDesign(Design):
         dense: NDArray[np.float64] = self.X[:, columns].toarray().astype(np.float64, copy=False)
         return dense
 
-    def pieces(self, columns: Array) -> Iterator[tuple[slice, Array]]:
+    def _pieces(self, columns: Array) -> Iterator[tuple[slice, Array]]:
         some = self.X[:, columns].tocsr()
         return ((rows, some[rows].toarray()) for rows in row_slices(self.shape[0], columns.size))
 

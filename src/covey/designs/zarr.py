@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import DTypeLike
 
-from covey.designs.row_blocks import MEMORY_BUDGET, RowBlocks, check_matrix, float_type
+from covey.designs.row_blocks import MEMORY_BUDGET, RowBlocks
 from covey.optional import optional
 from covey.validation import Array, one_of
 
@@ -61,9 +61,10 @@ class ZarrDesign(RowBlocks):
         self.missing_chunks = one_of(missing_chunks, ("error", "fill"), "missing_chunks")
         self.array = _open(source) if isinstance(source, str | Path) else source
         self.where = str(getattr(self.array, "store_path", name))
-        check_matrix(self.array.shape, columns, self.where)
-        kind = float_type(np.dtype(self.array.dtype), dtype, self.where)
-        super().__init__(self.array.shape, kind, memory_budget=memory_budget, columns=columns, name=name)
+        super().__init__(
+            self.array.shape, np.dtype(self.array.dtype), dtype,
+            where=self.where, memory_budget=memory_budget, columns=columns, name=name,
+        )  # fmt: skip
         self.check()
 
     @property
