@@ -22,7 +22,6 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from covey.designs.moments import Moments
-from covey.designs.rows import HASHED_AT_A_TIME, hash_rows
 from covey.validation import Array, name_columns, pandas_frame
 
 __all__ = ["RESIDUALS", "Design", "Models", "as_design", "is_table", "row_slices"]
@@ -221,13 +220,6 @@ class Design(ABC):
             np.asarray(np.linalg.qr((self.take(piece) - mean) * gain * root, mode="r"))
             for piece, mean, gain in zip(pieces, means, gains, strict=True)
         ]
-
-    def row_keys(self, columns: Array) -> NDArray[np.uint64]:
-        """A 64-bit hash of some columns of each row, shape (n,); equal rows have equal keys."""
-        key, step = np.zeros(self.shape[0], dtype=np.uint64), max(1, HASHED_AT_A_TIME // self.shape[0])
-        for a in range(0, columns.size, step):
-            key += hash_rows(self.take(columns[a : a + step]), columns[a : a + step])
-        return key
 
     # ------------------------------------------------------------------ X on a device, and X of functions of columns
 

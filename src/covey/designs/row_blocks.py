@@ -172,9 +172,6 @@ class RowBlocks(Design):
 
         return self.map_blocks(lambda block, q: block.triangles(q, pieces, means, gains), q, combine=stacked)[0]
 
-    def row_keys(self, columns: Array) -> NDArray[np.uint64]:
-        return np.concatenate(self.map_blocks(lambda block: block.row_keys(columns)))
-
     def _sum(self, function: Callable[..., Array], *vectors: Array, dtype: DTypeLike | None = None) -> Array:
         """The sum of results over all blocks, added in double precision."""
         (total,) = self.map_blocks(function, *vectors, combine=_add)

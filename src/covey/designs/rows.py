@@ -12,17 +12,17 @@ around: they are exact in any order.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import PredefinedSplit, check_cv
 
+from covey.designs.protocol import Design
+from covey.designs.row_blocks import RowBlocks
+from covey.designs.sparse import SparseDesign
 from covey.validation import FloatArray, IntArray, PerRow, as_response, as_sample_weight, on_host
-
-if TYPE_CHECKING:
-    from covey.designs.protocol import Design
 
 __all__ = [
     "REPEATED",
@@ -35,6 +35,7 @@ __all__ = [
     "mix",
     "rank_keys",
     "repetitions",
+    "row_keys",
     "split_masks",
 ]
 
@@ -139,7 +140,7 @@ def hold_out(
     for count in sorted({min(count, p) for count in (*KEY_COLUMNS, p)}):
         # evenly spaced
         columns = np.unique(np.linspace(0, p - 1, count).astype(np.intp))
-        used, number, all_differ = _row_numbers(y, weight, design.row_keys(columns))
+        used, number, all_differ = _row_numbers(y, weight, row_keys(design, columns))
         if all_differ:
             break
     n = int(number.max(initial=-1)) + 1
@@ -226,6 +227,19 @@ def repetitions(sample_weight: PerRow, n_rows: int) -> FloatArray:
     return np.where((whole > 0) & (np.abs(rows - whole) <= WHOLE), whole, rows)
 
 
+def row_keys(design: Design, columns: IntArray) -> Keys:
+    """A 64-bit hash of some columns of each row; equal rows have equal keys."""
+    if isinstance(design, RowBlocks):
+        return np.concatenate(design.map_blocks(lambda block: row_keys(block, columns)))
+    if isinstance(design, SparseDesign):
+        return hash_rows(design.X[:, columns], columns)
+    n = design.shape[0]
+    key, step = np.zeros(n, dtype=np.uint64), max(1, HASHED_AT_A_TIME // n)
+    for a in range(0, columns.size, step):
+        key += hash_rows(design.take(columns[a : a + step]), columns[a : a + step])
+    return key
+
+
 def hash_rows(X: Any, columns: IntArray) -> Keys:
     """A 64-bit hash of each row of a dense or sparse X; `columns` are positions, so that hashes of tiles add up."""
     salts = mix(columns.astype(np.uint64) + ONE)
@@ -257,8 +271,6 @@ def canonical_keys(design: Design, rank: IntArray, weight: FloatArray) -> tuple[
     same data. The second depends on the order of the columns. A row of weight two is like two equal rows of weight one,
     and rows of weight zero do not count; their keys are zero. `rank` is that of each row's response.
     """
-    from covey.designs.sparse import SparseDesign
-
     columns = _telling_columns(design, rank, weight)
     X = design.X[:, columns] if isinstance(design, SparseDesign) else design.take(columns)
     used = weight > 0

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from covey.designs.moments import Moments, block_offsets
 from covey.designs.protocol import Design, row_slices
-from covey.designs.rows import hash_rows
 from covey.validation import Array, check_sparse
 
 __all__ = ["SparseDesign", "wrap"]
@@ -106,6 +105,3 @@ class SparseDesign(Design):
             zeros = -np.sqrt(max(rest, 0.0)) * mean * gain
             out.append(np.asarray(np.linalg.qr(np.vstack([Z, zeros]), mode="r")))
         return out
-
-    def row_keys(self, columns: Array) -> NDArray[np.uint64]:
-        return hash_rows(self.X[:, columns], columns)

@@ -120,6 +120,7 @@ class TorchDesign(Design):
                 gram = unit * gram_blocks(tile.view(tile.shape[0], -1, part.size))
                 gram -= level[:, :, None] * level[:, None, :]
                 scatter(blocks, block_starts[part.groups], on_host(gram.flatten(1)))
+            del tile  # before the next one is read
         self.refuse(members[~np.isfinite(total)], overflow=False)
         variance = diagonals(blocks, block_starts, starts, squares)
         if row is None:
