@@ -187,9 +187,7 @@ def _correlations(
         rest = gram[0, 1:-1] if centre else np.zeros(columns.size)
         G = gram[1:-1, 1:-1] - np.outer(rest, rest)
         squares = np.diag(gram)[1:-1]
-    if not np.isfinite(squares).all():
-        largest = design.largest()[columns]
-        design.refuse(columns[~np.isfinite(largest)])
+    design.refuse(columns[~np.isfinite(squares)], overflow=False)
     centres, deviations = shift + rest, np.sqrt(np.maximum(np.diag(G), 0.0))
     varies = np.isfinite(squares) & (squares < LARGEST**2)
     varies[varies] = deviations[varies] > np.maximum(8 * np.finfo(float).eps * np.abs(centres[varies]), SMALLEST)

@@ -29,9 +29,8 @@ __all__ = ["RESIDUALS", "Design", "Models", "as_design", "is_table", "row_slices
 # Numbers that are compared at a time: 1 MiB.
 COMPARED_AT_A_TIME = 2**17
 
-# Residuals of at least this many models are multiplied with X together: with fewer, reading X would take longer. Where
-# they are in memory anyway, more are faster.
-FEWEST_MODELS, MODELS_AT_A_TIME = 16, 64
+# Residuals of at least this many models are multiplied with X together: with fewer, reading X would take longer.
+FEWEST_MODELS = 16
 
 # The number of residuals, or of entries of columns, that are in memory at a time (16 MiB).
 RESIDUALS = 2**21
@@ -184,9 +183,9 @@ class Design(ABC):
     def gradient_norms(self, problem: Any, R: Array) -> NDArray[np.float64]:
         """The group norms of ``R X`` in the coordinates of a `WorkingProblem`, for R of shape (k, n); (k, n_groups).
 
-        Products with all columns take a share of the memory of X at a time; an X that is streamed is read once.
+        Products with all columns take up to a quarter of the memory of X at a time; an X that is streamed is read once.
         """
-        step = max(MODELS_AT_A_TIME, self.shape[0] // 4) if self.reads_columns else max(len(R), 1)
+        step = max(FEWEST_MODELS, self.shape[0] // 4) if self.reads_columns else max(len(R), 1)
         return np.concatenate([problem.all_norms(self.correlate(R[a : a + step])) for a in range(0, len(R), step)])
 
     def extremes(self, columns: Array, weight: Array) -> Array:
