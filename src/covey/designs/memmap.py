@@ -97,11 +97,13 @@ class MemmapDesign(RowBlocks):
         if place.mapped is not None:
             return place.mapped[start:stop]
         assert place.path is not None
-        size, offset = (stop - start - 1) * place.stride + self.shape[1] * item, place.offset + start * place.stride
-        raw = np.fromfile(place.path, np.uint8, size, offset=offset)
-        if raw.size < size:
-            end = f"{offset + raw.size:,}"
-            raise ValueError(f"{place.path} ends at byte {end}, in the middle of the array. Write it again.")
+        raw = np.empty((stop - start - 1) * place.stride + self.shape[1] * item, dtype=np.uint8)
+        offset = place.offset + start * place.stride
+        with place.path.open("rb") as file:
+            file.seek(offset)
+            if (n_read := file.readinto(raw.data)) < raw.size:
+                end = f"{offset + n_read:,}"
+                raise ValueError(f"{place.path} ends at byte {end}, in the middle of the array. Write it again.")
         return np.ndarray((stop - start, self.shape[1]), place.dtype, raw.data, 0, (place.stride, item))
 
 

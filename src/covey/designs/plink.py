@@ -53,10 +53,12 @@ class BedFile:
         out = np.empty((variants.size, self.width), np.uint8)
         edges = [0, *(np.flatnonzero(np.diff(variants) != 1) + 1).tolist(), variants.size]
         try:
-            for a, b in pairwise(edges):
-                place, size = 3 + int(variants[a]) * self.width, (b - a) * self.width
-                out[a:b] = np.fromfile(self.path, np.uint8, size, offset=place).reshape(b - a, self.width)
-        except (FileNotFoundError, ValueError):
+            with self.path.open("rb") as file:
+                for a, b in pairwise(edges):
+                    file.seek(3 + int(variants[a]) * self.width)
+                    if file.readinto(out[a:b].data) < out[a:b].nbytes:
+                        raise EOFError
+        except (FileNotFoundError, EOFError):
             raise ValueError(
                 f"{self.path} was moved or cut short after it was opened; restore it and open it again."
             ) from None
