@@ -107,10 +107,9 @@ def test_missing_values_are_named(value):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("mean", [0.0, 1e6], ids=["centred", "far from zero"])
-def test_factors_do_not_depend_on_the_storage(kind, mean, tmp_path):
+def test_factors_do_not_depend_on_the_storage(kind, tmp_path):
     X, _ = correlated(90, 60)
-    X += mean
+    X += 1e6  # digits are lost where means are not subtracted
     design, q = as_design(KINDS[kind](X, tmp_path)), weights(90, "weighted")
     groups = Groups.from_size(2, 60)
     assert count_factors(design, q, groups.members, groups.starts) == 2

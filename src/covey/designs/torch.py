@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from covey.designs.moments import LARGEST_BLOCK, Moments, block_offsets, diagonals
 from covey.designs.protocol import Design
-from covey.layout import gathered, run, scatter
+from covey.layout import alike, gathered, run, scatter
 from covey.validation import Array, on_host
 
 __all__ = ["TorchDesign", "checked_tensor", "wrap"]
@@ -258,15 +258,12 @@ def on_device(values: Array | torch.Tensor, like: torch.Tensor) -> torch.Tensor:
     return torch.as_tensor(array, device=like.device)
 
 
-def size_classes(members: Array, starts: Array) -> list[SizeClass]:
+def size_classes(members: Array, starts: Array) -> Iterator[SizeClass]:
     """The groups by size, without empty ones."""
-    sizes = np.diff(starts)
-    out = []
-    for size in np.unique(sizes[sizes > 0]).tolist():
-        groups = np.flatnonzero(sizes == size)
-        positions = (starts[groups][:, None] + np.arange(size)).ravel()
-        out.append(SizeClass(size, groups, members[positions], positions))
-    return out
+    for (size,), groups in alike(np.diff(starts)):
+        if size > 0:
+            positions = (starts[groups][:, None] + np.arange(size)).ravel()
+            yield SizeClass(size, groups, members[positions], positions)
 
 
 def selection(columns: Array, X: torch.Tensor) -> slice | torch.Tensor:
@@ -293,8 +290,7 @@ def padded_factors(problem: Any, X: torch.Tensor) -> list[tuple[SizeClass, torch
     for part in size_classes(problem.layout.members, problem.layout.starts):
         size, ranks = part.size, problem.ranks[part.groups]
         T = np.zeros((part.groups.size, size, size))
-        for rank in np.unique(ranks[ranks > 0]).tolist():
-            at = np.flatnonzero(ranks == rank)
+        for (rank,), at in alike(ranks):
             flat = gathered(problem.factors, problem.factor_starts[part.groups[at]], size * rank)
             T[at, :, :rank] = flat.reshape(at.size, size, rank)
         out.append((part, on_device(T, X).to(X.dtype)))
