@@ -11,8 +11,8 @@ from covey.preprocess.working import read_weights
 SIZES = [1, 3, 5, 3, 70]
 
 
-def problem_of(X, y, groups, **settings):
-    return prepare(X, y, groups, **settings)[0]
+def problem_of(*data, **settings):
+    return prepare(*data, **settings)[0]
 
 
 def working_matrix(problem):
@@ -75,10 +75,7 @@ def test_gram_rows_are_products_of_working_columns():
 def rank_cases():
     rng = np.random.default_rng(4)
     X = rng.standard_normal((50, 4))
-    near = X.copy()
-    near[:, 3] = X[:, 0] + 1e-5 * X[:, 3]
-    nearer = X.copy()
-    nearer[:, 3] = X[:, 0] + 1e-9 * X[:, 3]
+    near, nearer = (np.column_stack([X[:, :3], X[:, 0] + part * X[:, 3]]) for part in (1e-5, 1e-9))
     dummies = np.eye(4)[rng.integers(0, 4, 50)]
     return {
         "full": (X, 4),

@@ -2,6 +2,7 @@
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
@@ -27,10 +28,14 @@ def two_threads():
         yield
 
 
-def test_a_small_fit_has_one_thread_and_gives_the_others_back():
+@pytest.mark.parametrize("on_device", [False, True])
+@pytest.mark.parametrize("error", [nullcontext, lambda: pytest.raises(ZeroDivisionError)], ids=["", "error"])
+def test_a_small_fit_or_one_on_a_device_has_one_thread_and_gives_the_others_back(on_device, error):
     before = threads()
-    with fitting_threads(SMALL_SHAPE):
+    with error() as raised, fitting_threads(LARGE_SHAPE if on_device else SMALL_SHAPE, on_device):
         assert set(threads().values()) == {1}
+        if raised is not None:
+            raise ZeroDivisionError
     assert threads() == before
 
 
@@ -57,18 +62,6 @@ def test_a_large_x_keeps_the_threads_of_numpy():
         assert sorted(threads().values()) == [1, 2]
         kept = next(path for path, n in threads().items() if n == 2)
         assert "scipy.libs" not in kept
-
-
-def test_an_x_on_a_device_leaves_numpy_small_products():
-    with fitting_threads(LARGE_SHAPE, on_device=True):
-        assert set(threads().values()) == {1}
-
-
-def test_threads_come_back_after_an_error():
-    before = threads()
-    with pytest.raises(ZeroDivisionError), fitting_threads(SMALL_SHAPE):
-        raise ZeroDivisionError
-    assert threads() == before
 
 
 def test_of_fits_at_the_same_time_the_first_one_gives_them_back():
@@ -104,18 +97,13 @@ def test_of_overlapping_fits_the_last_one_gives_the_threads_back(shapes, first_t
     assert threads() == before
 
 
-def test_a_fit_works_with_one_thread(monkeypatch):
-    during = []
+def test_a_fit_works_with_one_thread_and_many_at_a_time_give_the_threads_back(monkeypatch):
+    before, during = threads(), []
     monkeypatch.setattr(select, "search", lambda *args: during.append(threads()) or search(*args))
     data = make_group_sparse(60, 12, 3, random_state=0)
     GroupSparseRegressor(3).fit(data.X, data.y)
     assert [set(one.values()) for one in during] == [{1}]
-    assert set(threads().values()) == {2}
-
-
-def test_many_fits_in_threads_give_the_threads_back():
-    before = threads()
-    data = make_group_sparse(60, 12, 3, random_state=0)
+    assert threads() == before
     with ThreadPoolExecutor(8) as pool:
         fits = [pool.submit(GroupSparseRegressor(3).fit, data.X, data.y) for _ in range(8)]
         for fit in fits:

@@ -41,7 +41,7 @@ ROOMS = {
         ["tests/paper/nn/test_stack.py", "tests/paper/nn/test_descent.py", "tests/paper/nn/test_models.py"],
     ),
     "units": (
-        ["paper/baselines/units.py", "paper/baselines/weight_decay.py", "preprocess/group_weights.py"],
+        ["paper/baselines/units.py", "paper/baselines/weight_decay.py", "preprocess/working.py"],
         ["tests/paper/baselines/test_units.py", "tests/paper/baselines/test_costs.py", "tests/test_preprocess.py"],
     ),
 }  # fmt: skip

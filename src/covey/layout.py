@@ -6,7 +6,7 @@ them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from covey.validation import Array
 
-__all__ = ["Layout", "alike", "columns_of", "gathered", "offsets", "run", "scatter", "spans"]
+__all__ = ["Layout", "alike", "columns_of", "gathered", "group_tiles", "offsets", "run", "scatter", "spans"]
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,6 @@ class Layout:
 
     members: NDArray[np.intp]
     starts: NDArray[np.intp]
-    in_order: bool
 
     @property
     def sizes(self) -> NDArray[np.intp]:
@@ -44,6 +43,15 @@ def spans(starts: Array, which: Array) -> NDArray[np.intp]:
     lengths = starts[1:][which] - first
     ends = np.cumsum(lengths)
     return np.repeat(first - ends + lengths, lengths) + np.arange(ends[-1] if ends.size else 0)
+
+
+def group_tiles(starts: Array, width: int) -> Iterator[tuple[int, int]]:
+    """The first of consecutive pieces of up to `width` in all, at least one piece, and the one after the last."""
+    first, n_pieces = 0, len(starts) - 1
+    while first < n_pieces:
+        last = max(first + 1, int(np.searchsorted(starts, starts[first] + width, side="right")) - 1)
+        yield first, min(last, n_pieces)
+        first = last
 
 
 def alike(*keys: Array) -> list[tuple[tuple[int, ...], NDArray[np.intp]]]:

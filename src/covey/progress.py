@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
@@ -26,14 +26,13 @@ BLINK = 0.1
 
 
 class Shown:
-    """Progress of one task, as a bar or as lines."""
+    """Progress of one task, as a bar or as lines, or told to a caller that shows it."""
 
-    def __init__(self, what: str) -> None:
-        self.what = what
+    def __init__(self, what: str, hear: Callable[[str], None] | None = None) -> None:
+        self.what, self.hear = what, hear
         self.part = ("", 1, 1)  # the part that the work is in: what it is called, its number, and how many there are
         self.last = time.perf_counter()
         self.bar: Progress | None = None
-        self.lines = not _interactive()
 
     def update(self, text: str, share: float) -> None:
         """Show the progress, a share of the part, unless it was shown a moment ago."""
@@ -43,44 +42,26 @@ class Shown:
         self.last = now
         unit, number, total = self.part
         before = f"{unit} {number} of {total}" if unit else ""
-        self._show(": ".join(filter(None, (before, text))), (number - 1 + share) / total)
-
-    def _show(self, text: str, share: float) -> None:
-        bar = None if self.lines else self._open()
-        if bar is None:
+        text, share = ": ".join(filter(None, (before, text))), (number - 1 + share) / total
+        if self.hear is not None:
+            self.hear(text)
+        elif (bar := self._open()) is None:
             print(f"[covey] {self.what}: {text} ({share:.0%})", flush=True)
         else:
             bar.update(bar.task_ids[0], description=text, completed=share, total=1.0)
 
     def _open(self) -> Progress | None:
-        """The bar, started if needed; None without rich."""
-        if self.bar is None:
+        """The bar, started if needed; None where none can be drawn, and without rich."""
+        if self.bar is None and _interactive():
             try:
                 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
             except ModuleNotFoundError:
-                self.lines = True
                 return None
             columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
             self.bar = Progress(*columns, transient=True)
             self.bar.add_task(self.what, total=None)
             self.bar.start()
         return self.bar
-
-    def close(self) -> None:
-        """Remove the bar."""
-        if self.bar is not None:
-            self.bar.stop()
-
-
-class Heard(Shown):
-    """Progress of one task, told to a caller that shows it."""
-
-    def __init__(self, hear: Callable[[str], None]) -> None:
-        super().__init__("")
-        self.hear = hear
-
-    def _show(self, text: str, share: float) -> None:
-        self.hear(text)
 
 
 _SHOWN: ContextVar[Shown | None] = ContextVar("_SHOWN", default=None)
@@ -93,18 +74,13 @@ def showing(what: str, verbose: int | None) -> Iterator[None]:
     If `verbose` is None, it is shown where a bar can be drawn, which is gone in the end: a terminal or a notebook.
     """
     wanted = _interactive() if verbose is None else verbose
-    if not wanted or _SHOWN.get() is not None:
-        yield
-        return
-    with _open_for(Shown(what)):
+    with _open_for(Shown(what)) if wanted and _SHOWN.get() is None else nullcontext():
         yield
 
 
-@contextmanager
-def listening(hear: Callable[[str], None]) -> Iterator[None]:
+def listening(hear: Callable[[str], None]) -> AbstractContextManager[None]:
     """Call `hear` with the progress of the enclosed work, of which nothing else is shown."""
-    with _open_for(Heard(hear)):
-        yield
+    return _open_for(Shown("", hear))
 
 
 @contextmanager
@@ -114,7 +90,8 @@ def _open_for(shown: Shown) -> Iterator[None]:
         yield
     finally:
         _SHOWN.reset(token)
-        shown.close()
+        if shown.bar is not None:
+            shown.bar.stop()
 
 
 def tell(stage: str, unit: str, done: int, total: int) -> None:

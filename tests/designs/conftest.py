@@ -16,7 +16,8 @@ def cluster():
 def client(cluster):
     """A client of the cluster, which is the active scheduler as long as the test runs; there are workers."""
     with Client(cluster) as client:
-        if len(client.nthreads()) < 2:  # another test has lost some
+        if len(client.nthreads()) < 2:  # another test has lost some, whose names may still be taken
+            cluster.scale(0)
             cluster.scale(2)
         client.wait_for_workers(2, timeout=60)
         yield client

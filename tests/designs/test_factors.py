@@ -45,7 +45,7 @@ def test_scores_are_orthonormal_and_centred(kind, fit_intercept, shape):
         np.testing.assert_allclose(q @ F, 0, atol=1e-12)
 
 
-@pytest.mark.parametrize("n", [80, 150, 400])
+@pytest.mark.parametrize("n", [80, 400])
 def test_they_are_the_principal_components(n):
     X, _ = correlated(n, 160)
     factors = find_factors(as_design(X), weights(n, "equal"), 2)
@@ -53,18 +53,16 @@ def test_they_are_the_principal_components(n):
     U = np.linalg.svd(Z, full_matrices=False)[0][:, :2]
     F = factors.scores(as_design(X)) / np.sqrt(n)
     np.testing.assert_allclose(F @ F.T, U @ U.T, atol=1e-10)
+    with pytest.raises(ValueError, match="computed from 160 columns, but X has 100"):
+        factors.scores(as_design(X[:, :100]))
 
 
-@pytest.mark.parametrize("n", [80, 150, 300])
-@pytest.mark.parametrize("k", [2, 4])
-def test_weights_are_repetitions(n, k):
-    """Also where the data have two factors and more are asked for."""
-    X, _ = correlated(n, 300)
-    times = np.random.default_rng(2).integers(0, 3, n)
-    once = find_factors(as_design(X), times / times.sum(), k)
-    repeated = np.repeat(X, times, axis=0)
-    many = find_factors(as_design(repeated), np.full(len(repeated), 1 / len(repeated)), k)
-    q = times / times.sum()
+@pytest.mark.parametrize("k", [2, 4], ids=["as many as there are", "more"])
+def test_weights_are_repetitions(k):
+    X, _ = correlated(150, 300)
+    times = np.random.default_rng(2).integers(0, 3, 150)
+    q, repeated = times / times.sum(), np.repeat(X, times, axis=0)
+    once, many = find_factors(as_design(X), q, k), find_factors(as_design(repeated), weights(len(repeated), "equal"), k)
     np.testing.assert_allclose(explicit(X, once, q), explicit(X, many, q), atol=1e-9)
 
 
@@ -87,8 +85,7 @@ def test_constant_columns_and_extreme_units():
     assert still.n_factors == 0
 
 
-@pytest.mark.parametrize("shape", [(50, 30), (150, 300), (300, 150)])
-@pytest.mark.parametrize("rank", [1, 2])
+@pytest.mark.parametrize(("shape", "rank"), [((50, 30), 1), ((150, 300), 2), ((300, 150), 1)])
 def test_no_more_factors_than_directions(shape, rank):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((shape[0], rank)) @ rng.standard_normal((rank, shape[1]))
@@ -110,10 +107,9 @@ def test_missing_values_are_named(value):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("mean", [0.0, 1e6], ids=["centred", "far from zero"])
-def test_factors_do_not_depend_on_the_storage(kind, mean, tmp_path):
+def test_factors_do_not_depend_on_the_storage(kind, tmp_path):
     X, _ = correlated(90, 60)
-    X += mean
+    X += 1e6  # digits are lost where means are not subtracted
     design, q = as_design(KINDS[kind](X, tmp_path)), weights(90, "weighted")
     groups = Groups.from_size(2, 60)
     assert count_factors(design, q, groups.members, groups.starts) == 2
@@ -122,53 +118,50 @@ def test_factors_do_not_depend_on_the_storage(kind, mean, tmp_path):
     np.testing.assert_allclose((F * q[:, None]).T @ E, np.diag(np.sign(np.diag((F * q[:, None]).T @ E))), atol=1e-8)
 
 
-def test_factors_of_other_columns_are_refused():
-    X, _ = correlated()
-    factors = find_factors(as_design(X), weights(80, "equal"), 1)
-    with pytest.raises(ValueError, match="computed from 120 columns, but X has 100"):
-        factors.scores(as_design(X[:, :100]))
-
-
 # ---------------------------------------------------------------------- how many
 
 
-def autoregressive(rng, n, labels, rho):
-    X = rng.standard_normal((n, labels.size))
-    for j in range(1, labels.size):
-        X[:, j] = rho * X[:, j - 1] + np.sqrt(1 - rho * rho) * X[:, j]
-    return X
+def gaussian(rng, n, labels):
+    return rng.standard_normal((n, labels.size))
+
+
+def autoregressive(rho):
+    def make(rng, n, labels):
+        X = gaussian(rng, n, labels)
+        for j in range(1, labels.size):
+            X[:, j] = rho * X[:, j - 1] + np.sqrt(1 - rho * rho) * X[:, j]
+        return X
+
+    return make
 
 
 def within_groups(rng, n, labels):
     """Columns of a group nearly equal, groups independent."""
-    return rng.standard_normal((n, labels.max() + 1))[:, labels] + 0.3 * rng.standard_normal((n, labels.size))
+    return rng.standard_normal((n, labels.max() + 1))[:, labels] + 0.3 * gaussian(rng, n, labels)
 
 
 def sharing(*strengths):
     def make(rng, n, labels):
         loadings = rng.standard_normal((len(strengths), labels.size)) * np.array(strengths)[:, None]
-        return rng.standard_normal((n, len(strengths))) @ loadings + rng.standard_normal((n, labels.size))
+        return rng.standard_normal((n, len(strengths))) @ loadings + gaussian(rng, n, labels)
 
     return make
 
 
 def equicorrelated(rho):
-    def make(rng, n, labels):
-        common = rng.standard_normal((n, 1))
-        return np.sqrt(rho) * common + np.sqrt(1 - rho) * rng.standard_normal((n, labels.size))
-
-    return make
+    return lambda rng, n, labels: (
+        np.sqrt(rho) * rng.standard_normal((n, 1)) + np.sqrt(1 - rho) * gaussian(rng, n, labels)
+    )
 
 
 COUNTS = {
-    "Gaussian": (lambda rng, n, labels: rng.standard_normal((n, labels.size)), 0),
+    "Gaussian": (gaussian, 0),
     "Rademacher": (lambda rng, n, labels: rng.choice([-1.0, 1.0], (n, labels.size)), 0),
     "heavy tails": (lambda rng, n, labels: rng.standard_t(3, (n, labels.size)), 0),
-    "AR 0.5": (lambda rng, n, labels: autoregressive(rng, n, labels, 0.5), 0),
-    "AR 0.9": (lambda rng, n, labels: autoregressive(rng, n, labels, 0.9), 0),
+    "AR 0.5": (autoregressive(0.5), 0),
+    "AR 0.9": (autoregressive(0.9), 0),
     "within groups": (within_groups, 0),
     "equicorrelated 0.3": (equicorrelated(0.3), 1),
-    "equicorrelated 0.5": (equicorrelated(0.5), 1),
     "equicorrelated 0.8": (equicorrelated(0.8), 1),
     "two": (sharing(1.0, 0.8), 2),
     "three": (sharing(1.0, 0.9, 0.8), 3),
@@ -191,21 +184,12 @@ def test_the_number_of_factors(name, sizes):
         assert count_factors(as_design(X), q, groups.members, groups.starts) == expected
 
 
-def test_few_groups_or_rows_tell_nothing():
+def test_few_groups_or_rows_tell_nothing_and_a_low_rank_is_all_factors():
     rng = np.random.default_rng(0)
-    X = equicorrelated(0.8)(rng, 30, np.zeros(30, dtype=int))
-    groups = Groups.from_size(10, 30)
-    assert count_factors(as_design(X), np.full(30, 1 / 30), groups.members, groups.starts) == 0
-    each = Groups.from_size(1, 30)
-    assert count_factors(as_design(X), np.full(30, 1 / 30), each.members, each.starts) == 1
-    assert count_factors(as_design(X[:6]), np.full(6, 1 / 6), each.members, each.starts) == 0
-
-
-def test_a_design_of_low_rank_is_all_factors():
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((60, 2)) @ rng.standard_normal((2, 50))
-    each = Groups.from_size(1, 50)
-    assert count_factors(as_design(X), weights(60, "equal"), each.members, each.starts) == 2
+    X, each = equicorrelated(0.8)(rng, 30, np.zeros(30)), Groups.from_size(1, 30)
+    low_rank = rng.standard_normal((60, 2)) @ rng.standard_normal((2, 30))
+    for Z, groups, n_factors in ((X, Groups.from_size(10, 30), 0), (X, each, 1), (X[:6], each, 0), (low_rank, each, 2)):
+        assert count_factors(as_design(Z), weights(len(Z), "equal"), groups.members, groups.starts) == n_factors
 
 
 def test_repeated_eigenvalues():

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from covey.designs import as_design
-from covey.designs.rows import canonical_keys, dense_rank_keys, sparse_rank_keys
+from covey.designs.rows import canonical_keys, rank_keys, row_keys
 from covey.losses import get_loss
 from covey.selection import Folds
 from storage_kinds import KINDS as STORAGE
@@ -113,12 +113,12 @@ def test_sparse_keys_are_dense_keys():
     X[:, 4] = 0
     marks, weight = rng.integers(2**63, size=40).astype(np.uint64), (rng.random(40) < 0.8).astype(float)
     marks[weight == 0] = 0
-    expected = dense_rank_keys(X, marks, weight)
-    np.testing.assert_array_equal(sparse_rank_keys(sp.csc_array(X), marks, weight), expected)
-    halves = [dense_rank_keys(X[:, :11], marks, weight), dense_rank_keys(X[:, 11:], marks, weight)]
+    expected = rank_keys(X, marks, weight)
+    np.testing.assert_array_equal(rank_keys(sp.csc_array(X), marks, weight), expected)
+    halves = [rank_keys(X[:, :11], marks, weight), rank_keys(X[:, 11:], marks, weight)]
     np.testing.assert_array_equal(halves[0] + halves[1], expected)
     columns = np.arange(1, 30, 2)
-    np.testing.assert_array_equal(as_design(sp.csr_array(X)).row_keys(columns), as_design(X).row_keys(columns))
+    np.testing.assert_array_equal(row_keys(as_design(sp.csr_array(X)), columns), row_keys(as_design(X), columns))
 
 
 @pytest.mark.parametrize("storage", STORAGE)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import io
 import os
 from dataclasses import dataclass
 from itertools import combinations
@@ -11,10 +13,10 @@ import pandas as pd
 from sklearn.datasets import load_diabetes
 from sklearn.preprocessing import SplineTransformer
 
-from covey.datasets.storage import ENVIRONMENT, read_table
+from covey.datasets.storage import ENVIRONMENT, find_file
 from covey.groups import Groups
 from covey.summary import brief
-from covey.validation import Array, FloatArray, whole
+from covey.validation import FloatArray, whole
 
 __all__ = ["GroupedData", "load_bardet", "load_diabetes_splines", "load_nki70", "load_splice"]
 
@@ -142,17 +144,15 @@ def load_splice(path: str | os.PathLike[str] | None = None, *, interactions: boo
         As `load_bardet`.
     """
     frame = _read("splice", path)
-    positions: dict[str, dict[str, Array]] = {
-        name: {letter: (frame[name] == letter).to_numpy(dtype=float) for letter in LETTERS}
-        for name in frame.columns[1:]
-    }
-    columns = {f"{name}_{letter}": positions[name][letter] for name in positions for letter in LETTERS}
+    positions = list(frame.columns[1:])
+    X = pd.get_dummies(frame[positions].astype(pd.CategoricalDtype(list(LETTERS))), dtype=float)
     labels = [name for name in positions for _ in LETTERS]
     if interactions:
+        pairs: dict[str, pd.Series] = {}
         for a, b in combinations(positions, 2):
-            columns |= {f"{a}_{i}:{b}_{j}": positions[a][i] * positions[b][j] for i in LETTERS for j in LETTERS}
+            pairs |= {f"{a}_{i}:{b}_{j}": X[f"{a}_{i}"] * X[f"{b}_{j}"] for i in LETTERS for j in LETTERS}
             labels += [f"{a}:{b}"] * len(LETTERS) ** 2
-    X = pd.DataFrame(columns)
+        X = pd.concat([X, pd.DataFrame(pairs)], axis=1)
     return GroupedData(X, frame["y"].to_numpy(dtype=float), Groups.from_labels(labels, columns=X.columns))
 
 
@@ -190,14 +190,19 @@ def load_diabetes_splines(n_knots: int = 5) -> GroupedData:
 
 
 def _read(name: str, path: str | os.PathLike[str] | None) -> pd.DataFrame:
-    """Read one of the files of `SOURCES`."""
+    """Read one of the files of `SOURCES`, if it is the right one: with other data, results would not be comparable."""
     package, columns, checksum = SOURCES[name]
     how = (
         f"The data is not part of covey. It is the data set `{name}` of the R package {package}, file data/{name}.rda "
         f"of the GitHub repository cran/{package.split()[0]}; the Python package rdata reads it. Save it as "
         f"{name}.csv, {columns}, in a folder, and name the folder in {ENVIRONMENT}."
     )
-    return read_table(f"{name}.csv", path=path, checksum=checksum, how=how)
+    file = find_file(f"{name}.csv", path=path, how=how)
+    content = file.read_bytes()
+    found = hashlib.sha256(content).hexdigest()
+    if found != checksum:
+        raise ValueError(f"{file} is not the expected data set: SHA-256 {found}, expected {checksum}. {how}")
+    return pd.read_csv(io.BytesIO(content))
 
 
 def _groups_by_prefix(X: pd.DataFrame) -> Groups:

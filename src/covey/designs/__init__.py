@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from covey.designs.backed import BackedDesign
+from covey.designs.columns import ProductColumns, RepeatedColumns
 from covey.designs.dense import DenseDesign
 from covey.designs.factors import Factors, count_factors, find_factors
 from covey.designs.genotypes import GenotypeDesign
 from covey.designs.memmap import MemmapDesign
+from covey.designs.moments import Moments
 from covey.designs.parquet import ParquetDesign
-from covey.designs.products import ProductColumns
-from covey.designs.protocol import Design, Moments, as_design, is_table
-from covey.designs.repeated import RepeatedColumns
+from covey.designs.protocol import Design, Models, as_design, is_table
+from covey.designs.row_blocks import BackedDesign
 from covey.designs.sparse import SparseDesign
 from covey.designs.zarr import ZarrDesign
 
@@ -25,6 +25,7 @@ __all__ = [
     "Factors",
     "GenotypeDesign",
     "MemmapDesign",
+    "Models",
     "Moments",
     "ParquetDesign",
     "ProductColumns",

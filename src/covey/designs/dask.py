@@ -6,9 +6,9 @@ results are combined is fixed, so they do not depend on which worker computed wh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple, TypeVar
 
 import dask.array as da
 import numpy as np
@@ -21,6 +21,7 @@ from covey.designs.dense import DenseDesign
 from covey.designs.protocol import Design
 from covey.designs.row_blocks import RowBlocks
 from covey.designs.sparse import SparseDesign
+from covey.layout import offsets
 from covey.validation import Array, Dtype, name_columns
 
 __all__ = ["ChunkError", "DaskDesign", "wrap"]
@@ -77,12 +78,11 @@ class DaskDesign(RowBlocks):
         X = X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
         if 0 in X.shape:
             raise ValueError(f"{name} is empty: shape {X.shape}.")
-        super().__init__(X.shape, X.dtype, columns=None if columns is None else tuple(columns), name=name)
-        ends = np.cumsum(X.chunks[0])
-        self.chunks = [
-            _Chunk(i, slice(int(end) - count, int(end)), self.shape[1], self.dtype, self.columns, name)
-            for i, (end, count) in enumerate(zip(ends, X.chunks[0], strict=True))
-        ]
+        super().__init__(X.shape, X.dtype, where=name, columns=None if columns is None else tuple(columns), name=name)
+        self.chunks = []
+        for i, (a, b) in enumerate(pairwise(offsets(X.chunks[0]).tolist())):
+            title = f"Chunk {i} of {name} (rows {a} to {b - 1})"
+            self.chunks.append(_Chunk(name, title, slice(a, b), self.shape[1], self.dtype, self.columns))
         self.tasks = list(X.to_delayed().ravel())
 
     def map_blocks(
@@ -95,7 +95,7 @@ class DaskDesign(RowBlocks):
         parts = [
             delayed(_on_chunk)(function, task, chunk, [vector[chunk.rows] for vector in vectors])
             for task, chunk in zip(self.tasks, self.chunks, strict=True)
-            if chunk.n_rows
+            if chunk.rows.start < chunk.rows.stop
         ]
         if combine is not None:
             combine = delayed(combine, traverse=False)
@@ -105,38 +105,19 @@ class DaskDesign(RowBlocks):
 
     def _compute(self, tasks: Delayed) -> list[T]:
         """The values of tasks; if a chunk cannot be read, the error names it."""
-        try:
-            return compute(tasks)[0]
-        except (WorkersLostError, ChunkError):
-            raise
-        except Exception as error:
-            failure = first_failure([delayed(_length)(task) for task in self.tasks])
-            if failure is None:
-                raise
-            i, reason = failure
-            raise ChunkError(f"{self.chunks[i].title} cannot be read: {type(reason).__name__}: {reason}") from error
+        lengths = (delayed(_length)(task) for task in self.tasks)
+        return _named(lambda: compute(tasks)[0], lengths, lambda i: self.chunks[i].title)
 
 
-@dataclass(frozen=True)
-class _Chunk:
-    """The position of a chunk, and what it is expected to hold."""
+class _Chunk(NamedTuple):
+    """The names of X and of a chunk in messages, its rows, and what it is expected to hold."""
 
-    number: int
+    name: str
+    title: str
     rows: slice
     n_columns: int
     dtype: Dtype
     columns: Sequence[str] | None
-    name: str
-
-    @property
-    def n_rows(self) -> int:
-        """The number of rows."""
-        return int(self.rows.stop - self.rows.start)
-
-    @property
-    def title(self) -> str:
-        """The name of the chunk in messages."""
-        return f"Chunk {self.number} of {self.name} (rows {self.rows.start} to {self.rows.stop - 1})"
 
     def open(self, block: Array | sp.sparray) -> Design:
         """The chunk as a design; an error names it if it is not as expected."""
@@ -146,10 +127,10 @@ class _Chunk:
                 f"{self.title} holds {block.dtype}, but {self.name} was declared as {self.dtype}; "
                 f"convert it where it is read, or with {self.name}.astype('float64')."
             )
-        if block.shape != (self.n_rows, self.n_columns):
-            raise ValueError(f"{self.title} has shape {block.shape}, not {(self.n_rows, self.n_columns)} as declared.")
-        kind = SparseDesign if sp.issparse(block) else DenseDesign
-        return kind(block, columns=self.columns, name=self.title)
+        expected = (self.rows.stop - self.rows.start, self.n_columns)
+        if block.shape != expected:
+            raise ValueError(f"{self.title} has shape {block.shape}, not {expected} as declared.")
+        return (SparseDesign if sp.issparse(block) else DenseDesign)(block, columns=self.columns, name=self.title)
 
 
 def _on_chunk(function: Callable[..., T], block: Array, chunk: _Chunk, vectors: list[Array]) -> T:
@@ -175,14 +156,22 @@ def _measured(array: da.Array, name: str) -> da.Array:
         return array
     # the first of several chunks side by side is enough
     tasks = [delayed(_length)(np.ravel(side)[0]) for side in array.to_delayed()]
+    lengths = _named(lambda: compute(*tasks), tasks, lambda i: f"Chunk {i} of {name}")
+    return da.Array(array.dask, array.name, (lengths, *array.chunks[1:]), meta=array._meta)
+
+
+def _named(values: Callable[[], T], chunks: Iterable[Delayed], title: Callable[[int], str]) -> T:
+    """Computed values; if that fails because a chunk cannot be read, the error names the chunk."""
     try:
-        lengths = compute(*tasks)
-    except WorkersLostError:
+        return values()
+    except (WorkersLostError, ChunkError):
         raise
     except Exception as error:
-        i, reason = first_failure(tasks) or (0, error)
-        raise ChunkError(f"Chunk {i} of {name} cannot be read: {type(reason).__name__}: {reason}") from error
-    return da.Array(array.dask, array.name, (lengths, *array.chunks[1:]), meta=array._meta)
+        failure = first_failure(list(chunks))
+        if failure is None:
+            raise
+        i, reason = failure
+        raise ChunkError(f"{title(i)} cannot be read: {type(reason).__name__}: {reason}") from error
 
 
 def _check_frame(X: Any, name: str) -> None:

@@ -107,7 +107,8 @@ def find_factors(
     n, p = design.shape
     if k < 1:
         raise ValueError(f"factors must be at least 1 here, not {k}.")
-    columns, centres, deviations, C = _correlations(design, q, _spread(p, SCORE_COLUMNS, n), fit_intercept, means)
+    evenly = np.unique(np.linspace(0, p - 1, min(p, _limit(SCORE_COLUMNS, n))).astype(np.intp))
+    columns, centres, deviations, C = _correlations(design, q, evenly, fit_intercept, means)
     directions = _leading(C, k)
     # eigenvectors are orthogonal only up to the ratio of the eigenvalues
     root = np.linalg.cholesky(directions.T @ C @ directions) if directions.size else np.eye(directions.shape[1])
@@ -164,11 +165,6 @@ def _limit(most: int, n: int) -> int:
     return max(2 * COLUMNS_PER_FACTOR, min(most, MOST_NUMBERS // max(n, 1)))
 
 
-def _spread(size: int, most: int, n: int) -> NDArray[np.intp]:
-    """Evenly spaced positions."""
-    return np.unique(np.linspace(0, size - 1, min(size, _limit(most, n))).astype(np.intp))
-
-
 def _one_per_group(members: Array, starts: Array, most: int) -> NDArray[np.intp]:
     """One column from each of evenly spaced groups; its place within the group moves from first to last."""
     filled = np.flatnonzero(np.diff(starts) > 0)
@@ -191,9 +187,7 @@ def _correlations(
         rest = gram[0, 1:-1] if centre else np.zeros(columns.size)
         G = gram[1:-1, 1:-1] - np.outer(rest, rest)
         squares = np.diag(gram)[1:-1]
-    if not np.isfinite(squares).all():
-        largest = design.largest()[columns]
-        design.refuse(columns[~np.isfinite(largest)])
+    design.refuse(columns[~np.isfinite(squares)], overflow=False)
     centres, deviations = shift + rest, np.sqrt(np.maximum(np.diag(G), 0.0))
     varies = np.isfinite(squares) & (squares < LARGEST**2)
     varies[varies] = deviations[varies] > np.maximum(8 * np.finfo(float).eps * np.abs(centres[varies]), SMALLEST)

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 from numpy.typing import DTypeLike, NDArray
 
-from covey.designs.dense import DenseDesign, dense_moments, tiled_moments
+from covey.designs.dense import DenseDesign
+from covey.designs.moments import Moments, block_offsets, dense_moments, tiled_moments
 from covey.designs.part_products import ROWS, PartProducts
-from covey.designs.plink import read_bed_files
-from covey.designs.protocol import RESIDUALS, Design, Moments, block_offsets, part_grams, row_slices
+from covey.designs.plink import chosen_samples, kept_variants, name_variants, read_bed_files, same_variants
+from covey.designs.protocol import RESIDUALS, Design, Models, row_slices
 from covey.designs.row_blocks import float_type
-from covey.designs.variants import chosen_samples, kept_variants, name_variants, same_variants
 from covey.groups.genome import GenesLike
 from covey.optional import optional
 from covey.validation import Array, real
@@ -118,7 +118,7 @@ class GenotypeDesign(Design):
         self._variant = columns - starts[self._file]
         self._values, self._n_of_code = values[columns], counts[columns]
         self._variants = variants.iloc[columns].reset_index(drop=True)
-        self._table, self._table_names = np.empty((self.samples.size, 0)), tuple[str, ...]()
+        self._table = np.empty((self.samples.size, 0))
         self._byte, self._shift = self._places()
         shape, kind = (self.samples.size, columns.size), float_type(np.dtype(float), dtype, where)
         super().__init__(shape, kind, columns=self._variants["name"].tolist(), name=name)
@@ -163,7 +163,7 @@ class GenotypeDesign(Design):
                 raise ValueError(f"Column {column!r} of the table must hold numbers, none of them missing: encode it.")
         values, names = matched.to_numpy(dtype=float), tuple(map(str, table.columns))
         out = copy(self)
-        out._table, out._table_names = np.hstack([self._table, values]), self._table_names + names
+        out._table = np.hstack([self._table, values])
         out.columns, out.n_passes = [*self.names, *names], 0
         if len(set(out.columns)) < len(out.columns):
             raise ValueError(f"A column of the table has the name of another column: {', '.join(names[:6])}.")
@@ -187,14 +187,14 @@ class GenotypeDesign(Design):
         with optional("A copy of genotypes on a device"):
             from covey.designs.torch_genotypes import DeviceGenotypes
 
-        packed = DeviceGenotypes.copied(self._pieces(), (self._variant.size, self.files[0].width), device)
+        packed = DeviceGenotypes.copied(self._packed(), (self._variant.size, self.files[0].width), device)
         out = DeviceGenotypes(
             packed, self._values, self._table, self._rows, dtype=self.dtype, columns=self.names, name=self.name
         )
         out.row_names = self.samples
         return out
 
-    def _pieces(self) -> Iterator[tuple[NDArray[np.intp], NDArray[np.uint8]]]:
+    def _packed(self) -> Iterator[tuple[NDArray[np.intp], NDArray[np.uint8]]]:
         """Packed genotypes of some variants at a time, with the places of these variants."""
         for number, file in enumerate(self.files):
             at = np.flatnonzero(self._file == number)
@@ -206,7 +206,7 @@ class GenotypeDesign(Design):
     def moments(self, y: Array, q: Array, members: Array, starts: Array, *, centre: bool, scale: Array) -> Moments:
         if not (q == q[0]).all() or (np.diff(starts) != 1).any():
             self.n_passes += 1
-            return tiled_moments(self, RESIDUALS, y, q, members, starts, centre=centre, scale=scale)
+            return tiled_moments(self.take, RESIDUALS, y, q, members, starts, centre=centre, scale=scale)
         # equal weights and single columns: all but products with y follows from the numbers of genotypes
         is_variant = members < self._variant.size
         some, unit = members[is_variant], scale[is_variant]
@@ -238,37 +238,22 @@ class GenotypeDesign(Design):
             out[:, columns] = total.T
         return out
 
-    def residual_products(
-        self,
-        y: Array,
-        weights: Sequence[Array],
-        which: Array,
-        columns: Array,
-        coefs: Array,
-        intercepts: Array,
-        kept: dict[str, Any] | None = None,
-    ) -> Array:
+    def residual_products(self, models: Models) -> Array:
         """As in `Design`; products with columns of models are kept, so that only those of new columns read X again."""
+        kept = models.kept
         if kept is not None and "products" not in kept:
-            kept["products"] = PartProducts.of(self, y, weights)
+            kept["products"] = PartProducts.of(self, models)
         products = None if kept is None else kept["products"]
-        if products is None or not products.have(columns):
-            return super().residual_products(y, weights, which, columns, coefs, intercepts)
-        return products.of_residuals(which, columns, coefs, intercepts)
+        if products is None or not products.have(models.columns):
+            return super().residual_products(models)
+        return products.of_residuals(models)
 
     def take(self, columns: Array) -> NDArray[np.float64]:
         return self._reader(np.asarray(columns))(slice(0, self.shape[0])).T
 
-    def predict(self, columns: Array, coefs: Array, intercepts: Array) -> Array:
-        out, read = np.empty((self.shape[0], len(coefs))), self._reader(columns)
-        for rows in row_slices(self.shape[0], columns.size):
-            out[rows] = read(rows).T @ np.asarray(coefs).T + intercepts
-        return out
-
-    def gram_parts(self, columns: Array, shift: Array, y: Array, weights: Sequence[Array]) -> NDArray[np.float64]:
+    def _pieces(self, columns: Array) -> Iterator[tuple[slice, Array]]:
         read = self._reader(columns)
-        pieces = ((rows, read(rows).T) for rows in row_slices(self.shape[0], columns.size))
-        return part_grams(pieces, shift, y, weights)
+        return ((rows, read(rows).T) for rows in row_slices(self.shape[0], columns.size))
 
     def extremes(self, columns: Array, weight: Array) -> Array:
         if not (weight > 0).all():
@@ -296,7 +281,7 @@ class GenotypeDesign(Design):
         self, columns: Array, order: Array | None = None, buffer: Array | None = None
     ) -> Callable[[slice], Array]:
         """A function that decodes consecutive rows of some columns, in float64 or the type of the buffer."""
-        from covey.designs.genotype_kernels import decode  # compiled, so imported only for genotypes
+        from covey.designs.kernels import decode  # compiled, so imported only for genotypes
 
         n_variants = self._variant.size
         is_variant = columns < n_variants
@@ -332,7 +317,7 @@ class GenotypeDesign(Design):
 
     def _count_codes(self) -> NDArray[np.int64]:
         """How many of the rows have each of the four codes, for all variants of all files."""
-        from covey.designs.genotype_kernels import count_codes
+        from covey.designs.kernels import count_codes
 
         counts = []
         for file in self.files:

@@ -13,7 +13,7 @@ from numpy.typing import DTypeLike
 
 from covey.designs.dense import DenseDesign
 from covey.designs.protocol import Design
-from covey.designs.row_blocks import MEMORY_BUDGET, RowsOnDisk, check_matrix, float_type
+from covey.designs.row_blocks import MEMORY_BUDGET, RowBlocks, float_type
 from covey.validation import Array, Dtype
 
 __all__ = ["MemmapDesign", "wrap"]
@@ -25,7 +25,7 @@ def wrap(X: np.memmap, *, name: str = "X") -> Design:
     return DenseDesign(np.asarray(X), name=name) if X.nbytes <= MEMORY_BUDGET else design
 
 
-class MemmapDesign(RowsOnDisk):
+class MemmapDesign(RowBlocks):
     """A matrix in a file, streamed in row blocks.
 
     Parameters
@@ -82,25 +82,29 @@ class MemmapDesign(RowsOnDisk):
             self.place = _Place.in_order(Path(source), tuple(shape), np.dtype(file_dtype), int(offset))
         else:
             self.place = _in_npy(Path(source))
-        stored, where = self.place.shape, str(self.place.path or name)
-        check_matrix(stored, columns, where)
-        kind = float_type(self.place.dtype, dtype, where)
-        super().__init__(stored, kind, memory_budget=memory_budget, columns=columns, name=name)
+        super().__init__(
+            self.place.shape, self.place.dtype, dtype,
+            where=str(self.place.path or name), memory_budget=memory_budget, columns=columns, name=name,
+        )  # fmt: skip
         self.check()
 
     def check(self) -> None:
         """Raise if the file is missing or too short: reading a map of it would crash the process."""
         self.place.check(self.name)
 
-    def _stored(self, start: int, stop: int) -> Array:
-        place, width = self.place, self.shape[1] * self.place.dtype.itemsize
+    def read(self, start: int, stop: int) -> Array:
+        place, item = self.place, self.place.dtype.itemsize
         if place.mapped is not None:
             return place.mapped[start:stop]
         assert place.path is not None
-        raw = np.empty((stop - start) * place.stride - (place.stride - width), dtype=np.uint8)
-        _read_into(place.path, raw, place.offset + start * place.stride)
-        strides = (place.stride, place.dtype.itemsize)
-        return np.ndarray((stop - start, self.shape[1]), place.dtype, raw.data, 0, strides)
+        raw = np.empty((stop - start - 1) * place.stride + self.shape[1] * item, dtype=np.uint8)
+        offset = place.offset + start * place.stride
+        with place.path.open("rb") as file:
+            file.seek(offset)
+            if (n_read := file.readinto(raw.data)) < raw.size:
+                end = f"{offset + n_read:,}"
+                raise ValueError(f"{place.path} ends at byte {end}, in the middle of the array. Write it again.")
+        return np.ndarray((stop - start, self.shape[1]), place.dtype, raw.data, 0, (place.stride, item))
 
 
 @dataclass(frozen=True)
@@ -174,15 +178,3 @@ def _in_memmap(X: np.memmap) -> _Place:
     ahead = sum((size - 1) * max(step, 0) for size, step in zip(X.shape, X.strides, strict=True))
     stride = X.strides[0] if rows_in_order else 0
     return _Place(path, X.shape, X.dtype, offset, stride, offset + ahead + X.itemsize, mapped)
-
-
-def _read_into(path: Path, buffer: Array, offset: int) -> None:
-    """Fill a buffer from a file."""
-    view, done = buffer.data, 0
-    with path.open("rb", buffering=0) as file:
-        file.seek(offset)
-        while done < buffer.nbytes:
-            count = file.readinto(view[done:])
-            if not count:
-                raise ValueError(f"{path} ends at byte {offset + done:,}, in the middle of the array. Write it again.")
-            done += count

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from covey.designs.row_blocks import MEMORY_BUDGET, RowsOnDisk, float_type
+from covey.designs.row_blocks import MEMORY_BUDGET, RowBlocks, float_type
 from covey.optional import optional
 from covey.validation import Array, Dtype, name_columns
 
 if TYPE_CHECKING:
-    from pyarrow import DataType, RecordBatch, Schema
+    from pyarrow import RecordBatch, Schema
     from pyarrow.parquet import FileMetaData, ParquetFile
 
 __all__ = ["ParquetDesign"]
 
 
-class ParquetDesign(RowsOnDisk):
+class ParquetDesign(RowBlocks):
     """The rows of all Parquet files of a folder, in the order of their names, streamed in row blocks.
 
     Parameters
@@ -68,7 +68,11 @@ class ParquetDesign(RowsOnDisk):
     ) -> None:
         self.path = Path(path)
         self._footers: dict[Path, FileMetaData] = {}
-        self.files = _files(self.path)
+        if not self.path.exists():
+            raise FileNotFoundError(f"There is no file or folder {path}.")
+        self.files = [self.path] if self.path.is_file() else sorted(self.path.rglob("*.parquet"))
+        if not self.files:
+            raise FileNotFoundError(f"The folder {path} holds no .parquet files.")
         schema = self._open(self.files[0]).schema_arrow
         chosen = [c for c in (schema.names if columns is None else columns) if c not in set(drop)]
         _find(schema, [*chosen, *drop], self.files[0])
@@ -77,7 +81,10 @@ class ParquetDesign(RowsOnDisk):
         if not chosen or sum(self._counts) == 0:
             raise ValueError(f"{self.path} holds {sum(self._counts)} rows and {len(chosen)} columns for {name}.")
         shape = sum(self._counts), len(chosen)
-        super().__init__(shape, self._choose_type(dtype), memory_budget=memory_budget, columns=chosen, name=name)
+        super().__init__(
+            shape, self._stored_type(dtype), dtype,
+            where=str(path), memory_budget=memory_budget, columns=chosen, name=name,
+        )  # fmt: skip
 
     def column(self, name: str) -> NDArray[np.float64]:
         """Any column of the files, for instance the response, as a float64 array."""
@@ -138,27 +145,22 @@ class ParquetDesign(RowsOnDisk):
                 )
         return int(opened.metadata.num_rows)
 
-    def _choose_type(self, wanted: DTypeLike | None) -> Dtype:
+    def _stored_type(self, wanted: DTypeLike | None) -> Dtype:
+        """The precision of all columns together; types that are no floats are refused unless they are converted."""
         import pyarrow.types as kinds
 
-        def is_number(kind: DataType) -> bool:
-            return bool(kinds.is_floating(kind) or kinds.is_integer(kind) or kinds.is_boolean(kind))
-
-        for column, kind in self._types.items():
-            if not is_number(kind):
+        floats = [kinds.is_floating(kind) for kind in self._types.values()]
+        for (column, kind), floating in zip(self._types.items(), floats, strict=True):
+            if not (floating or kinds.is_integer(kind) or kinds.is_boolean(kind)):
                 raise ValueError(
                     f"{self.files[0]}: column {column!r} holds {kind}, not numbers: leave it out with drop=, or encode "
                     "it (for instance with scikit-learn's OneHotEncoder)."
                 )
-        if wanted is None:
-            for column, kind in self._types.items():
-                if not (kinds.is_float32(kind) or kinds.is_float64(kind)):
-                    float_type(str(kind), None, f"{self.files[0]}: column {column!r}")
-            self._all_floats = True
-            single = all(kinds.is_float32(kind) for kind in self._types.values())
-            return np.dtype(np.float32 if single else np.float64)
-        self._all_floats = all(kinds.is_floating(kind) for kind in self._types.values())
-        return float_type(np.dtype(np.float64), wanted, str(self.path))
+        self._all_floats, single = all(floats), all(kinds.is_float32(kind) for kind in self._types.values())
+        for column, kind in self._types.items():
+            if wanted is None and not (kinds.is_float32(kind) or kinds.is_float64(kind)):
+                float_type(str(kind), None, f"{self.files[0]}: column {column!r}")
+        return np.dtype(np.float32 if single else np.float64)
 
     def _to_array(self, batch: RecordBatch) -> Array:
         """A batch of rows in C order; nulls become NaN and are reported as missing values later."""
@@ -168,17 +170,6 @@ class ParquetDesign(RowsOnDisk):
         for j in range(batch.num_columns):
             out[:, j] = batch.column(j).to_numpy(zero_copy_only=False)
         return out
-
-
-def _files(path: Path) -> list[Path]:
-    if path.is_file():
-        return [path]
-    if not path.is_dir():
-        raise FileNotFoundError(f"There is no file or folder {path}.")
-    found = sorted(path.rglob("*.parquet"))
-    if not found:
-        raise FileNotFoundError(f"The folder {path} holds no .parquet files.")
-    return found
 
 
 def _find(schema: Schema, columns: Sequence[str], file: Path) -> None:

@@ -7,13 +7,13 @@ and kept for later models.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from covey.validation import Array, FloatArray
+from covey.designs.protocol import Models
+from covey.validation import FloatArray
 
 if TYPE_CHECKING:
     from covey.designs.genotypes import GenotypeDesign
@@ -30,13 +30,7 @@ ROWS = 2**10
 class PartProducts:
     """Products of every column of X with some of them, with the response and with one, on every part of the rows.
 
-    Parameters
-    ----------
-    design : GenotypeDesign
-    y : ndarray, shape (n,) or (n, m)
-    weight : ndarray, shape (n,)
-    uses : ndarray of bool, shape (n_weights, n)
-        The rows that each weight uses: it is `weight` on them, and zero elsewhere.
+    `uses` has a row per weight, which is `weight` where it is true and zero elsewhere.
     """
 
     def __init__(self, design: GenotypeDesign, y: FloatArray, weight: FloatArray, uses: NDArray[np.bool_]) -> None:
@@ -50,45 +44,42 @@ class PartProducts:
         self.kept: list[FloatArray] = []  # of one and y, and then of columns; shape (p, n_parts, ...)
 
     @classmethod
-    def of(cls, design: GenotypeDesign, y: Array, weights: Sequence[Array]) -> PartProducts | None:
-        """Products for these weights, if they differ in which rows they use only."""
-        q = np.stack(list(weights))
+    def of(cls, design: GenotypeDesign, models: Models) -> PartProducts | None:
+        """Products for the weights of some models, if they differ in which rows they use only."""
+        q = np.stack(list(models.weights))
         weight, uses = q.max(axis=0), q > 0
-        return cls(design, y, weight, uses) if (q == np.where(uses, weight, 0.0)).all() else None
+        return cls(design, models.y, weight, uses) if (q == np.where(uses, weight, 0.0)).all() else None
 
     def have(self, columns: NDArray[np.intp]) -> bool:
         """Compute the products with those columns that are new, in one pass; False if there are too many to keep."""
         new = np.setdiff1d(columns, self.columns)
-        n_parts, m = self.patterns.shape[1], 1 if self.y.ndim == 1 else self.y.shape[1]
+        n_parts, (n, m) = self.patterns.shape[1], self.y.shape
         if (1 + m + self.columns.size + new.size) * n_parts * self.design.shape[1] > MOST_KEPT:
             self.kept, self.columns, self.shift = [], self.columns[:0], self.shift[:0]
             return False
         if not self.kept:
-            self._keep(np.column_stack([np.ones(len(self.weight)), self.y]), new)
+            self._keep(np.column_stack([np.ones(n), self.y]), new)
         elif new.size:
-            self._keep(np.empty((len(self.weight), 0)), new)
+            self._keep(np.empty((n, 0)), new)
         return True
 
-    def of_residuals(self, which: Array, columns: Array, coefs: Array, intercepts: Array) -> FloatArray:
+    def of_residuals(self, models: Models) -> FloatArray:
         """As `Design.residual_products`, of the weights that this was made for."""
-        m = 1 if self.y.ndim == 1 else self.y.shape[1]
+        n_models, m, _ = models.coefs.shape
         place = {int(j): i for i, j in enumerate(self.columns)}
-        at = [place[int(j)] for j in columns]
-        B = np.zeros((len(coefs), m, self.columns.size))
         # a column may be given more than once
-        np.add.at(B.T, at, np.asarray(coefs, dtype=float).reshape(len(coefs), -1, m).T.swapaxes(0, 1))
-        levels = np.asarray(intercepts, dtype=float).reshape(len(coefs), m) + B @ self.shift
-        each = np.broadcast_to(np.eye(m), (len(coefs), m, m))
+        B = models.coefs @ np.eye(self.columns.size)[[place[int(j)] for j in models.columns]]
+        levels, each = models.intercepts + B @ self.shift, np.broadcast_to(np.eye(m), (n_models, m, m))
         W = np.concatenate([-levels[:, :, None], each, -B], axis=2)
         # a model only uses the rows of its weight
-        W = self.patterns[which][:, None, :, None] * W[:, :, None, :]
-        out, first = np.zeros((len(coefs) * m, self.design.shape[1])), 0
+        W = self.patterns[models.which][:, None, :, None] * W[:, :, None, :]
+        out, first = np.zeros((n_models * m, self.design.shape[1])), 0
         for products in self.kept:
             n_parts, width = products.shape[1:]
             some = W[..., first : first + width].reshape(len(out), n_parts * width)
             out += some @ products.reshape(-1, n_parts * width).T
             first += width
-        return out.reshape(len(coefs), m, -1) if self.y.ndim == 2 else out
+        return out.reshape(n_models, m, -1)
 
     def _keep(self, rows: FloatArray, new: NDArray[np.intp]) -> None:
         """Keep products with some row vectors, shape (n, k), and new columns, which are centred."""

@@ -12,7 +12,7 @@ way, and is added to `KINDS` and to `tests/storage_kinds.py`.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import PurePath
@@ -21,27 +21,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from covey.designs.rows import hash_columns, rank_columns
+from covey.designs.moments import Moments
 from covey.validation import Array, name_columns, pandas_frame
 
-__all__ = [
-    "LARGEST_BLOCK",
-    "NORMS_AT_A_TIME",
-    "Design",
-    "Moments",
-    "as_design",
-    "block_offsets",
-    "diagonals",
-    "is_table",
-    "part_grams",
-    "row_slices",
-]
-
-# Correlations that are converted to group norms at a time: half a MiB.
-NORMS_AT_A_TIME = 2**16
+__all__ = ["RESIDUALS", "Design", "Models", "as_design", "is_table", "row_slices"]
 
 # Numbers that are compared at a time: 1 MiB.
-EXTREMES_AT_A_TIME = 2**17
+COMPARED_AT_A_TIME = 2**17
 
 # Residuals of at least this many models are multiplied with X together: with fewer, reading X would take longer.
 FEWEST_MODELS = 16
@@ -64,52 +50,29 @@ READ_BY_NUMPY = ("__array__", "__array_interface__", "to_numpy")
 
 
 @dataclass(frozen=True)
-class Moments:
-    """First and second moments of a design, from one pass over it, in the groups' contiguous layout.
+class Models:
+    """Linear models on some columns, each with its weights of the rows, whose residuals are multiplied with X.
 
     Attributes
     ----------
-    mean : ndarray, shape (p,)
-        Weighted column means; zeros without centring.
-    variance : ndarray, shape (p,)
-        ``sum_i q_i (x_ij - mean_j)^2`` of the scaled columns.
-    correlation : ndarray, shape (p,)
-        ``sum_i q_i (x_ij - mean_j) y_i`` of the scaled columns.
-    blocks, block_starts : ndarray
-        The centred Gram blocks ``sum_i q_i (x_i - mean)(x_i - mean)'`` of the scaled columns, flattened: the block of
-        group l is ``blocks[block_starts[l]:block_starts[l + 1]]``, row by row. Empty for a group larger than
-        `LARGEST_BLOCK`.
+    y : ndarray, shape (n, m)
+    weights : sequence of ndarray, shape (n,)
+        Zero for rows that are not used.
+    which : ndarray of int, shape (n_models,)
+        The weights of each model.
+    columns : ndarray of int, shape (k,)
+    coefs, intercepts : ndarray, shape (n_models, m, k) and (n_models, m)
+    kept : dict or None
+        Where a design may keep what it needs again for the same y and weights.
     """
 
-    mean: NDArray[np.float64]
-    variance: NDArray[np.float64]
-    correlation: NDArray[np.float64]
-    blocks: NDArray[np.float64]
-    block_starts: NDArray[np.intp]
-
-
-# The Gram block of a larger group costs more than a factorisation of the columns themselves, and one such group would
-# slow down the pass for all its neighbours.
-LARGEST_BLOCK = 64
-
-
-def block_offsets(starts: Array) -> NDArray[np.intp]:
-    """Where each group's Gram block begins in `Moments.blocks`."""
-    sizes = np.diff(starts)
-    offsets = np.zeros(starts.size, dtype=np.intp)
-    np.cumsum(np.where(sizes <= LARGEST_BLOCK, sizes**2, 0), out=offsets[1:])
-    return offsets
-
-
-def diagonals(blocks: Array, block_starts: Array, starts: Array) -> NDArray[np.float64]:
-    """The diagonals of all Gram blocks, shape (p,); NaN for the columns of groups without one."""
-    sizes = np.diff(starts)
-    out = np.full(int(starts[-1]), np.nan)
-    known = np.repeat(np.diff(block_starts) > 0, sizes)
-    within = np.arange(out.size) - np.repeat(starts[:-1], sizes)
-    at = np.repeat(block_starts[:-1], sizes) + within * (np.repeat(sizes, sizes) + 1)
-    out[known] = blocks[at[known]]
-    return out
+    y: Array
+    weights: Sequence[Array]
+    which: Array
+    columns: Array
+    coefs: Array
+    intercepts: Array
+    kept: dict[str, Any] | None = None
 
 
 class Design(ABC):
@@ -137,15 +100,12 @@ class Design(ABC):
         Whether `residual_products` keeps products with columns, so that many models cost little more than a few.
     on_device : bool
         Whether X is on a device, where products are computed.
-    tile_numbers : int
-        The numbers of small matrices that are worked on at a time: by default 1 MiB, a core's second-level cache.
     """
 
     row_names: NDArray[np.object_] | None = None
     reads_columns: bool = True
     keeps_products: bool = False
     on_device: bool = False
-    tile_numbers: int = 2**17
 
     def __init__(self, shape: Sequence[int], dtype: DTypeLike, *, columns: Sequence[str] | None, name: str) -> None:
         self.shape = (int(shape[0]), int(shape[1]))
@@ -154,7 +114,7 @@ class Design(ABC):
         self.name = name
         self.n_passes = 0
 
-    # ------------------------------------------------------------------ abstract operations
+    # ------------------------------------------------------------------ operations that every kind implements
 
     @abstractmethod
     def moments(self, y: Array, q: Array, members: Array, starts: Array, *, centre: bool, scale: Array) -> Moments:
@@ -172,24 +132,16 @@ class Design(ABC):
     def take(self, columns: Array) -> NDArray[np.float64]:
         """Some columns as a dense float64 array, shape (n, k)."""
 
-    # ------------------------------------------------------------------ derived operations
+    # ------------------------------------------------------------------ operations that some kinds have faster
 
-    @property
-    def n_stored(self) -> int:
-        """The number of columns, from the first on, of which all others are functions: they tell rows apart."""
-        return self.shape[1]
-
-    def put(self, values: Array) -> Any:
-        """An array where X is stored: the array itself, or a tensor on the device of X."""
-        return values
-
-    def device_columns(self, columns: Array) -> Any:
-        """Some columns in float64 where X is stored: a numpy array, or a tensor on the device of X; shape (n, k)."""
-        return self.take(columns)
+    def _pieces(self, columns: Array) -> Iterator[tuple[slice, Array]]:
+        """Some columns, a few rows at a time: which rows, and a dense array."""
+        yield slice(0, self.shape[0]), self.take(columns)
 
     def predict(self, columns: Array, coefs: Array, intercepts: Array) -> Array:
         """``X[:, columns] coefs' + intercepts`` for several models as rows of `coefs`; shape (n, n_models)."""
-        return self.take(columns) @ np.asarray(coefs).T + intercepts
+        coefs = np.asarray(coefs).T
+        return np.concatenate([X @ coefs + intercepts for _, X in self._pieces(columns)])
 
     def gram_parts(self, columns: Array, shift: Array, y: Array, weights: Sequence[Array]) -> NDArray[np.float64]:
         """``A' diag(w) A`` with ``A = [1, X[:, columns] - shift, y]`` for every w. At most one pass.
@@ -197,44 +149,44 @@ class Design(ABC):
         The parts are disjoint: no row has a positive weight in two of them. `y` has shape (n,) or (n, m); the result
         has shape (n_parts, k + 1 + m, k + 1 + m).
         """
-        return part_grams([(slice(None), self.take(columns))], shift, y, weights)
+        k, m = len(shift), 1 if y.ndim == 1 else y.shape[1]
+        out = np.zeros((len(weights), k + 1 + m, k + 1 + m))
+        for rows, X in self._pieces(columns):
+            A = np.empty((X.shape[0], k + 1 + m))
+            A[:, 0], A[:, k + 1 :] = 1.0, y[rows].reshape(-1, m)
+            np.subtract(X, shift, out=A[:, 1 : k + 1])
+            for w, total in zip(weights, out, strict=True):
+                used = np.flatnonzero(w[rows])
+                part = A[used] * np.sqrt(w[rows][used])[:, None]
+                # BLAS computes only half of a matrix times its transpose; `refuse` names columns whose squares overflow
+                with np.errstate(over="ignore", invalid="ignore"):
+                    total += part.T @ part
+        return out
 
-    def residual_products(
-        self,
-        y: Array,
-        weights: Sequence[Array],
-        which: Array,
-        columns: Array,
-        coefs: Array,
-        intercepts: Array,
-        kept: dict[str, Any] | None = None,
-    ) -> Array:
+    def residual_products(self, models: Models) -> Array:
         """``sum_i w_i (y_i - X[i, columns] coefs[j] - intercepts[j]) x_i`` with ``w = weights[which[j]]``.
 
-        The shapes are (n,) of y and of every weight, which is zero for rows that are not used, (n_models, k) of coefs,
-        (n_models,) of intercepts, and (n_models, p) of the result. With m responses they are (n, m) of y,
-        (n_models, k, m), (n_models, m) and (n_models, m, p). Residuals are computed in double precision for any X.
-        A design may keep in `kept` what it needs again for the same y and weights.
+        The result has shape (n_models, m, p). Residuals are computed in double precision for any X. At most one pass
+        over an X that is streamed.
         """
-        (n, p), k, m = self.shape, columns.size, 1 if y.ndim == 1 else y.shape[1]
-        B = np.asarray(coefs, dtype=np.float64).reshape(len(coefs), k, m).transpose(0, 2, 1)
-        levels = np.asarray(intercepts, dtype=np.float64).reshape(len(coefs), m)
-        q = np.stack(list(weights))
-        step = max(1, max(FEWEST_MODELS, RESIDUALS // n) // m)
-        out = np.empty((len(coefs), m, p), dtype=self.dtype)
-        for a in range(0, len(coefs), step):
+        (n, p), (n_models, m, k) = self.shape, models.coefs.shape
+        weights, step = np.stack(list(models.weights)), max(1, max(FEWEST_MODELS, RESIDUALS // n) // m)
+        out = np.empty((n_models, m, p), dtype=self.dtype)
+        for a in range(0, n_models, step):
             at = slice(a, a + step)
-            count = len(levels[at])
-            fitted = self.predict(columns, B[at].reshape(count * m, k), levels[at].ravel())
-            R = y.T - fitted.T.reshape(count, m, n)
-            R *= q[which[at]][:, None, :]
-            out[at] = self.correlate(R.reshape(count * m, n)).reshape(count, m, p)
-        return out if y.ndim == 2 else out[:, 0]
+            B, levels = models.coefs[at].reshape(-1, k), models.intercepts[at].ravel()
+            R = models.y.T - self.predict(models.columns, B, levels).T.reshape(-1, m, n)
+            R *= weights[models.which[at]][:, None, :]
+            out[at] = self.correlate(R.reshape(-1, n)).reshape(-1, m, p)
+        return out
 
     def gradient_norms(self, problem: Any, R: Array) -> NDArray[np.float64]:
-        """The group norms of ``R X`` in the coordinates of a `WorkingProblem`, for R of shape (k, n); (k, n_groups)."""
-        norms: NDArray[np.float64] = problem.all_norms(self.correlate(R))
-        return norms
+        """The group norms of ``R X`` in the coordinates of a `WorkingProblem`, for R of shape (k, n); (k, n_groups).
+
+        Products with all columns take up to a quarter of the memory of X at a time; an X that is streamed is read once.
+        """
+        step = max(FEWEST_MODELS, self.shape[0] // 4) if self.reads_columns else max(len(R), 1)
+        return np.concatenate([problem.all_norms(self.correlate(R[a : a + step])) for a in range(0, len(R), step)])
 
     def extremes(self, columns: Array, weight: Array) -> Array:
         """The least and the largest value of some columns over the rows of positive weight; shape (3, k).
@@ -243,7 +195,7 @@ class Design(ABC):
         """
         used = np.flatnonzero(weight > 0)
         out = np.empty((3, len(columns)))
-        step = max(1, EXTREMES_AT_A_TIME // self.shape[0])
+        step = max(1, COMPARED_AT_A_TIME // self.shape[0])
         for a in range(0, len(columns), step):
             at = slice(a, a + step)
             X = self.take(columns[at])
@@ -268,13 +220,20 @@ class Design(ABC):
             for piece, mean, gain in zip(pieces, means, gains, strict=True)
         ]
 
-    def row_keys(self, columns: Array) -> NDArray[np.uint64]:
-        """A 64-bit hash of some columns of each row, shape (n,); equal rows have equal keys."""
-        return hash_columns(lambda at: self.take(columns[at]), columns, self.shape[0])
+    # ------------------------------------------------------------------ X on a device, and X of functions of columns
 
-    def rank_keys(self, columns: Array, marks: Array, weight: Array) -> NDArray[np.uint64]:
-        """Keys of the rows from the ranks of some columns, given marks of the rows; see `covey.designs.rows`."""
-        return rank_columns(lambda at: self.take(columns[at]), columns.size, marks, weight)
+    def put(self, values: Array) -> Any:
+        """An array where X is stored: the array itself, or a tensor on the device of X."""
+        return values
+
+    def device_columns(self, columns: Array) -> Any:
+        """Some columns in float64 where X is stored: a numpy array, or a tensor on the device of X; shape (n, k)."""
+        return self.take(columns)
+
+    @property
+    def n_stored(self) -> int:
+        """The number of columns, from the first on, of which all others are functions: they tell rows apart."""
+        return self.shape[1]
 
     # ------------------------------------------------------------------ for messages
 
@@ -298,16 +257,20 @@ class Design(ABC):
                 f"give {name}.loc[X.samples], in the order of {self.name}."
             )
 
-    def refuse(self, bad: Array) -> None:
-        """Raise if there are columns whose moments are not finite: a value is not, or squares overflow."""
-        if np.size(bad):
-            where = name_columns(bad, self.columns)
-            if np.isfinite(self.largest()[bad]).all():
-                raise ValueError(
-                    f"{self.name} has values in {where} whose squares overflow beside the others: change the units, or "
-                    "correct them."
-                )
+    def refuse(self, bad: Array, *, overflow: bool = True) -> None:
+        """Raise if columns with infinite moments have missing or infinite values, or if only their squares overflow."""
+        if not np.size(bad):
+            return
+        infinite = np.asarray(bad)[~np.isfinite(self.largest()[bad])]
+        if infinite.size:
+            where = name_columns(infinite, self.columns)
             raise ValueError(f"{self.name} has missing or infinite values in {where}; impute or drop them.")
+        if overflow:
+            where = name_columns(bad, self.columns)
+            raise ValueError(
+                f"{self.name} has values in {where} whose squares overflow beside the others: change the units, or "
+                "correct them."
+            )
 
 
 def as_design(X: object, *, name: str = "X") -> Design:
@@ -351,25 +314,3 @@ def row_slices(n: int, n_columns: int) -> Iterator[slice]:
     """Consecutive rows, as many at a time as fit the memory for entries of columns."""
     step = RESIDUALS // (n_columns + 2) + 1
     return (slice(a, a + step) for a in range(0, n, step))
-
-
-def part_grams(
-    pieces: Iterable[tuple[slice, Array]], shift: Array, y: Array, weights: Sequence[Array]
-) -> NDArray[np.float64]:
-    """``A' diag(w) A`` with ``A = [1, X - shift, y]`` for every w, summed over pieces of the rows of X.
-
-    X has k columns; y has shape (n,) or (n, m). The result has shape (n_parts, k + 1 + m, k + 1 + m).
-    """
-    k, m = len(shift), 1 if y.ndim == 1 else y.shape[1]
-    out = np.zeros((len(weights), k + 1 + m, k + 1 + m))
-    for at, X in pieces:
-        A = np.empty((X.shape[0], k + 1 + m))
-        A[:, 0], A[:, k + 1 :] = 1.0, y[at].reshape(-1, m)
-        np.subtract(X, shift, out=A[:, 1 : k + 1])
-        for w, total in zip(weights, out, strict=True):
-            used = np.flatnonzero(w[at])
-            part = A[used] * np.sqrt(w[at][used])[:, None]
-            # BLAS computes only half of a matrix times its transpose; if squares overflow, `refuse` names the columns
-            with np.errstate(over="ignore", invalid="ignore"):
-                total += part.T @ part
-    return out

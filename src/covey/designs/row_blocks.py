@@ -1,24 +1,25 @@
 """X in blocks of rows: everything that the method needs from X is computed block by block and combined.
 
 A block is an ordinary design by itself. Its results are small (numbers per column, or per pair of some columns), so
-only those and the row vectors travel between the blocks and this process. `RowsOnDisk` runs the blocks one after
-another here; `covey.designs.dask` runs them on a scheduler.
+only those and the row vectors travel between the blocks and this process. Files are read block after block, as many
+rows at a time as fit a memory budget; `covey.designs.dask` runs the blocks on a scheduler instead.
 """
 
 from __future__ import annotations
 
 import sys
-from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from dataclasses import replace
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
-from covey.designs.dense import DenseDesign, outer_products
-from covey.designs.protocol import Design, Moments, block_offsets
+from covey.designs.dense import DenseDesign
+from covey.designs.moments import Moments, block_offsets, outer_products
+from covey.designs.protocol import Design, Models
 from covey.validation import Array, Dtype, whole
 
 try:
@@ -26,7 +27,7 @@ try:
 except ImportError:  # Windows has no such limits
     resource = None  # type: ignore[assignment]
 
-__all__ = ["MEMORY_BUDGET", "RowBlocks", "RowsOnDisk", "check_matrix", "float_type"]
+__all__ = ["MEMORY_BUDGET", "BackedDesign", "RowBlocks", "float_type"]
 
 T = TypeVar("T")
 
@@ -40,34 +41,91 @@ BLOCKS_AT_A_TIME = 4
 class RowBlocks(Design):
     """A matrix in blocks of rows behind the `Design` protocol, each operation in one pass.
 
-    Functions that are passed to `map_blocks` do not refer to the design, so that a scheduler can send them elsewhere.
+    A kind of file says how rows are read (`read`), or all blocks one after another (`stream`); results take memory
+    besides the budget, in bytes. Where blocks are elsewhere, `map_blocks` is another.
     """
 
     reads_columns = False
 
-    @abstractmethod
+    def __init__(
+        self,
+        shape: Sequence[int],
+        stored: Dtype,
+        dtype: DTypeLike | None = None,
+        *,
+        where: str,
+        memory_budget: int = MEMORY_BUDGET,
+        columns: Sequence[str] | None,
+        name: str,
+    ) -> None:
+        if len(shape) != 2 or 0 in shape:
+            raise ValueError(f"{where} has shape {tuple(shape)}; it must have two dimensions, rows and columns.")
+        if columns is not None and len(columns) != shape[1]:
+            raise ValueError(f"There are {len(columns)} names in columns=; {where} has {shape[1]} columns.")
+        super().__init__(shape, float_type(stored, dtype, where), columns=columns, name=name)
+        self.memory_budget = whole(memory_budget, "memory_budget")
+        _spare_addresses()
+
+    # ------------------------------------------------------------------ blocks
+
+    def read(self, start: int, stop: int) -> Array:
+        """Rows start to stop as they are stored; not needed where `stream` is another."""
+        raise NotImplementedError
+
+    def stream(self) -> Iterator[Array]:
+        """All rows, block by block, as C-contiguous arrays of `dtype`."""
+        n, step = self.shape[0], self.block_rows
+        blocks = (self.read(a, min(a + step, n)) for a in range(0, n, step))
+        return (np.ascontiguousarray(block, dtype=self.dtype) for block in blocks)
+
+    def check(self) -> None:
+        """Raise if the storage has changed; called before every pass."""
+
+    @property
+    def block_rows(self) -> int:
+        """The number of rows per block."""
+        n, p = self.shape
+        return min(n, max(1, self.memory_budget // (BLOCKS_AT_A_TIME * p * self.dtype.itemsize)))
+
     def map_blocks(
         self, function: Callable[..., T], *vectors: Array, combine: Callable[[list[T]], T] | None = None
     ) -> list[T]:
         """``function(block, *vectors of its rows)`` for every block, as a list in order. One pass.
 
-        A block is a `Design` with at least one row. With `combine`, the results are combined, some neighbours at a
-        time, into a list of a single one.
+        A block is a `Design` with at least one row; the next one is read meanwhile. With `combine`, the results are
+        combined, some neighbours at a time, into a list of a single one. The functions do not refer to the design, so
+        that a scheduler can send them elsewhere.
         """
+        self.check()
+        self.n_passes += 1
+        results: list[T] = []
+        top, stream = 0, self.stream()
+        with ThreadPoolExecutor(1) as reader:
+            pending = reader.submit(next, stream, None)
+            while (X := pending.result()) is not None:
+                pending = reader.submit(next, stream, None)
+                block, at = DenseDesign(X, columns=self.columns, name=self.name), slice(top, top + len(X))
+                results.append(function(block, *(vector[at] for vector in vectors)))
+                if combine is not None and len(results) > 1:
+                    results = [combine(results)]
+                top += len(X)
+        return results
+
+    # ------------------------------------------------------------------ operations
 
     def moments(self, y: Array, q: Array, members: Array, starts: Array, *, centre: bool, scale: Array) -> Moments:
-        def of_block(block: Design, y: Array, q: Array) -> _PartMoments | None:
+        def of_block(block: Design, y: Array, q: Array) -> list[_Part]:
             weight = float(q.sum())
             if weight == 0:
-                return None
+                return []
             moments = block.moments(y, q / weight, members, starts, centre=centre, scale=scale)
-            return _PartMoments(weight, float(q @ y) / weight, moments)
+            return [_Part(weight, float(q @ y) / weight, moments)]
 
-        def together(parts: list[_PartMoments | None]) -> _PartMoments | None:
-            return _join([part for part in parts if part is not None], starts, scale)
+        def together(parts: list[list[_Part]]) -> list[_Part]:
+            found = [one for some in parts for one in some]
+            return [_join(found, starts, scale)] if found else []
 
-        (total,) = self.map_blocks(of_block, y, q, combine=together)
-        assert total is not None  # the weights add up to one
+        ((total,),) = self.map_blocks(of_block, y, q, combine=together)
         return total.moments
 
     def correlate(self, R: Array) -> Array:
@@ -84,20 +142,13 @@ class RowBlocks(Design):
             lambda block, y, *weights: block.gram_parts(columns, shift, y, weights), y, *weights, dtype=np.float64
         )
 
-    def residual_products(
-        self,
-        y: Array,
-        weights: Sequence[Array],
-        which: Array,
-        columns: Array,
-        coefs: Array,
-        intercepts: Array,
-        kept: dict[str, Any] | None = None,
-    ) -> Array:
+    def residual_products(self, models: Models) -> Array:
+        # the rows of y and of the weights travel with their blocks
+        model = replace(models, y=models.y[:0], weights=(), kept=None)
         return self._sum(
-            lambda block, y, *weights: block.residual_products(y, weights, which, columns, coefs, intercepts),
-            y,
-            *weights,
+            lambda block, y, *weights: block.residual_products(replace(model, y=y, weights=weights)),
+            models.y,
+            *models.weights,
         )
 
     def extremes(self, columns: Array, weight: Array) -> Array:
@@ -121,9 +172,6 @@ class RowBlocks(Design):
 
         return self.map_blocks(lambda block, q: block.triangles(q, pieces, means, gains), q, combine=stacked)[0]
 
-    def row_keys(self, columns: Array) -> NDArray[np.uint64]:
-        return np.concatenate(self.map_blocks(lambda block: block.row_keys(columns)))
-
     def _sum(self, function: Callable[..., Array], *vectors: Array, dtype: DTypeLike | None = None) -> Array:
         """The sum of results over all blocks, added in double precision."""
         (total,) = self.map_blocks(function, *vectors, combine=_add)
@@ -137,8 +185,7 @@ def _add(parts: list[Array]) -> Array:
     return total
 
 
-@dataclass(frozen=True)
-class _PartMoments:
+class _Part(NamedTuple):
     """Moments of some rows about their means, their weight, and the mean of their responses."""
 
     weight: float
@@ -146,10 +193,8 @@ class _PartMoments:
     moments: Moments
 
 
-def _join(parts: list[_PartMoments], starts: Array, scale: Array) -> _PartMoments | None:
+def _join(parts: list[_Part], starts: Array, scale: Array) -> _Part:
     """The moments of several parts of the rows together, about their common means."""
-    if len(parts) < 2:
-        return parts[0] if parts else None
     weight = sum(part.weight for part in parts)
     first = parts[0].moments.mean
     # differences from the first part's means: exactly zero for a constant column
@@ -164,74 +209,47 @@ def _join(parts: list[_PartMoments], starts: Array, scale: Array) -> _PartMoment
             variance += share * (moments.variance + apart * apart)
             correlation += share * (moments.correlation + apart * (part.y_mean - y_mean))
             blocks += share * (moments.blocks + outer_products(apart, starts))
-    return _PartMoments(weight, y_mean, Moments(mean, variance, correlation, blocks, offsets))
+    return _Part(weight, y_mean, Moments(mean, variance, correlation, blocks, offsets))
 
 
-class RowsOnDisk(RowBlocks):
-    """Row blocks that are read one after another, as many rows at a time as fit a memory budget.
+class BackedDesign(RowBlocks):
+    """Any object with `shape` and `dtype` whose rows ``stored[a:b]`` are an array or a scipy sparse matrix.
 
-    The next block is read while the current one is processed. Results take memory besides the budget, in bytes.
+    This is what the X of a backed AnnData object is, or a dataset of h5py. It is only read.
+
+    Parameters
+    ----------
+    stored : object
+    columns : sequence of str, optional
+    dtype : dtype, optional
+        float32 or float64 to compute in; by default the stored type, or float64 for integers.
+    memory_budget : int
+        Memory for row blocks, in bytes.
+    name : str
+        The name of X in messages.
     """
 
     def __init__(
-        self, shape: Sequence[int], dtype: DTypeLike, *, memory_budget: int, columns: Sequence[str] | None, name: str
+        self,
+        stored: Any,
+        *,
+        columns: Sequence[str] | None = None,
+        dtype: DTypeLike | None = None,
+        memory_budget: int = MEMORY_BUDGET,
+        name: str = "X",
     ) -> None:
-        super().__init__(shape, dtype, columns=columns, name=name)
-        self.memory_budget = whole(memory_budget, "memory_budget")
-        _spare_addresses()
-
-    def _stored(self, start: int, stop: int) -> Array:
-        """Rows start to stop as they are stored; not needed where `stream` is another."""
-        raise NotImplementedError
+        for needed in ("shape", "dtype", "__getitem__"):
+            if not hasattr(stored, needed):
+                raise ValueError(f"{name} is a {type(stored).__name__} without {needed!r}: its rows cannot be read.")
+        self.stored, kind = stored, np.dtype(stored.dtype)
+        wanted = np.float64 if dtype is None and kind.kind in "iub" else dtype
+        super().__init__(
+            stored.shape, kind, wanted, where=name, memory_budget=memory_budget, columns=columns, name=name
+        )
 
     def read(self, start: int, stop: int) -> Array:
-        """Rows start to stop as a C-contiguous array of `dtype`."""
-        return np.ascontiguousarray(self._stored(start, stop), dtype=self.dtype)
-
-    def stream(self) -> Iterator[Array]:
-        """All rows, block by block, as C-contiguous arrays of `dtype`."""
-        return (self.read(start, stop) for start, stop in self.steps())
-
-    def check(self) -> None:
-        """Raise if the storage has changed; called before every pass."""
-
-    @property
-    def block_rows(self) -> int:
-        """The number of rows per block."""
-        n, p = self.shape
-        return min(n, max(1, self.memory_budget // (BLOCKS_AT_A_TIME * p * self.dtype.itemsize)))
-
-    def steps(self) -> Iterator[tuple[int, int]]:
-        """The first row of every block, and the row after its last one."""
-        n, step = self.shape[0], self.block_rows
-        return ((a, min(a + step, n)) for a in range(0, n, step))
-
-    def map_blocks(
-        self, function: Callable[..., T], *vectors: Array, combine: Callable[[list[T]], T] | None = None
-    ) -> list[T]:
-        """``function(block, *vectors of its rows)`` for every block; the next block is read meanwhile."""
-        self.check()
-        self.n_passes += 1
-        results: list[T] = []
-        top, stream = 0, self.stream()
-        with ThreadPoolExecutor(1) as reader:
-            pending = reader.submit(next, stream, None)
-            while (X := pending.result()) is not None:
-                pending = reader.submit(next, stream, None)
-                block, at = DenseDesign(X, columns=self.columns, name=self.name), slice(top, top + len(X))
-                results.append(function(block, *(vector[at] for vector in vectors)))
-                if combine is not None and len(results) > 1:
-                    results = [combine(results)]
-                top += len(X)
-        return results
-
-
-def check_matrix(shape: tuple[int, ...], columns: Sequence[str] | None, where: str) -> None:
-    """Refuse stored arrays that are no matrix, and column names that are not theirs."""
-    if len(shape) != 2 or 0 in shape:
-        raise ValueError(f"{where} has shape {shape}; it must have two dimensions, rows and columns.")
-    if columns is not None and len(columns) != shape[1]:
-        raise ValueError(f"There are {len(columns)} names in columns=; {where} has {shape[1]} columns.")
+        rows = self.stored[start:stop]
+        return np.asarray(rows.toarray() if sp.issparse(rows) else rows)
 
 
 def float_type(stored: str | Dtype, wanted: DTypeLike | None, where: str) -> Dtype:

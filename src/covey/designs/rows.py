@@ -12,30 +12,30 @@ around: they are exact in any order.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import PredefinedSplit, check_cv
 
-from covey.validation import Array, FloatArray, IntArray, PerRow, as_response, as_sample_weight, on_host
-
-if TYPE_CHECKING:
-    from covey.designs.protocol import Design
+from covey.designs.protocol import Design
+from covey.designs.row_blocks import RowBlocks
+from covey.designs.sparse import SparseDesign
+from covey.validation import FloatArray, IntArray, PerRow, as_response, as_sample_weight, on_host
 
 __all__ = [
     "REPEATED",
+    "Mask",
     "canonical_keys",
     "count_rows",
-    "dense_rank_keys",
-    "hash_columns",
+    "hash_rows",
     "hold_out",
     "is_table",
-    "rank_columns",
+    "mix",
+    "rank_keys",
     "repetitions",
-    "sparse_rank_keys",
+    "row_keys",
     "split_masks",
 ]
 
@@ -140,7 +140,7 @@ def hold_out(
     for count in sorted({min(count, p) for count in (*KEY_COLUMNS, p)}):
         # evenly spaced
         columns = np.unique(np.linspace(0, p - 1, count).astype(np.intp))
-        used, number, all_differ = _row_numbers(y, weight, design.row_keys(columns))
+        used, number, all_differ = _row_numbers(y, weight, row_keys(design, columns))
         if all_differ:
             break
     n = int(number.max(initial=-1)) + 1
@@ -182,7 +182,8 @@ def _row_numbers(y: FloatArray, weight: FloatArray, keys: Keys) -> tuple[IntArra
     In a table of a few categories all rows get different numbers: equal rows are not repetitions there.
     """
     used = np.flatnonzero(weight > 0)
-    response = hash_rows(np.asarray(y, dtype=float).reshape(len(y), -1)[used])
+    values = np.asarray(y, dtype=float).reshape(len(y), -1)[used]
+    response = hash_rows(values, np.arange(values.shape[1]))
     _, first, position = np.unique(mix(keys[used]) + response, return_index=True, return_inverse=True)
     rank, equal = (np.unique(one, return_inverse=True)[1] for one in (response, keys[used]))
     if is_table(rank, equal, weight[used]):
@@ -226,12 +227,34 @@ def repetitions(sample_weight: PerRow, n_rows: int) -> FloatArray:
     return np.where((whole > 0) & (np.abs(rows - whole) <= WHOLE), whole, rows)
 
 
-def hash_rows(values: Array, columns: IntArray | None = None) -> Keys:
-    """A 64-bit hash of each row; `columns` are the columns' positions, so that hashes of tiles add up."""
-    at = np.arange(values.shape[1]) if columns is None else columns
+def row_keys(design: Design, columns: IntArray) -> Keys:
+    """A 64-bit hash of some columns of each row; equal rows have equal keys."""
+    if isinstance(design, RowBlocks):
+        return np.concatenate(design.map_blocks(lambda block: row_keys(block, columns)))
+    if isinstance(design, SparseDesign):
+        return hash_rows(design.X[:, columns], columns)
+    n = design.shape[0]
+    key, step = np.zeros(n, dtype=np.uint64), max(1, HASHED_AT_A_TIME // n)
+    for a in range(0, columns.size, step):
+        key += hash_rows(design.take(columns[a : a + step]), columns[a : a + step])
+    return key
+
+
+def hash_rows(X: Any, columns: IntArray) -> Keys:
+    """A 64-bit hash of each row of a dense or sparse X; `columns` are positions, so that hashes of tiles add up."""
+    salts = mix(columns.astype(np.uint64) + ONE)
     # adding zero turns -0.0 into 0.0
-    bits = np.ascontiguousarray(values, dtype=np.float64) + 0.0
-    return mix(bits.view(np.uint64) ^ mix(at.astype(np.uint64) + np.uint64(1))).sum(axis=1, dtype=np.uint64)
+    if sp.issparse(X):
+        zeros, column = mix(salts), np.repeat(np.arange(columns.size), np.diff(X.indptr))
+        bits = (X.data.astype(np.float64) + 0.0).view(np.uint64)
+        key = np.full(X.shape[0], zeros.sum(dtype=np.uint64))
+        np.add.at(key, X.indices, mix(bits ^ salts[column]) - zeros[column])
+        return key
+    key, step = np.zeros(len(X), dtype=np.uint64), max(1, HASHED_AT_A_TIME // max(len(X), 1))
+    for a in range(0, columns.size, step):
+        bits = (np.ascontiguousarray(X[:, a : a + step], dtype=np.float64) + 0.0).view(np.uint64)
+        key += mix(bits ^ salts[a : a + step]).sum(axis=1, dtype=np.uint64)
+    return key
 
 
 def mix(key: Keys) -> Keys:
@@ -249,22 +272,14 @@ def canonical_keys(design: Design, rank: IntArray, weight: FloatArray) -> tuple[
     and rows of weight zero do not count; their keys are zero. `rank` is that of each row's response.
     """
     columns = _telling_columns(design, rank, weight)
-    # every round would be another pass over an X that is streamed
-    X = None if design.reads_columns else design.take(columns)
+    X = design.X[:, columns] if isinstance(design, SparseDesign) else design.take(columns)
     used = weight > 0
-    same = design.row_keys(columns) if X is None else hash_columns(lambda at: X[:, at], columns, len(X))
-    same = np.where(used, same, np.uint64(0))
-    n_distinct = _n_distinct(same, weight)
+    same = np.where(used, hash_rows(X, columns), np.uint64(0))
+    n_distinct = np.unique(same[used]).size
     keys = np.zeros_like(same)
     for counted in ROUNDS:
-        marks = _marks(same, rank, keys, weight, counted)
-        keys = (
-            design.rank_keys(columns, marks, weight)
-            if X is None
-            else rank_columns(lambda at: X[:, at], columns.size, marks, weight)
-        )
-        keys = np.where(used, keys, np.uint64(0))
-        if _n_distinct(keys, weight) >= n_distinct:
+        keys = rank_keys(X, _marks(same, rank, keys, weight, counted), weight)
+        if np.unique(keys[used]).size >= n_distinct:
             break
     return keys, same
 
@@ -284,40 +299,27 @@ def _telling_columns(design: Design, rank: IntArray, weight: FloatArray) -> IntA
     return np.flatnonzero(strength >= least * (1 - TIE))[: TIES * count]
 
 
-def hash_columns(take: Callable[[slice], Array], columns: IntArray, n_rows: int) -> Keys:
-    """A 64-bit hash of each row of some columns, of which `take` reads a few at a time."""
-    key, tile = np.zeros(n_rows, dtype=np.uint64), max(1, HASHED_AT_A_TIME // max(n_rows, 1))
-    for a in range(0, columns.size, tile):
-        key += hash_rows(take(slice(a, a + tile)), columns[a : a + tile])
-    return key
-
-
-def rank_columns(take: Callable[[slice], Array], n_columns: int, marks: Keys, weight: FloatArray) -> Keys:
-    """Keys of the rows from the ranks of some columns, of which `take` reads a few at a time."""
-    keys, tile = np.zeros(weight.size, dtype=np.uint64), max(1, RANKED_AT_A_TIME // max(weight.size, 1))
-    for a in range(0, n_columns, tile):
-        keys += dense_rank_keys(take(slice(a, a + tile)), marks, weight)
-    return keys
-
-
-def dense_rank_keys(values: FloatArray, marks: Keys, weight: FloatArray) -> Keys:
-    """The part of the rows' keys that comes from some columns; zero for rows of weight zero."""
+def rank_keys(X: Any, marks: Keys, weight: FloatArray) -> Keys:
+    """Keys of the rows of a dense or sparse X from the ranks within its columns; zero for rows of weight zero."""
+    if sp.issparse(X):
+        return _sparse_rank_keys(X, marks, weight)
     used = weight > 0
-    columns = np.ascontiguousarray(values[used].T)
-    order = np.argsort(columns, axis=1)
-    ordered = np.take_along_axis(columns, order, axis=1)
-    rank = np.zeros(columns.shape, dtype=np.uint64)
-    np.cumsum(ordered[:, 1:] != ordered[:, :-1], axis=1, out=rank[:, 1:])
-    hashes = np.empty_like(rank)
-    np.put_along_axis(hashes, order, mix(rank + ONE), axis=1)
-    salts = (hashes * marks[used]).sum(axis=1, dtype=np.uint64)
-    out = np.zeros(weight.size, dtype=np.uint64)
-    out[used] = (hashes * mix(salts)[:, None]).sum(axis=0, dtype=np.uint64)
+    out, step = np.zeros(weight.size, dtype=np.uint64), max(1, RANKED_AT_A_TIME // max(weight.size, 1))
+    for a in range(0, X.shape[1], step):
+        columns = np.ascontiguousarray(X[used, a : a + step].T)
+        order = np.argsort(columns, axis=1)
+        ordered = np.take_along_axis(columns, order, axis=1)
+        rank = np.zeros(columns.shape, dtype=np.uint64)
+        np.cumsum(ordered[:, 1:] != ordered[:, :-1], axis=1, out=rank[:, 1:])
+        hashes = np.empty_like(rank)
+        np.put_along_axis(hashes, order, mix(rank + ONE), axis=1)
+        salts = (hashes * marks[used]).sum(axis=1, dtype=np.uint64)
+        out[used] += (hashes * mix(salts)[:, None]).sum(axis=0, dtype=np.uint64)
     return out
 
 
-def sparse_rank_keys(X: sp.csc_array, marks: Keys, weight: FloatArray) -> Keys:
-    """The same for all columns of a sparse matrix, from its stored values: zeros are the base of their column."""
+def _sparse_rank_keys(X: sp.csc_array, marks: Keys, weight: FloatArray) -> Keys:
+    """The same from the stored values of a sparse matrix: zeros are the base of their column."""
     used = weight > 0
     n_columns = X.shape[1]
     column = np.repeat(np.arange(n_columns), np.diff(X.indptr))
@@ -353,7 +355,3 @@ def _marks(same: Keys, rank: IntArray, keys: Keys, weight: FloatArray, counted: 
     out = np.zeros(weight.size, dtype=np.uint64)
     out[used[first]] = mix(mix(mix(keys[used[first]]) + response[first]) + occurs)
     return out
-
-
-def _n_distinct(keys: Keys, weight: FloatArray) -> int:
-    return int(np.unique(keys[weight > 0]).size)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from covey.designs.protocol import Design, Moments, block_offsets, part_grams, row_slices
-from covey.designs.rows import mix, sparse_rank_keys
+from covey.designs.moments import Moments, block_offsets
+from covey.designs.protocol import Design, row_slices
 from covey.validation import Array, check_sparse
 
 __all__ = ["SparseDesign", "wrap"]
@@ -59,7 +59,7 @@ class SparseDesign(Design):
         self.reads_columns = self.shape[0] <= self.shape[1]
 
     def moments(self, y: Array, q: Array, members: Array, starts: Array, *, centre: bool, scale: Array) -> Moments:
-        from covey.designs.sparse_kernels import sparse_moments  # compiled, so imported only for a sparse X
+        from covey.designs.kernels import sparse_moments  # compiled, so imported only for a sparse X
 
         self.n_passes += 1
         p, X = members.size, self.X
@@ -71,8 +71,7 @@ class SparseDesign(Design):
             int(np.count_nonzero(q > 0)), float(q @ y), mean, variance, cross, blocks,
             np.empty(X.shape[0]), np.full(X.shape[0], -1, dtype=np.int64),
         )  # fmt: skip
-        if not np.isfinite(variance).all():
-            self.refuse(np.flatnonzero(~np.isfinite(self.largest())))
+        self.refuse(members[~np.isfinite(variance)], overflow=False)
         return Moments(mean / scale, variance, cross, blocks, block_starts)
 
     def correlate(self, R: Array) -> Array:
@@ -85,12 +84,15 @@ class SparseDesign(Design):
         dense: NDArray[np.float64] = self.X[:, columns].toarray().astype(np.float64, copy=False)
         return dense
 
+    def _pieces(self, columns: Array) -> Iterator[tuple[slice, Array]]:
+        some = self.X[:, columns].tocsr()
+        return ((rows, some[rows].toarray()) for rows in row_slices(self.shape[0], columns.size))
+
+    def predict(self, columns: Array, coefs: Array, intercepts: Array) -> Array:
+        return self.X[:, columns] @ np.asarray(coefs).T + intercepts
+
     def largest(self) -> NDArray[np.float64]:
-        out = np.zeros(self.shape[1])
-        filled = np.diff(self.X.indptr) > 0
-        if self.X.data.size:
-            out[filled] = np.maximum.reduceat(np.abs(self.X.data), self.X.indptr[:-1][filled])
-        return out
+        return abs(self.X).max(axis=0).toarray().astype(np.float64)
 
     def triangles(self, q: Array, pieces: list[Array], means: list[Array], gains: list[Array]) -> list[Array]:
         """The R factors of some centred columns; rows in which all of them are zero are merged into one."""
@@ -103,29 +105,3 @@ class SparseDesign(Design):
             zeros = -np.sqrt(max(rest, 0.0)) * mean * gain
             out.append(np.asarray(np.linalg.qr(np.vstack([Z, zeros]), mode="r")))
         return out
-
-    def predict(self, columns: Array, coefs: Array, intercepts: Array) -> Array:
-        return self.X[:, columns] @ np.asarray(coefs).T + intercepts
-
-    def gram_parts(self, columns: Array, shift: Array, y: Array, weights: Sequence[Array]) -> NDArray[np.float64]:
-        """``A' diag(w) A`` with ``A = [1, X[:, columns] - shift, y]`` for every w, a few rows at a time."""
-        some = self.X[:, columns].tocsr()
-        pieces = ((at, some[at].toarray()) for at in row_slices(self.shape[0], columns.size))
-        return part_grams(pieces, shift, y, weights)
-
-    def row_keys(self, columns: Array) -> NDArray[np.uint64]:
-        """A 64-bit hash of some columns of each row, shape (n,), from the stored values."""
-        X = self.X[:, columns]
-        salts = mix(columns.astype(np.uint64) + np.uint64(1))
-        zeros = mix(salts)
-        column = np.repeat(np.arange(columns.size), np.diff(X.indptr))
-        # adding zero turns -0.0 into 0.0
-        bits = (X.data.astype(np.float64) + 0.0).view(np.uint64)
-        key = np.full(self.shape[0], zeros.sum(dtype=np.uint64))
-        np.add.at(key, X.indices, mix(bits ^ salts[column]) - zeros[column])
-        return key
-
-    def rank_keys(self, columns: Array, marks: Array, weight: Array) -> NDArray[np.uint64]:
-        """The keys of the rows from the ranks of their values, given marks of the rows."""
-        X = self.X if columns.size == self.shape[1] else self.X[:, columns]
-        return sparse_rank_keys(X, marks, weight)

@@ -16,8 +16,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from covey.designs.protocol import LARGEST_BLOCK, Design, Moments, block_offsets, diagonals
-from covey.layout import gathered, run, scatter
+from covey.designs.moments import LARGEST_BLOCK, Moments, block_offsets, diagonals
+from covey.designs.protocol import Design
+from covey.layout import alike, gathered, run, scatter
 from covey.validation import Array, on_host
 
 __all__ = ["TorchDesign", "checked_tensor", "wrap"]
@@ -99,57 +100,38 @@ class TorchDesign(Design):
         block_starts = block_offsets(starts)
         total, cross, squares, blocks = np.empty(p), np.empty(p), np.empty(p), np.empty(block_starts[-1])
         # equal weights are applied at the end, which saves a pass over every tile
-        equal = bool((q == q[0]).all())
-        root = None if equal else self.put(np.sqrt(q))
+        root, unit = (None, float(q[0])) if bool((q == q[0]).all()) else (self.put(np.sqrt(q)), 1.0)
         sides = torch.stack([self.put(q), self.put(q * y)]) if root is None else torch.stack([root, root * self.put(y)])
         row = self._row(int(np.argmax(q))).double() if centre else None
         gain = None if bool((scale == 1).all()) else self.put(scale)
-        for same in size_classes(members, starts):
-            tiles = same.parts(max(1, self._tile_columns // same.size))
-            sums, grams = zip(
-                *(self._tile_moments(tile, row, gain, root, float(q[0]), sides) for tile in tiles), strict=True
-            )
-            total[same.positions], cross[same.positions] = on_host(torch.cat(sums, dim=1))
-            products = on_host(torch.cat(grams).flatten(1))
-            if same.size <= LARGEST_BLOCK:
-                scatter(blocks, block_starts[same.groups], products)
+        for part in self._tiles(members, starts):
+            tile = self._read(part, row)
+            if root is not None:
+                tile *= root[:, None]
+            if gain is not None:
+                tile *= gain[self.put(part.positions)]
+            sums = sides @ tile
+            total[part.positions], cross[part.positions] = on_host(sums)
+            level = (sums[0] if centre else torch.zeros_like(sums[0])).view(-1, part.size)
+            if part.size > LARGEST_BLOCK:
+                square = unit * (tile * tile).sum(dim=0).view(-1, part.size) - level * level
+                squares[part.positions] = on_host(square).ravel()
             else:
-                squares[same.positions] = products.ravel()
-        if not np.isfinite(total).all():
-            # nothing is refused if sums merely overflowed
-            self.refuse(np.flatnonzero(~np.isfinite(self.largest())))
-        variance = diagonals(blocks, block_starts, starts)
-        variance = np.where(np.isnan(variance), squares, variance)
+                gram = unit * gram_blocks(tile.view(tile.shape[0], -1, part.size))
+                gram -= level[:, :, None] * level[:, None, :]
+                scatter(blocks, block_starts[part.groups], on_host(gram.flatten(1)))
+            del tile  # before the next one is read
+        self.refuse(members[~np.isfinite(total)], overflow=False)
+        variance = diagonals(blocks, block_starts, starts, squares)
         if row is None:
             return Moments(np.zeros(p), variance, cross, blocks, block_starts)
         mean = on_host(row)[members] + total / scale
         return Moments(mean, variance, cross - total * float(q @ y), blocks, block_starts)
 
-    def _tile_moments(
-        self,
-        part: SizeClass,
-        row: torch.Tensor | None,
-        gain: torch.Tensor | None,
-        root: torch.Tensor | None,
-        weight: float,
-        sides: torch.Tensor,
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Sums of some groups' columns, without and with y, and their Gram blocks or, for large groups, squares.
-
-        `root` holds the roots of the rows' weights, or is None if all rows have the same `weight`.
-        """
-        tile = self._read(part, row)
-        if root is not None:
-            tile *= root[:, None]
-        unit = weight if root is None else 1.0
-        if gain is not None:
-            tile *= gain[self.put(part.positions)]
-        sums = sides @ tile
-        total = sums[0].view(-1, part.size) if row is not None else torch.zeros_like(sums[0]).view(-1, part.size)
-        if part.size > LARGEST_BLOCK:
-            return sums, unit * (tile * tile).sum(dim=0).view(-1, part.size) - total * total
-        blocks = unit * gram_blocks(tile.view(tile.shape[0], -1, part.size))
-        return sums, blocks - total[:, :, None] * total[:, None, :]
+    def _tiles(self, members: Array, starts: Array) -> Iterator[SizeClass]:
+        """The groups by size, as many at a time as fit a tile."""
+        for same in size_classes(members, starts):
+            yield from same.parts(max(1, self._tile_columns // same.size))
 
     def _read(self, part: SizeClass, row: torch.Tensor | None) -> torch.Tensor:
         """A copy of some groups' columns in float64, minus a row.
@@ -178,7 +160,7 @@ class TorchDesign(Design):
             self._factors = problem.factors, padded_factors(problem, self._empty)
         R = self.put(R)
         norms = np.zeros((R.shape[0], problem.ranks.size))
-        step = max(1, self.tile_numbers // self.shape[1])
+        step = max(1, self._tile_numbers // self.shape[1])
         for a in range(0, R.shape[0], step):
             # contiguous rows, which cuBLAS reads fastest
             G = self._times(R[a : a + step].to(self._empty.dtype).contiguous())
@@ -236,14 +218,14 @@ class TorchDesign(Design):
         return product(R, self.X)
 
     @property
-    def tile_numbers(self) -> int:  # type: ignore[override]
+    def _tile_numbers(self) -> int:
         """The float64 numbers that fit a tile."""
         return TILE_BYTES[self._empty.device.type] // 8
 
     @property
     def _tile_columns(self) -> int:
         """The columns that fit a tile."""
-        return max(1, self.tile_numbers // self.shape[0])
+        return max(1, self._tile_numbers // self.shape[0])
 
 
 @dataclass(frozen=True)
@@ -276,25 +258,19 @@ def on_device(values: Array | torch.Tensor, like: torch.Tensor) -> torch.Tensor:
     return torch.as_tensor(array, device=like.device)
 
 
-def size_classes(members: Array, starts: Array) -> list[SizeClass]:
+def size_classes(members: Array, starts: Array) -> Iterator[SizeClass]:
     """The groups by size, without empty ones."""
-    sizes = np.diff(starts)
-    out = []
-    for size in np.unique(sizes[sizes > 0]).tolist():
-        groups = np.flatnonzero(sizes == size)
-        positions = (starts[groups][:, None] + np.arange(size)).ravel()
-        out.append(SizeClass(size, groups, members[positions], positions))
-    return out
+    for (size,), groups in alike(np.diff(starts)):
+        if size > 0:
+            positions = (starts[groups][:, None] + np.arange(size)).ravel()
+            yield SizeClass(size, groups, members[positions], positions)
 
 
 def selection(columns: Array, X: torch.Tensor) -> slice | torch.Tensor:
     """A slice if columns are consecutive, otherwise their positions as a tensor on the device."""
     if not columns.size:
         return slice(0)
-    first = int(columns[0])
-    if int(columns[-1]) - first + 1 == columns.size and bool((np.diff(columns) == 1).all()):
-        return slice(first, first + columns.size)
-    return on_device(columns, X)
+    return run(columns) or on_device(columns, X)
 
 
 def gram_blocks(Z: torch.Tensor) -> torch.Tensor:
@@ -314,8 +290,7 @@ def padded_factors(problem: Any, X: torch.Tensor) -> list[tuple[SizeClass, torch
     for part in size_classes(problem.layout.members, problem.layout.starts):
         size, ranks = part.size, problem.ranks[part.groups]
         T = np.zeros((part.groups.size, size, size))
-        for rank in np.unique(ranks[ranks > 0]).tolist():
-            at = np.flatnonzero(ranks == rank)
+        for (rank,), at in alike(ranks):
             flat = gathered(problem.factors, problem.factor_starts[part.groups[at]], size * rank)
             T[at, :, :rank] = flat.reshape(at.size, size, rank)
         out.append((part, on_device(T, X).to(X.dtype)))

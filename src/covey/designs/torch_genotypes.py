@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import DTypeLike, NDArray
 
-from covey.designs.protocol import Moments
+from covey.designs.moments import Moments
 from covey.designs.torch import SizeClass, TorchDesign, product, selection
 from covey.validation import Array
 
@@ -31,12 +31,8 @@ class DeviceGenotypes(TorchDesign):
         The columns beside the variants.
     rows : ndarray of int
         The places of the rows in the file; empty if they are the first ones in order.
-    dtype : dtype
-        float64 or float32: the precision of products.
-    columns : sequence of str or None
-        Column names.
-    name : str
-        The name of X in messages.
+    dtype, columns, name
+        As of `GenotypeDesign`.
     """
 
     def __init__(

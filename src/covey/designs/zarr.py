@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import DTypeLike
 
-from covey.designs.row_blocks import MEMORY_BUDGET, RowsOnDisk, check_matrix, float_type
+from covey.designs.row_blocks import MEMORY_BUDGET, RowBlocks
 from covey.optional import optional
-from covey.validation import Array
+from covey.validation import Array, one_of
 
 if TYPE_CHECKING:
     from zarr import Array as ZarrArray
@@ -27,7 +27,7 @@ def wrap(X: ZarrArray, *, name: str = "X") -> ZarrDesign:
     return ZarrDesign(X, name=name)
 
 
-class ZarrDesign(RowsOnDisk):
+class ZarrDesign(RowBlocks):
     """A two-dimensional Zarr array, streamed in row blocks.
 
     Blocks consist of complete chunks if the budget allows, so that a pass decompresses every chunk once.
@@ -58,14 +58,13 @@ class ZarrDesign(RowsOnDisk):
         memory_budget: int = MEMORY_BUDGET,
         name: str = "X",
     ) -> None:
-        if missing_chunks not in ("error", "fill"):
-            raise ValueError(f"missing_chunks must be 'error' or 'fill', not {missing_chunks!r}.")
+        self.missing_chunks = one_of(missing_chunks, ("error", "fill"), "missing_chunks")
         self.array = _open(source) if isinstance(source, str | Path) else source
         self.where = str(getattr(self.array, "store_path", name))
-        self.missing_chunks = missing_chunks
-        check_matrix(self.array.shape, columns, self.where)
-        kind = float_type(np.dtype(self.array.dtype), dtype, self.where)
-        super().__init__(self.array.shape, kind, memory_budget=memory_budget, columns=columns, name=name)
+        super().__init__(
+            self.array.shape, np.dtype(self.array.dtype), dtype,
+            where=self.where, memory_budget=memory_budget, columns=columns, name=name,
+        )  # fmt: skip
         self.check()
 
     @property
@@ -75,26 +74,22 @@ class ZarrDesign(RowsOnDisk):
         return min(self.shape[0], max(rows - rows % chunk, min(rows, chunk)))
 
     def check(self) -> None:
-        """Raise if chunks are missing."""
-        if self.missing_chunks == "fill" or self.array.nchunks_initialized >= self.array.nchunks:
+        """Raise if chunks are missing; the first one is named if the store is a folder of files."""
+        array, first = self.array, ""
+        missing = array.nchunks - array.nchunks_initialized
+        if self.missing_chunks == "fill" or missing <= 0:
             return
-        missing = self.array.nchunks - self.array.nchunks_initialized
+        root = getattr(array.store, "root", None)
+        if root is not None and getattr(array, "shards", None) is None:
+            keys = map(array.metadata.encode_chunk_key, product(*map(range, array.cdata_shape)))
+            absent = (f", the first one {key}" for key in keys if not (Path(root) / array.path / key).exists())
+            first = next(absent, "")
         raise ValueError(
-            f"{self.where}: {missing} of {self.array.nchunks} chunks are missing{self._first_missing()}. Write them "
-            f"again, or give missing_chunks='fill' if they represent the fill value {self.array.fill_value}."
+            f"{self.where}: {missing} of {array.nchunks} chunks are missing{first}. Write them again, or give "
+            f"missing_chunks='fill' if they represent the fill value {array.fill_value}."
         )
 
-    def _first_missing(self) -> str:
-        """The name of the first missing chunk, if the store is a folder of files."""
-        root = getattr(self.array.store, "root", None)
-        if root is None or getattr(self.array, "shards", None) is not None:
-            return ""
-        folder = Path(root) / self.array.path
-        keys = map(self.array.metadata.encode_chunk_key, product(*map(range, self.array.cdata_shape)))
-        first = next((key for key in keys if not (folder / key).exists()), None)
-        return f", the first one {first}" if first is not None else ""
-
-    def _stored(self, start: int, stop: int) -> Array:
+    def read(self, start: int, stop: int) -> Array:
         try:
             return np.asarray(self.array[start:stop])
         except Exception as error:

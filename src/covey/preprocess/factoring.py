@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 import scipy.linalg
@@ -38,6 +38,9 @@ SMALLEST_SPREAD = 1e-300
 DEPENDENT = 1e-13
 DOUBTFUL = 1e-6
 
+# The numbers of small matrices that are factorised at a time: 1 MiB, a core's second-level cache, or more on a device.
+TILE, DEVICE_TILE = 2**17, 2**24
+
 # Pivots this close are a tie, which the earlier column wins: round-off error must not decide the order.
 TIE = 1e-8
 
@@ -52,18 +55,12 @@ def check_standardize(standardize: object) -> None:
 
 
 def group_factors(
-    design: Design,
-    moments: Moments,
-    groups: Groups,
-    q: FloatArray,
-    scale: FloatArray,
-    variance: FloatArray,
-    standardize: Standardize,
-) -> tuple[FloatArray, NDArray[np.intp], NDArray[np.intp]]:
-    """The factors of all groups, flattened, with offsets and ranks."""
+    design: Design, moments: Moments, groups: Groups, q: FloatArray, scale: FloatArray, standardize: Standardize
+) -> tuple[FloatArray, NDArray[np.intp]]:
+    """The factors of all groups, flattened row by row, one after another, and their ranks."""
     # a column whose spread is within the round-off error of its mean is constant
     noise = 8 * np.finfo(float).eps * np.abs(moments.mean * scale)
-    root = np.sqrt(np.maximum(variance, 0.0))
+    root = np.sqrt(np.maximum(moments.variance, 0.0))
     alive = root > noise
     tiny = alive & (root / scale <= SMALLEST_SPREAD)
     if tiny.any():
@@ -80,38 +77,34 @@ def group_factors(
             spread = np.repeat(_typical(spread, groups.starts), groups.sizes)
         gain = np.divide(1.0, spread, out=np.zeros(groups.n_columns), where=alive)
         return _diagonal_factors(gain, alive, groups)
-    factors, factor_starts, ranks, doubtful = factors_from_blocks(design, moments, groups.starts, scale, root, alive)
+    factors, ranks, doubtful = factors_from_blocks(design, moments, groups.starts, scale, root, alive)
     if doubtful.size == 0:
-        return factors, factor_starts, ranks
-    pieces: list[FloatArray] = np.split(factors, factor_starts[1:-1])
+        return factors, ranks
+    pieces: list[FloatArray] = np.split(factors, offsets(ranks * groups.sizes)[1:-1])
     for l, T in _factors_from_columns(design, moments, groups, q, scale, root, alive, doubtful).items():
         ranks[l], pieces[l] = T.shape[1], T.ravel()
-    return np.concatenate(pieces), offsets(ranks * groups.sizes), ranks
-
-
-class GroupFactors(NamedTuple):
-    """Factors T such that ``T' B T`` is the identity for the unscaled Gram block B of every group."""
-
-    # the flattened factors, where each starts, and their ranks
-    factors: NDArray[np.float64]
-    starts: NDArray[np.intp]
-    ranks: NDArray[np.intp]
-    # The groups whose rank is undecided (because their Gram block is too inaccurate, or missing); they have rank zero
-    # here
-    doubtful: NDArray[np.intp]
+    return np.concatenate(pieces), ranks
 
 
 def factors_from_blocks(
     design: Design, moments: Moments, starts: Array, scale: Array, root: Array, alive: NDArray[np.bool_]
-) -> GroupFactors:
-    """The factors of all groups by pivoted Cholesky factorisations of their correlation matrices, size by size.
+) -> tuple[FloatArray, NDArray[np.intp], NDArray[np.intp]]:
+    """Factors T such that ``T' B T`` is the identity for the unscaled Gram block B of every group.
 
-    The matrices of half a million groups on a device are factorised there.
+    They come from pivoted Cholesky factorisations of the correlation matrices, size by size, where X is stored: those
+    of half a million groups on a device are factorised there.
 
     Parameters
     ----------
     scale, root, alive : ndarray, shape (p,)
         The scale that the columns were multiplied by, their standard deviations afterwards, and whether they vary.
+
+    Returns
+    -------
+    factors, ranks : ndarray
+        As of `group_factors`.
+    doubtful : ndarray of int
+        The groups whose rank is undecided, because their Gram block is too inaccurate, or missing; they have rank zero.
     """
     blocks, block_starts, put = moments.blocks, moments.block_starts, design.put
     sizes = np.diff(starts)
@@ -121,7 +114,7 @@ def factors_from_blocks(
     known = np.flatnonzero(certain)
     pieces: list[tuple[Array, Array]] = []
     for (size,), at in alike(sizes[known]):
-        step = max(1, design.tile_numbers // size**2)
+        step = max(1, (DEVICE_TILE if design.on_device else TILE) // size**2)
         for a in range(0, at.size, step):
             groups = known[at[a : a + step]]
             d = put(gathered(inverse, starts[groups], size))
@@ -131,13 +124,13 @@ def factors_from_blocks(
             _spread_evenly(T, A, ranks[groups])
             pieces.append((groups, T * gathered(gain, starts[groups], size)[:, :, None]))
     ranks[~certain] = 0
-    factor_starts = np.concatenate([[0], np.cumsum(sizes * ranks)])
+    factor_starts = offsets(sizes * ranks)
     factors = np.empty(int(factor_starts[-1]))
     for groups, T in pieces:
         for (rank,), at in alike(ranks[groups]):
             chosen = T if at.size == groups.size else T[at]
             scatter(factors, factor_starts[groups[at]], chosen[:, :, :rank].reshape(at.size, -1))
-    return GroupFactors(factors, factor_starts, ranks, np.flatnonzero(~certain))
+    return factors, ranks, np.flatnonzero(~certain)
 
 
 def pivoted_cholesky(A: Any, put: Callable[[Array], Any] = np.asarray) -> tuple[Any, Any, Any]:
@@ -188,7 +181,7 @@ def _spread_evenly(T: FloatArray, A: Any, ranks: NDArray[np.intp]) -> None:
 
 def _diagonal_factors(
     gain: FloatArray, alive: NDArray[np.bool_], groups: Groups
-) -> tuple[FloatArray, NDArray[np.intp], NDArray[np.intp]]:
+) -> tuple[FloatArray, NDArray[np.intp]]:
     """Diagonal factors that multiply each live column by its gain."""
     before = offsets(alive)
     ranks = before[groups.starts[1:]] - before[groups.starts[:-1]]
@@ -198,7 +191,7 @@ def _diagonal_factors(
     column = before[:-1][alive] - before[groups.starts[label]]
     factors = np.zeros(int(factor_starts[-1]))
     factors[factor_starts[label] + row * ranks[label] + column] = gain[alive]
-    return factors, factor_starts, ranks
+    return factors, ranks
 
 
 def _typical(spread: FloatArray, starts: NDArray[np.intp]) -> FloatArray:

@@ -11,20 +11,21 @@ With row weights q that add up to one, the inner product is ``<a, b> = sum_i q_i
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import chdtri
 
 from covey.designs import Design, as_design
-from covey.designs.protocol import NORMS_AT_A_TIME
 from covey.groups import Groups
-from covey.layout import Layout, alike, gathered, offsets, run, spans
+from covey.layout import Layout, alike, gathered, group_tiles, offsets, run, scatter, spans
 from covey.preprocess.factoring import Standardize, block_diagonal, check_standardize, group_factors, times_factors
 from covey.validation import Array, FloatArray, as_response, as_sample_weight
 
 __all__ = ["WorkingProblem", "noise_weights", "prepare", "read_weights", "standard_response"]
+
+# Correlations that are converted to group norms at a time: half a MiB.
+NORMS_AT_A_TIME = 2**16
 
 # Outside these, squares of a column overflow or underflow, or are about to.
 SMALLEST_VARIANCE, LARGEST_VARIANCE = 1e-200, 1e200
@@ -45,21 +46,24 @@ class WorkingProblem:
     layout: Layout
     q: FloatArray
     mean: FloatArray  # column means in the contiguous layout; zeros without an intercept; shape (p,)
-    # ``T_l`` is stored row by row in ``factors[factor_starts[l]:factor_starts[l + 1]]``
-    factors: FloatArray
-    factor_starts: NDArray[np.intp]
-    # the number of working columns of each group, and where they start
-    ranks: NDArray[np.intp]
-    starts: NDArray[np.intp]
+    factors: FloatArray  # ``T_l`` row by row, one after another
+    ranks: NDArray[np.intp]  # the number of working columns of each group
     y_mean: float
     y_scale: float
     response: FloatArray  # y~; shape (n,)
     correlation: FloatArray  # ``Z' diag(q) y~``, the correlations at w = 0; shape (r,)
     # the weights of the groups in the race; 1 until others are set; shape (n_groups,)
     weights: FloatArray = field(init=False)
+    # where the working columns and the factor of each group start
+    starts: NDArray[np.intp] = field(init=False)
+    factor_starts: NDArray[np.intp] = field(init=False)
 
     def __post_init__(self) -> None:
         self.weights = np.ones(self.ranks.size)
+        self._find_starts()
+
+    def _find_starts(self) -> None:
+        self.starts, self.factor_starts = offsets(self.ranks), offsets(self.ranks * self.layout.sizes)
 
     @property
     def n_columns(self) -> int:
@@ -68,52 +72,34 @@ class WorkingProblem:
 
     def append(self, other: WorkingProblem, columns: NDArray[np.intp]) -> None:
         """Add groups, given their working problem and the columns of the design that they have here."""
-        n_columns = self.layout.starts[-1]
-        self.layout = Layout(
-            np.concatenate([self.layout.members, columns]),
-            np.concatenate([self.layout.starts, n_columns + other.layout.starts[1:]]),
-            in_order=False,
-        )
+        before = self.layout
+        starts = np.concatenate([before.starts, before.starts[-1] + other.layout.starts[1:]])
+        self.layout = Layout(np.concatenate([before.members, columns]), starts)
         for name in ("mean", "factors", "ranks", "correlation"):
             setattr(self, name, np.concatenate([getattr(self, name), getattr(other, name)]))
-        for name in ("factor_starts", "starts"):
-            before = getattr(self, name)
-            setattr(self, name, np.concatenate([before, before[-1] + getattr(other, name)[1:]]))
+        self._find_starts()
 
     def group_norms(self, g: Array) -> FloatArray:
         """The norm of a vector in working coordinates on each group; zero for a group without working columns."""
         squares = np.add.reduceat(np.append(g * g, 0.0), self.starts[:-1])
         return np.where(self.ranks > 0, np.sqrt(squares), 0.0)
 
-    def tiles(self, width: int) -> list[tuple[int, int]]:
-        """Ranges (first, last) of consecutive groups with about `width` columns each."""
-        starts = self.layout.starts
-        edges = np.searchsorted(starts, np.arange(0, int(starts[-1]), max(width, 1))).tolist()
-        edges = sorted({*edges, self.ranks.size})
-        return list(pairwise(edges))
-
-    def correlation_norms(self, correlations: Array, first: int, last: int) -> NDArray[np.float64]:
-        """Group norms in working coordinates, given correlations with the columns of the groups from first to last."""
-        starts = self.layout.starts[first : last + 1] - self.layout.starts[first]
-        ranks, factor_starts = self.ranks[first:last], self.factor_starts[first : last + 1]
-        out = np.zeros((len(correlations), last - first))
-        for (size, rank), at in alike(np.diff(starts), ranks):
-            if rank == 0:
-                continue
-            T = gathered(self.factors, factor_starts[at], size * rank).reshape(-1, size, rank)
-            columns = (starts[at][:, None] + np.arange(size)).ravel()
-            block = correlations[:, run(columns) or columns].reshape(len(out), at.size, size).transpose(1, 0, 2)
-            g = block.astype(np.float64, copy=False) @ T
-            out[:, at] = np.sqrt(np.einsum("lmk,lmk->ml", g, g))
-        return out
-
     def all_norms(self, correlations: Array) -> NDArray[np.float64]:
         """Group norms in working coordinates, given correlations with the design's columns; (m, n_groups)."""
-        norms, layout = np.empty((len(correlations), self.ranks.size)), self.layout
-        for first, last in self.tiles(max(1, NORMS_AT_A_TIME // max(len(correlations), 1))):
-            columns = layout.members[layout.starts[first] : layout.starts[last]]
-            norms[:, first:last] = self.correlation_norms(correlations[:, run(columns) or columns], first, last)
-        return norms
+        layout, out = self.layout, np.zeros((len(correlations), self.ranks.size))
+        for first, last in group_tiles(layout.starts, NORMS_AT_A_TIME // max(len(correlations), 1)):
+            start, groups = layout.starts[first], slice(first, last)
+            columns = layout.members[start : layout.starts[last]]
+            some = correlations[:, run(columns) or columns]
+            for (size, rank), at in alike(layout.sizes[groups], self.ranks[groups]):
+                if rank == 0:
+                    continue
+                T = gathered(self.factors, self.factor_starts[first + at], size * rank).reshape(-1, size, rank)
+                places = (layout.starts[first + at][:, None] - start + np.arange(size)).ravel()
+                block = some[:, run(places) or places].reshape(len(out), at.size, size).transpose(1, 0, 2)
+                g = block.astype(np.float64, copy=False) @ T
+                out[:, first + at] = np.sqrt(np.einsum("lmk,lmk->ml", g, g))
+        return out
 
     def working_columns(self, which: NDArray[np.intp]) -> FloatArray:
         """``Z_l`` of some groups, side by side; shape (n, sum of ranks)."""
@@ -122,14 +108,14 @@ class WorkingProblem:
         X = self.design.take(self.layout.members[at])
         if mean.any():
             X = X - mean
-        Z = times_factors(X, self.factors_of(which)[0], self.layout.sizes[which], self.ranks[which])
+        Z = times_factors(X, self.factors_of(which), self.layout.sizes[which], self.ranks[which])
         if mean.any():
             Z -= self.q @ Z  # round-off error left in the mean would be multiplied by the means of X in products
         return Z
 
-    def factors_of(self, which: NDArray[np.intp]) -> tuple[FloatArray, NDArray[np.intp]]:
-        """``T_l`` of some groups, flattened, with offsets."""
-        return self.factors[spans(self.factor_starts, which)], offsets(np.diff(self.factor_starts)[which])
+    def factors_of(self, which: NDArray[np.intp]) -> FloatArray:
+        """``T_l`` of some groups, row by row, one after another."""
+        return self.factors[spans(self.factor_starts, which)]
 
     def gram_rows(self, which: list[int]) -> Array:
         """``Z_l' diag(q) Z`` for some groups, stacked; shape (sum of ranks, r)."""
@@ -142,32 +128,28 @@ class WorkingProblem:
     def combination(self, which: list[int]) -> tuple[Array, Array, Array]:
         """The columns, loadings and offset that give the working columns of some groups."""
         groups = np.array(which, dtype=np.intp)
-        at, sizes, ranks = spans(self.layout.starts, groups), self.layout.sizes[groups], self.ranks[groups]
-        loadings = np.zeros((at.size, int(ranks.sum())))
-        # for each row of each factor: its width, and the group's first column
-        wide, left = np.repeat(ranks, sizes), np.repeat(offsets(ranks)[:-1], sizes)
-        entries = np.repeat(np.arange(at.size) * loadings.shape[1] + left - offsets(wide)[:-1], wide)
-        loadings.flat[entries + np.arange(entries.size)] = self.factors_of(groups)[0]
+        at = spans(self.layout.starts, groups)
+        loadings = block_diagonal(self.factors_of(groups), self.layout.sizes[groups], self.ranks[groups]).toarray()
         return self.layout.members[at], loadings, self.mean[at] @ loadings
 
     def from_user(self, which: NDArray[np.intp], coef: Array) -> FloatArray:
         """The working coefficients of some groups, group by group, closest to the user's ``coef`` of shape (p,)."""
-        ranks, sizes = self.ranks[which], self.layout.sizes[which]
-        factors, factor_starts = self.factors_of(which)
+        ranks, sizes, factors = self.ranks[which], self.layout.sizes[which], self.factors_of(which)
         wanted = np.asarray(coef, dtype=float)[self.layout.members[spans(self.layout.starts, which)]] / self.y_scale
-        columns, starts, out = offsets(sizes), offsets(ranks), np.empty(int(ranks.sum()))
+        columns, starts, factor_starts = offsets(sizes), offsets(ranks), offsets(sizes * ranks)
+        out = np.empty(int(starts[-1]))
         # groups of the same shape at once: the factors have full rank
-        for rank, size in {(int(r), int(s)) for r, s in zip(ranks, sizes, strict=True) if r > 0}:
-            at = np.flatnonzero((ranks == rank) & (sizes == size))
-            T = factors[factor_starts[at][:, None] + np.arange(size * rank)].reshape(-1, size, rank)
-            b = wanted[columns[at][:, None] + np.arange(size)]
+        for (size, rank), at in alike(sizes, ranks):
+            if rank == 0:
+                continue
+            T = gathered(factors, factor_starts[at], size * rank).reshape(-1, size, rank)
             # in units of each column: entries of 1e150 would swamp entries of 1e-150
             unit = np.abs(T).max(axis=2)
             unit[unit == 0] = 1.0
-            T, b = T / unit[..., None], b / unit
-            Q, R = np.linalg.qr(T)
+            Q, R = np.linalg.qr(T / unit[..., None])
+            b = gathered(wanted, columns[at], size) / unit
             w = np.linalg.solve(R, (b[:, None, :] @ Q).transpose(0, 2, 1))
-            out[starts[at][:, None] + np.arange(rank)] = w[..., 0]
+            scatter(out, starts[at], w[..., 0])
         return out
 
 
@@ -195,14 +177,12 @@ def prepare(
 
     scale = np.ones(p)
     moments = design.moments(unit_y, q, groups.members, groups.starts, centre=fit_intercept, scale=scale)
-    variance = moments.variance
-    odd = ~((variance > SMALLEST_VARIANCE) & (variance < LARGEST_VARIANCE))
+    odd = ~((moments.variance > SMALLEST_VARIANCE) & (moments.variance < LARGEST_VARIANCE))
     if odd.any() and (largest := design.largest()[groups.members])[odd].any():
         # scaling by a power of two is exact
         scale = np.exp2(-np.frexp(np.where(largest > 0, largest, 1.0))[1].clip(-1000, 1000).astype(float))
         moments = design.moments(unit_y, q, groups.members, groups.starts, centre=fit_intercept, scale=scale)
-        variance = moments.variance
-    factors, factor_starts, ranks = group_factors(design, moments, groups, q, scale, variance, standardize)
+    factors, ranks = group_factors(design, moments, groups, q, scale, standardize)
     largest_factor = float(np.abs(factors).max(initial=0.0))
     if largest_factor and np.log10(largest_factor) + np.log10(y_scale) > LARGEST_COEFFICIENT:
         raise ValueError(
@@ -212,11 +192,8 @@ def prepare(
     # factors apply to unscaled columns, but the moments were computed from scaled ones
     correlation = times_factors((moments.correlation / scale)[None, :], factors, groups.sizes, ranks)[0]
     # a copy, because numba would compile its functions again for the read-only arrays of the groups
-    layout = Layout(groups.members, groups.starts.copy(), groups.is_contiguous)
-    problem = WorkingProblem(
-        design=design, layout=layout, q=q, mean=moments.mean, factors=factors, factor_starts=factor_starts,
-        ranks=ranks, starts=offsets(ranks), y_mean=y_mean, y_scale=y_scale, response=unit_y, correlation=correlation,
-    )  # fmt: skip
+    layout = Layout(groups.members, groups.starts.copy())
+    problem = WorkingProblem(design, layout, q, moments.mean, factors, ranks, y_mean, y_scale, unit_y, correlation)
     return problem, groups
 
 

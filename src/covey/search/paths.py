@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from covey.designs import Models
 from covey.search.active import ActiveSet
 from covey.search.events import EXHAUSTED, TIE, EventPath
 from covey.search.pairs import PairRace
@@ -388,11 +389,9 @@ class Paths:
         y, step = posed.response.y[:n].reshape(n, m), max(1, GRADIENTS // (which.size * posed.design.shape[1]))
         for a in range(0, m, step):  # products with all responses may take too much memory
             some = slice(a, a + step)
-            products = posed.design.residual_products(
-                y[:, some], weights, which, columns, coefs[:, some].transpose(0, 2, 1), intercepts[:, some],
-                table.kept if step >= m else None,
-            )  # fmt: skip
-            for product in products.transpose(1, 0, 2):
+            kept = table.kept if step >= m else None
+            linear = Models(y[:, some], weights, which, columns, coefs[:, some], intercepts[:, some], kept)
+            for product in posed.design.residual_products(linear).transpose(1, 0, 2):
                 norms = posed.working.all_norms(product) if posed.cone is None else posed.cone.norms(product)
                 np.square(norms, out=norms)
                 squares = norms if squares is None else np.add(squares, norms, out=squares)

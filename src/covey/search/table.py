@@ -333,7 +333,7 @@ def _on_design(posed: Posed, design: Design, groups: NDArray[np.intp]) -> Any:
     if mean.any():
         X = X - mean
     return np.asfortranarray(
-        times_factors(X, working.factors_of(groups)[0], working.layout.sizes[groups], working.ranks[groups])
+        times_factors(X, working.factors_of(groups), working.layout.sizes[groups], working.ranks[groups])
     )
 
 

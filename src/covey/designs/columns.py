@@ -1,20 +1,69 @@
-"""Products of columns: a design with the columns of another one, and products of two of them that are not stored."""
+"""Designs of the columns of another design: repeats of them, and products of two that are not stored."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from covey.designs.dense import group_tiles, tiled_moments
-from covey.designs.protocol import Design, Moments
+from covey.designs.moments import Moments, tiled_moments
+from covey.designs.protocol import Design, Models
 from covey.validation import Array, FloatArray
 
-__all__ = ["ProductColumns"]
+__all__ = ["ProductColumns", "RepeatedColumns"]
 
 # Products that are computed at a time: 2^18 numbers, or 2 MiB, stay in a core's cache; more come from a device.
 TILE, DEVICE_TILE = 2**18, 2**26
+
+
+class RepeatedColumns(Design):
+    """The columns ``index`` of another design, in that order and with repeats; nothing is copied.
+
+    With overlapping groups, every group gets a copy of a shared column, and the copies' coefficients add up (the
+    latent group model of Jacob, Obozinski and Vert, 2009). Here a copy is just an entry of `index`.
+
+    Parameters
+    ----------
+    design : Design
+    index : ndarray of int, shape (p,)
+        For each column of this design, its column in the other one.
+    """
+
+    def __init__(self, design: Design, index: NDArray[np.intp]) -> None:
+        names = None if design.columns is None else [design.columns[j] for j in index]
+        super().__init__((design.shape[0], index.size), design.dtype, columns=names, name=design.name)
+        self.design, self.index = design, index
+        self.reads_columns, self.on_device = design.reads_columns, design.on_device
+
+    def moments(self, y: Array, q: Array, members: Array, starts: Array, *, centre: bool, scale: Array) -> Moments:
+        return self.design.moments(y, q, self.index[members], starts, centre=centre, scale=scale)
+
+    def correlate(self, R: Array) -> Array:
+        return self.design.correlate(R)[:, self.index]
+
+    def take(self, columns: Array) -> NDArray[np.float64]:
+        return self.design.take(self.index[columns])
+
+    def device_columns(self, columns: Array) -> Any:
+        return self.design.device_columns(self.index[columns])
+
+    def predict(self, columns: Array, coefs: Array, intercepts: Array) -> Array:
+        return self.design.predict(self.index[columns], coefs, intercepts)
+
+    def gram_parts(self, columns: Array, shift: Array, y: Array, weights: Sequence[Array]) -> NDArray[np.float64]:
+        return self.design.gram_parts(self.index[columns], shift, y, weights)
+
+    def residual_products(self, models: Models) -> Array:
+        return self.design.residual_products(replace(models, columns=self.index[models.columns]))[..., self.index]
+
+    def extremes(self, columns: Array, weight: Array) -> Array:
+        return self.design.extremes(self.index[columns], weight)
+
+    def triangles(self, q: Array, pieces: list[Array], means: list[Array], gains: list[Array]) -> list[Array]:
+        return self.design.triangles(q, [self.index[piece] for piece in pieces], means, gains)
 
 
 class ProductColumns(Design):
@@ -55,7 +104,7 @@ class ProductColumns(Design):
 
     def moments(self, y: Array, q: Array, members: Array, starts: Array, *, centre: bool, scale: Array) -> Moments:
         self.n_passes += 1
-        moments = tiled_moments(self, self._tile, y, q, members, starts, centre=centre, scale=scale)
+        moments = tiled_moments(self.take, self._tile, y, q, members, starts, centre=centre, scale=scale)
         self.refuse(members[~np.isfinite(moments.variance)])
         return moments
 
@@ -67,14 +116,6 @@ class ProductColumns(Design):
         for a in range(0, p, step):
             out[:, a : a + step] = R @ self.take(np.arange(a, min(a + step, p)))
         return out
-
-    def gradient_norms(self, problem: Any, R: Array) -> NDArray[np.float64]:
-        self.n_passes += 1
-        layout, norms = problem.layout, np.empty((len(R), problem.ranks.size))
-        for first, last in group_tiles(layout.starts, self._tile // self.shape[0]):
-            X = self.take(layout.members[layout.starts[first] : layout.starts[last]])
-            norms[:, first:last] = problem.correlation_norms(R @ X, first, last)
-        return norms
 
     def take(self, columns: Array) -> NDArray[np.float64]:
         return np.asarray(self._columns(np.asarray(columns), self.design.take))
@@ -92,14 +133,15 @@ class ProductColumns(Design):
         used, at = np.unique(
             np.concatenate([columns[~is_product], self.left[which], self.right[which]]), return_inverse=True
         )
-        X, n_plain, n_products = read(used), int((~is_product).sum()), which.size
+        plain, left, right = np.split(at, np.cumsum([columns.size - which.size, which.size]))
+        X = read(used)
         bounded = X
         if self.ranges is not None:
             ends = self.ranges[:, used]
             bounded = X.clip(*(ends if isinstance(X, np.ndarray) else map(self.design.put, ends)))
-        products = bounded[:, at[n_plain : n_plain + n_products]] * bounded[:, at[n_plain + n_products :]]
-        if n_plain == 0:
+        products = bounded[:, left] * bounded[:, right]
+        if not plain.size:
             return products
         out = X[:, np.zeros(columns.size, dtype=np.intp)]
-        out[:, np.flatnonzero(~is_product)], out[:, np.flatnonzero(is_product)] = X[:, at[:n_plain]], products
+        out[:, np.flatnonzero(~is_product)], out[:, np.flatnonzero(is_product)] = X[:, plain], products
         return out
