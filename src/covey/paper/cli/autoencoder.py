@@ -87,8 +87,8 @@ def interpolate(
             from matplotlib.image import imsave
 
         from covey.files import write_atomically
-        from covey.paper.nn.training import load_model
         from covey.paper.nn.latent import interpolate as between
+        from covey.paper.nn.training import load_model
 
         check_out(out, (".png",), overwrite=True)
 

@@ -141,7 +141,7 @@ def claims(frame: pd.DataFrame) -> Claims:
             f"(Our extension.) {text}",
             "fewer channels at equal accuracy, by more than 2 standard errors where there are several seeds",
             f"{fewest(method)}, {fewest(rival)} ({over})",
-            judge(bool(b["channels"] - a["channels"] > 2 * np.hypot(a["error"], b["error"]))),
+            judge(b["channels"] - a["channels"] > 2 * np.hypot(a["error"], b["error"])),
         )
 
     def as_good(text: str, method: str) -> Claim:
@@ -150,7 +150,7 @@ def claims(frame: pd.DataFrame) -> Claims:
             f"(Our extension.) {text}",
             "at most 10% more channels at equal accuracy",
             f"{fewest(method)}, {fewest(LASSO)}: {ratio:.2f} times as many ({over})",
-            judge(bool(ratio <= 1.1)),
+            judge(ratio <= 1.1),
         )
 
     for method in POWERS:
@@ -169,7 +169,7 @@ def claims(frame: pd.DataFrame) -> Claims:
         "test accuracy changes by at most 0.1 points in every run",
         f"by at most {100 * change.max():.2f} points over {len(change)} runs, in which up to {asleep.max():.0f} "
         f"channels are asleep",
-        judge(bool(change.max() <= 1e-3)),
+        judge(change.max() <= 1e-3),
     )
 
 

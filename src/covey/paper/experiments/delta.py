@@ -114,7 +114,7 @@ def claims(frame: pd.DataFrame) -> Claims:
         f"{int(enough.sum())} of {len(enough)} runs; up to {least:.3g} times theorem 1's delta or more "
         f"({share.min():.3g} to {share.max():.3g} times theorem 2's), in {unbroken} runs up to the largest for "
         "which there is a design",
-        judge(bool(enough.all())),
+        judge(enough.all()),
     )
     for variant in (LARGE, LEAST):
         slope = _slope(table, variant)
@@ -129,7 +129,7 @@ def claims(frame: pd.DataFrame) -> Claims:
         "(Our check.) Algorithm 2 tolerates as much as Algorithm 1.",
         "median delta at least half of Algorithm 1's",
         f"{second:.3g} against {first:.3g} times theorem 1's",
-        judge(bool(second >= first / 2)),
+        judge(second >= first / 2),
     )
     smallest = where(table, variant=FROZEN, zeta=table["zeta"].min())
     enough, slope = smallest["largest"] >= smallest["tightening"], _slope(table, FROZEN)
@@ -138,7 +138,7 @@ def claims(frame: pd.DataFrame) -> Claims:
         "bounds hold at theorem 2's delta at the least zeta with frozen directions",
         f"{int(enough.sum())} of {len(enough)}; the delta tolerated falls like zeta^{slope.value:.2f} "
         f"(± {slope.error:.2f}), theorem 2's like zeta^0.5",
-        judge(bool(enough.all())),
+        judge(enough.all()),
     )
 
 

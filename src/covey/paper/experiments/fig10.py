@@ -212,7 +212,7 @@ def claims(frame: pd.DataFrame) -> Claims:
         "(Our check.) Fewer groups, lower rank: the linear layers penalise the rank within groups.",
         "effective rank of the latent covariance IRMAE < GAE4 < GAE8 < AE",
         f"effective rank {_listed(frame, RANK, MODELS, '.1f')} ({over})",
-        judge(bool(np.all(np.diff(ranks) > 0))),
+        judge(np.all(np.diff(ranks) > 0)),
     )
     for quantity, what, unit, sign, form in (
         ("frechet", "Samples from a Gaussian fitted to the codes are better", "Frechet distance", 1.0, ".1f"),

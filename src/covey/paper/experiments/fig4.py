@@ -168,7 +168,7 @@ def claims(frame: pd.DataFrame) -> Claims:
         f"(Our check.) The published {epochs} epochs are long enough for it.",
         f"with {many} rows the error falls below {RECOVERED:.0%} of norm(w*)^2 in that time, on every draw",
         f"{early.min():.0%} to {early.max():.0%} of it are left on {len(early)} draws (u^2 - v^2)",
-        judge(bool((early < RECOVERED).all())),
+        judge((early < RECOVERED).all()),
     )
     ratios = sorted(float(error.min()) / group for _, error in curves)
     enough = [rows_needed(least_by_rows(frame, mode)) for mode in (TEXT, SIGNED, POSITIVE)]

@@ -120,7 +120,7 @@ def claims(frame: pd.DataFrame) -> Claims:
         "The inner product of learned and true directions grows from 0 before the magnitudes grow.",
         "in every group v'v* has moved by a tenth of u(0) before u has",
         f"at epochs {_listed(first)}, against {_listed(second)} for the magnitudes",
-        judge(bool((first < second).all())),
+        judge((first < second).all()),
     )
     early, late = cosines(frame)
     yield Claim(
@@ -128,7 +128,7 @@ def claims(frame: pd.DataFrame) -> Claims:
         "the cosine with the truth comes at least a tenth nearer to 1 between the first record and the doubling of "
         "u, in every group",
         f"{_listed(early, 3)} at first, {_listed(late, 3)} when u has doubled",
-        judge(bool((1 - late <= 0.9 * (1 - early)).all())),
+        judge((1 - late <= 0.9 * (1 - early)).all()),
     )
     yield Claim(
         "A small start, 1e-3, fails.",

@@ -157,13 +157,13 @@ def claims(frame: pd.DataFrame) -> Claims:
         "There are a start and a loss that varies in time under which the grouped flow is no mirror flow.",
         "four linear losses that add up to zero move w by more than 1e-3; a mirror flow would return",
         f"({off[GROUPED][0]:.3f}, {off[GROUPED][1]:.3f})",
-        judge(bool(np.linalg.norm(off[GROUPED]) > 1e-3)),
+        judge(np.linalg.norm(off[GROUPED]) > 1e-3),
     )
     yield Claim(
         "(Our check.) The diagonal network, which is a mirror flow, returns on the same loop.",
         "w moves by less than 1e-6",
         _tiny(float(np.linalg.norm(off[DIAGONAL]))),
-        judge(bool(np.linalg.norm(off[DIAGONAL]) < 1e-6)),
+        judge(np.linalg.norm(off[DIAGONAL]) < 1e-6),
     )
     yield Claim(
         "(Our check.) What the loop moves is the Lie bracket: 4 u^4 (-v_2, v_1) times the length squared.",

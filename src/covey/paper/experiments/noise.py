@@ -118,7 +118,7 @@ def claims(frame: pd.DataFrame) -> Claims:
             f"{_name(kind)} recovery needs as many rows as with Gaussian noise.",
             "within a quarter at every s",
             f"{more.min():.2f} to {more.max():.2f} times as many",
-            judge(bool(((more > 0.8) & (more < 1.25)).all())),
+            judge(((more > 0.8) & (more < 1.25)).all()),
         )
     event: Any = where(frame, part="event").set_index("noise")
     for kind in ("gaussian", *SUB_GAUSSIAN, STUDENT):

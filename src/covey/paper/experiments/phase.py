@@ -116,7 +116,7 @@ def claims(frame: pd.DataFrame) -> Claims:
             f"grouped needs fewer rows than {rival} at every s",
             "ratio above 1",
             f"at least {ratio:.2f} times fewer",
-            judge(bool((other.isna() | (other > grouped)).all())),
+            judge((other.isna() | (other > grouped)).all()),
         )
     several = grouped[grouped.index >= 2]
     if len(several) >= 2:
@@ -125,7 +125,7 @@ def claims(frame: pd.DataFrame) -> Claims:
             "rows needed by the grouped network grow about linearly in s",
             "slope of log n on log s at most 1.2",
             f"{growth:.2f}",
-            judge(bool(growth <= 1.2)),
+            judge(growth <= 1.2),
         )
 
 

@@ -104,7 +104,7 @@ def claims(frame: pd.DataFrame) -> Claims:
             "on every draw at the limits of the theorem",
             f"{int(held.sum())} of {len(part)}; they hold from {opens.min():.2f} to {opens.max():.2f} of T_lb to "
             f"{closes.min():.2f} of T_ub or more (runs end at {FOLLOWED} T_ub)",
-            judge(bool(held.all())),
+            judge(held.all()),
         )
     errors = where(frame, part="rates", method=rates.BEST)
     for depth in DEPTHS:

@@ -212,7 +212,7 @@ def claims(frame: pd.DataFrame) -> Claims:
                 f"trained cost within {network.close:.1%} of the predicted one on every draw",
                 f"trained over predicted {ratio.min():.4f} to {ratio.max():.4f} on {len(part)} draws "
                 f"({network.rival.replace('$', '')}: {rival.min():.2f} to {rival.max():.2f})",
-                judge(bool((ratio - 1).abs().max() < network.close)),
+                judge((ratio - 1).abs().max() < network.close),
             )
             continue
         ours, lasso = (float(np.exp(np.log(one).mean())) for one in (ratio, rival))

@@ -16,6 +16,7 @@ from covey.paper.nn.classifier import Classifier, train_classifier
 from covey.paper.nn.images import as_images
 from covey.paper.nn.latent import decode_all, encode_all, interpolate, midpoint_ratio, random_pairs
 from covey.paper.nn.models import Autoencoder, build
+from covey.paper.nn.results import StudyResults
 from covey.paper.nn.training import CHECKPOINT, choose_device, load_model, read_checkpoint, train
 
 if TYPE_CHECKING:  # the images need only numpy, but their package has loaders that need more

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from covey.paper.theory.flow_times import FlowTimes
-from covey.paper.theory.power import PowerBounds, coherence_bound, largest_init_scale
-from covey.paper.theory.quantities import as_frame, as_text, quantity
+from covey.paper.theory.power import PowerBounds, as_frame, as_text, coherence_bound, largest_init_scale, quantity
+from covey.paper.theory.times import FlowTimes
 
 __all__ = ["Bounds", "corollary_epsilon"]
 
