@@ -42,7 +42,7 @@ ROOMS = {
     ),
     "units": (
         ["paper/baselines/units.py", "paper/baselines/weight_decay.py"],
-        ["tests/paper/baselines/test_group_lasso.py", "tests/paper/baselines/test_costs.py"],
+        ["tests/paper/baselines/test_units.py", "tests/paper/baselines/test_costs.py"],
     ),
 }  # fmt: skip
 

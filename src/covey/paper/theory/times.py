@@ -1,7 +1,7 @@
 """Times of a single group, by its scalar equation: of the gradient flow for any N, and of Algorithm 1.
 
-*Flow* (theorem gf-es: as printed for N = 2, and from the exact flow of one group for any N). On an orthogonal design with
-a balanced start along ``X_l'y/n``, directions do not change (Lemma dir-not-change) and the balance fixes
+*Flow* (theorem gf-es: as printed for N = 2, and from the exact flow of one group for any N). On an orthogonal design
+with a balanced start along ``X_l'y/n``, directions do not change (Lemma dir-not-change) and the balance fixes
 ``norm(v_l) = u_l/sqrt(N)``. With ``C = norm(X_l'y/n)``, each group then follows the scalar flow
 
     u' = sqrt(N) C u^N - u^(2N+1),        norm(w_l) = u^(N+1)/sqrt(N)  ->  C.
