@@ -9,9 +9,8 @@ import pytest
 from experiments import toy
 from joblib import parallel_config
 
-from covey.paper.experiments.runner import reproduce
+from covey.paper.experiments.runner import ROOT, code_version, look_version, reproduce, sources
 from covey.paper.experiments.tasks import each, resumable, run_tasks, watched
-from covey.paper.experiments.versions import ROOT, code_version, look_version, sources
 
 
 def test_a_second_run_uses_the_first(monkeypatch, tmp_path):

@@ -55,14 +55,6 @@ def test_figures_do_not_meet_the_conditions_of_the_theorems():
         assert round(delta_out, 2) == 0.40
 
 
-def test_corollary_has_two_precisions():
-    # 2p exp(-n epsilon^2 / (2 sigma^2)) for the epsilon of the statement and for that of its proof
-    p = 300
-    statement, proof = 2 * np.sqrt(np.log(2 * p)), 2 * np.sqrt(2 * np.log(2 * p))
-    np.testing.assert_allclose(2 * p * np.exp(-(statement**2) / 2), 1 / (2 * p))
-    np.testing.assert_allclose(2 * p * np.exp(-(proof**2) / 2), 1 / (8 * p**3))
-
-
 def test_three_groups_of_four_have_twelve_entries():
     data = legacy_paper_data(group_size=4, support=(10.0,) * 12, seed=0, design="gaussian")
     assert data.S.tolist() == [0, 1, 2]

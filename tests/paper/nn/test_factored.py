@@ -80,18 +80,6 @@ def test_penalty_is_the_group_quasi_norm_where_factors_are_balanced(gates, power
     assert float(weight.penalty().detach()) > expected * 1.001
 
 
-@pytest.mark.parametrize("name", LAYERS)
-def test_gradients_are_those_of_the_loss(name):
-    torch.manual_seed(0)
-    layer = LAYERS[name](channel_groups=4)
-    x = torch.randn(3, 6, dtype=torch.float64)
-    gate, direction = layer.factored.gate, layer.factored.direction
-    assert torch.autograd.gradcheck(
-        lambda g, d: torch.func.functional_call(layer, {"factored.gate": g, "factored.direction": d}, (x,)),
-        (gate, direction),
-    )
-
-
 def test_power_layer_descends_like_the_paper_without_normalisation():
     """One output unit per group of one row is w = u^N v: plain SGD on the factors is `plain_descent`."""
     data = make_group_sparse(40, 6, 6, active=1, values=[1.0, -0.5, 0.3, 0.2, 0.0, 0.7], sigma=0.1, random_state=0)

@@ -9,7 +9,6 @@ import pytest
 from covey.datasets import make_group_sparse
 from covey.paper.dynamics import gradient_flow, normalized_descent, plain_descent
 from covey.paper.theory import (
-    FlowTimes,
     balance,
     balance_drift,
     balance_increment,
@@ -95,41 +94,6 @@ def test_window_bad_input(run):
         time_window(path, data.w_star, support_radius=1)
     with pytest.raises(ValueError, match="off_radius"):
         time_window(path, data.w_star, support_radius=1, off_radius=0)
-
-
-# ---------------------------------------------------------------------- the flow theorem
-
-
-def flow_problem(noise=0.02):
-    """An orthogonal design whose noise is the same in every column: X'xi/n is known, and the bounds are tight."""
-    data = make_group_sparse(40, 8, 2, design="orthogonal", active=1, values=1.0, sigma=0.0, random_state=0)
-    xi = data.X @ np.full(8, noise)
-    np.testing.assert_allclose(data.X.T @ xi / 40, noise, atol=1e-12)
-    return data, data.y + xi
-
-
-def test_flow_times_of_theorem_gf_es():
-    """The corrected times hold and are nearly sharp; the printed end lies past the time at which the bound fails."""
-    data, y = flow_problem()
-    u_star = data.u_star.max()
-    f = FlowTimes(u_star, u_star, epsilon=0.02, noise=0.02, group_noise=0.02 * 2**0.5, theta=0.003)
-    assert f.init_scale < f.init_scale_max
-    times = np.linspace(0, f.T_u, 4001)
-    path = gradient_flow(data.X, y, data.groups, init_scale=f.init_scale, times=times)
-    gap = data.groups.norms(path.w - data.w_star)
-    inside = (times >= f.T_l_corrected) & (times <= f.T_u_corrected)
-    assert inside.sum() > 100
-    # on the support: within epsilon of the least squares fit, whose error is the group's noise
-    assert gap[inside][:, 0].max() <= f.epsilon + f.group_noise
-    late = times[np.argmax(gap[:, 0] <= f.epsilon + f.group_noise)]
-    assert f.T_l_corrected < 1.5 * late
-    # off the support: u <= sqrt(theta) up to the corrected end and hardly longer
-    outside = path.u[:, 1:].max(axis=1)
-    crossing = times[np.argmax(outside > math.sqrt(f.init_scale))]
-    assert f.T_u_corrected <= crossing < 1.05 * f.T_u_corrected
-    # the printed window: it ends too late, and it begins after it ends
-    assert f.T_u > 2 * crossing
-    assert f.T_l > f.T_u
 
 
 # ---------------------------------------------------------------------- conservation

@@ -9,7 +9,6 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 
 from covey.validation import FloatArray
 
@@ -96,6 +95,6 @@ def mean_and_error(values: object) -> tuple[float, float]:
     return float(v.mean()), float(v.std(ddof=1) / np.sqrt(v.size)) if v.size > 1 else 0.0
 
 
-def choose(coefs: FloatArray, intercepts: ArrayLike, X_val: FloatArray, y_val: FloatArray) -> int:
+def choose(coefs: FloatArray, intercepts: FloatArray, X_val: FloatArray, y_val: FloatArray) -> int:
     """The model with the least error on validation rows, by its position; models are rows of coefficients."""
     return int(np.argmin(np.mean((y_val[:, None] - X_val @ coefs.T - intercepts) ** 2, axis=0)))

@@ -21,14 +21,7 @@ from covey.paper.theory.geometry import (
 from covey.paper.theory.limit import limit_events
 from covey.paper.theory.margins import Margins, margins
 from covey.paper.theory.mirror import diagonal_mirror, diagonal_potential, drive, follow, mirror_limit
-from covey.paper.theory.times import (
-    FlowTimes,
-    PowerFlowTimes,
-    group_noise_bound,
-    opening_scale,
-    rest_time,
-    settle_time,
-)
+from covey.paper.theory.times import FlowTimes, PowerFlowTimes, group_noise_bound, opening_scale, rest_time, settle_time
 from covey.paper.theory.windows import TimeWindow, time_window
 
 __all__ = [
