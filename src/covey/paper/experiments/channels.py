@@ -24,7 +24,7 @@ import pandas as pd
 from covey.paper.datasets import load_mnist
 from covey.paper.experiments.autoencoders import has_gpu, needs_torch, saved_file
 from covey.paper.experiments.base import Claim, Claims, Scale, judge, mean_and_error, scaled, where
-from covey.paper.experiments.style import COLOURS, GREY, Figure, grid, panel, styled
+from covey.paper.experiments.style import COLOURS, GREY, Axes, panel, panels
 from covey.paper.experiments.tasks import Record, each
 
 if TYPE_CHECKING:
@@ -173,12 +173,11 @@ def claims(frame: pd.DataFrame) -> Claims:
     )
 
 
-@styled
-def plot(frame: pd.DataFrame) -> Figure:
+@panels(1, 3, height=2.8, width=9.5)
+def plot(frame: pd.DataFrame, deleted: Axes, layers: Axes, awake: Axes) -> None:
     """Test accuracy as channels are deleted, at each method's best setting; channels kept by layer; all settings."""
     target = target_accuracy(frame)
     table = best_settings(frame).dropna(subset="channels")
-    figure, ((deleted, layers, awake),) = grid(1, 3, height=2.8, width=9.5)
     rungs, shown = where(frame, rule="ladder"), list(table.index)
     for method, best in table.iterrows():
         chosen = where(rungs, method=method, strength=best["strength"], learning_rate=best["learning_rate"])
@@ -202,4 +201,3 @@ def plot(frame: pd.DataFrame) -> Figure:
     panel(awake, "c", "every setting: awake after training", ylim=limits, **labels)
     for axes in (deleted, awake):
         axes.axhline(target, color="black", ls="--", lw=0.8)
-    return figure

@@ -20,7 +20,7 @@ import pandas as pd
 from covey.paper.experiments.base import Claim, Claims, Scale, judge, scaled, where
 from covey.paper.experiments.prescribed import prescribed_problem
 from covey.paper.experiments.slopes import LEVEL, Slope, fit
-from covey.paper.experiments.style import COLOURS, GREY, Figure, grid, panel, styled
+from covey.paper.experiments.style import COLOURS, GREY, Axes, panel, panels
 from covey.paper.experiments.tasks import Record, run_tasks
 from covey.paper.experiments.traces import descend
 from covey.paper.theory import power_bounds
@@ -142,11 +142,10 @@ def claims(frame: pd.DataFrame) -> Claims:
     )
 
 
-@styled
-def plot(frame: pd.DataFrame) -> Figure:
+@panels(1, 2, height=2.9, width_ratios=[2, 1.2])
+def plot(frame: pd.DataFrame, axes: Axes, key: Axes) -> None:
     """The delta that each variant tolerates against zeta, with the two theorems' bounds."""
     table = largest_factors(frame)
-    figure, ((axes, key),) = grid(1, 2, height=2.9, width_ratios=[2, 1.2])
     shifts = np.linspace(0.9, 1.1, len(VARIANTS))
     for variant, colour, mark, shift in zip(VARIANTS, (GREY, *COLOURS[:3]), "sov^", shifts, strict=True):
         part = where(table, variant=variant).groupby("zeta")["largest"]
@@ -160,4 +159,3 @@ def plot(frame: pd.DataFrame) -> Figure:
     panel(axes, "a", "largest delta at which the bounds hold", xscale="log", yscale="log", **labels)
     key.axis("off")
     key.legend(*axes.get_legend_handles_labels(), loc="center left")
-    return figure

@@ -35,7 +35,7 @@ from covey.paper.experiments.autoencoders import (
     values,
 )  # fmt: skip
 from covey.paper.experiments.base import Claim, Claims, Scale, judge, scaled, where
-from covey.paper.experiments.style import COLOURS, GREY, Axes, Figure, panel, styled
+from covey.paper.experiments.style import COLOURS, GREY, Axes, Figure, empty_figure, panel, styled
 from covey.paper.experiments.tasks import each
 
 if TYPE_CHECKING:
@@ -107,11 +107,7 @@ def _one(settings: Settings, referee_state: dict[str, Any], model: str, seed: in
 @styled
 def plot(frame: pd.DataFrame) -> Figure:
     """The interpolations of the five models above; the measures below."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(7.0, 9.0), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = empty_figure(7.0, 9.0)
     parts: Any = figure.subfigures(2, 1, height_ratios=(1.6, 1))
     above, below = parts
     pictures = above.subplots(len(MODELS), 1)

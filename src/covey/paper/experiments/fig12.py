@@ -27,7 +27,7 @@ from covey.paper.datasets import legacy_paper_data
 from covey.paper.dynamics import SwitchAt, SwitchSettled
 from covey.paper.experiments import traces
 from covey.paper.experiments.base import Claim, Claims, Scale, choose, judge, scaled, where
-from covey.paper.experiments.style import COLOURS, GREY, Figure, grid, panel, styled
+from covey.paper.experiments.style import COLOURS, GREY, Axes, panel, panels
 from covey.paper.experiments.tasks import Record, each
 from covey.validation import FloatArray
 
@@ -126,12 +126,11 @@ def least_lead(frame: pd.DataFrame, method: str) -> pd.Series:
     return leads.loc[leads["size"].idxmin()]
 
 
-@styled
-def plot(frame: pd.DataFrame) -> Figure:
+@panels(1, 2, height=3.3)
+def plot(frame: pd.DataFrame, error: Axes, groups: Axes) -> None:
     """Log2 error over the ratio, and the number of groups in the chosen models."""
     from matplotlib.ticker import NullLocator
 
-    figure, ((error, groups),) = grid(1, 2, height=3.3)
     table = summary(frame)
     for method, (colour, marker, dashes) in LOOKS.items():
         part = where(table, method=method).sort_values("snr")
@@ -151,7 +150,6 @@ def plot(frame: pd.DataFrame) -> Figure:
     panel(groups, "b", "model size", yscale="log", ylabel="groups in the chosen model (3 are true)")
     groups.set_yticks([3, 5, 10, 20, 40], labels=["3", "5", "10", "20", "40"])
     groups.yaxis.set_minor_locator(NullLocator())
-    return figure
 
 
 def claims(frame: pd.DataFrame) -> Claims:

@@ -23,7 +23,7 @@ from covey.datasets.simulate import NOISES, draw_noise
 from covey.paper.experiments import phase, rates
 from covey.paper.experiments.base import Claim, Claims, Scale, judge, mean_and_error, scaled, where
 from covey.paper.experiments.slopes import LEVEL, by_axis
-from covey.paper.experiments.style import COLOURS, Figure, fill_ticks, grid, panel, styled
+from covey.paper.experiments.style import COLOURS, Axes, fill_ticks, panel, panels
 from covey.paper.experiments.tasks import Record, run_tasks
 
 TITLE = "Sub-Gaussian noise: rates, recovery and the event behind the corollary"
@@ -136,10 +136,9 @@ def _name(kind: str) -> str:
     return "(Contrast.) Student's t:" if kind == STUDENT else f"{kind.capitalize()} noise:"
 
 
-@styled
-def plot(frame: pd.DataFrame) -> Figure:
+@panels(1, 3, height=2.6)
+def plot(frame: pd.DataFrame, sizes: Axes, shares: Axes, events: Axes) -> None:
     """Error against n, rows against recovery, and the frequency of the event, by kind of noise."""
-    figure, ((sizes, shares, events),) = grid(1, 3, height=2.6)
     errors = where(frame, part="rates", method=rates.BEST, axis="n")
     recovery = where(frame, part="recovery", method=phase.GROUPED).astype({"recovered": bool})
     largest = recovery["s"].max()
@@ -161,4 +160,3 @@ def plot(frame: pd.DataFrame) -> Figure:
     events.axhline(float(event["allowed"].iloc[0]), color="black", ls="--", lw=1)
     events.set_xticks(np.arange(len(NOISES)), NOISES, rotation=30)
     panel(events, "c", "noise outside the event", yscale="log", xlabel="dashed: allowed", ylabel="probability")
-    return figure

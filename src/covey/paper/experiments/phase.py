@@ -16,7 +16,7 @@ from covey.datasets import make_group_sparse
 from covey.datasets.simulate import Noise
 from covey.paper.dynamics import diagonal_descent, normalized_descent
 from covey.paper.experiments.base import Claim, Claims, Scale, judge, scaled, where
-from covey.paper.experiments.style import COLOURS, Figure, grid, panel, styled
+from covey.paper.experiments.style import COLOURS, Axes, panel, panels
 from covey.paper.experiments.tasks import Record, run_tasks
 from covey.paper.experiments.traces import errors
 from covey.validation import FloatArray
@@ -129,10 +129,9 @@ def claims(frame: pd.DataFrame) -> Claims:
         )
 
 
-@styled
-def plot(frame: pd.DataFrame) -> Figure:
+@panels(1, 3, height=3.0, width=9.0, sharey=True)
+def plot(frame: pd.DataFrame, *axes: Axes) -> None:
     """One heat map per method: probability of recovery over n and s, with the line of probability one half."""
-    figure, (axes,) = grid(1, 3, height=3.0, width=9.0, sharey=True)
     needed = rows_needed(frame)
     for one, name, method, colour in zip(axes, "abc", METHODS, COLOURS[1:], strict=False):
         rate = where(frame, method=method).pivot_table(index="s", columns="n", values="recovered", aggfunc="mean")
@@ -143,8 +142,7 @@ def plot(frame: pd.DataFrame) -> Figure:
         one.set_yticks(middles, [f"{s:g}" for s in rate.index])
         panel(one, name, method, xlabel="rows n")
     axes[0].set_ylabel("non-zero groups s")
-    figure.colorbar(image, ax=axes[-1], label="probability of recovery")
-    return figure
+    axes[0].figure.colorbar(image, ax=axes[-1], label="probability of recovery")
 
 
 def _edges(centres: pd.Index) -> np.ndarray:

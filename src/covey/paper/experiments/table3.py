@@ -26,7 +26,7 @@ from covey.groups import Groups
 from covey.paper.baselines import GroupLasso, PrimalDual
 from covey.paper.dynamics import normalized_descent
 from covey.paper.experiments.base import Claim, Claims, Scale, choose, judge, mean_and_error, scaled, where
-from covey.paper.experiments.style import COLOURS, GREY, Figure, grid, panel, styled
+from covey.paper.experiments.style import COLOURS, GREY, Axes, panel, panels
 from covey.paper.experiments.tasks import Record, each
 from covey.validation import FloatArray
 
@@ -111,11 +111,10 @@ def summary(frame: pd.DataFrame) -> Any:
     return frame.groupby(["reading", "prepared", "method"])["mse"].agg(["mean", "sem", "median"])
 
 
-@styled
-def plot(frame: pd.DataFrame) -> Figure:
+@panels(1, 3, height=2.9, sharey=True, sharex=True)
+def plot(frame: pd.DataFrame, *axes: Axes) -> None:
     """Mean MSE with standard errors, by preparation and reading, with the published numbers."""
     table = summary(frame)
-    figure, (axes,) = grid(1, 3, height=2.9, sharey=True, sharex=True)
     positions = {method: -i for i, method in enumerate(METHODS)}
     for one, name, kind in zip(axes, "abc", PREPARED, strict=True):
         for reading, colour, shift in zip(READINGS, COLOURS[:2], (0.14, -0.14), strict=True):
@@ -134,8 +133,7 @@ def plot(frame: pd.DataFrame) -> Figure:
     named = list(zip(*axes[0].get_legend_handles_labels(), strict=True))
     named.sort(key=lambda pair: ("s.e." not in pair[1], "published" in pair[1]))
     handles, labels = zip(*(named[k] for k in (0, 2, 1, 3, 4)), strict=True)
-    figure.legend(handles, labels, loc="outside lower center", ncols=5)
-    return figure
+    axes[0].figure.legend(handles, labels, loc="outside lower center", ncols=5)
 
 
 def claims(frame: pd.DataFrame) -> Claims:
