@@ -231,6 +231,14 @@ class TestTheStatement:
         events = limit_events(X, y, groups, WEIGHTS[weights])
         self.compare(path, events)
 
+    @pytest.mark.parametrize("size", [1, 3])
+    def test_on_more_columns_than_rows(self, size):
+        rng = np.random.default_rng(3)
+        X = rng.standard_normal((40, 90))
+        y = X[:, :3] @ [1.0, -2.0, 1.0] + rng.standard_normal(40)
+        path = limit_path(X, y, size, max_groups=9, group_weights=None, standardize=False, fit_intercept=False)
+        self.compare(path, limit_events(X, y, size, n_events=9))
+
     @pytest.mark.parametrize("rho", [0.0, 0.95])
     def test_on_orthonormal_groups_with_an_intercept(self, rho):
         X, y, groups = problem(rho)
@@ -247,18 +255,6 @@ class TestTheStatement:
         fitted = path.predict(X)[:, 1:]
         expected = y.mean() + y.std() * (Q @ np.array([w for _, _, w in events]).T)
         np.testing.assert_allclose(fitted, expected, rtol=1e-8, atol=1e-8)
-
-    def test_on_more_columns_than_rows(self):
-        rng = np.random.default_rng(3)
-        X = rng.standard_normal((40, 90))
-        y = X[:, :3] @ [1.0, -2.0, 1.0] + rng.standard_normal(40)
-        path = limit_path(X, y, 3, max_groups=9, group_weights=None, standardize=False, fit_intercept=False)
-        self.compare(path, limit_events(X, y, 3, n_events=9))
-
-    def test_on_groups_of_one_column(self):
-        X, y, _ = problem(0.6)
-        path = limit_path(X, y, None, group_weights=None, standardize=False, fit_intercept=False, max_groups=12)
-        self.compare(path, limit_events(X, y, 1, n_events=12))
 
     @staticmethod
     def compare(path, events):

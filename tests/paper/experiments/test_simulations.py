@@ -11,7 +11,6 @@ from scipy import stats
 from covey.paper.experiments import Verdict, delta, noise, phase, powers, rates
 from covey.paper.experiments.prescribed import prescribed_problem
 from covey.paper.experiments.slopes import Slope, fit
-from covey.paper.experiments.tasks import resumable
 from covey.paper.theory import coherence
 
 # ---------------------------------------------------------------------------------------------------------- slopes
@@ -239,13 +238,6 @@ def test_rows_needed_by_hand():
     assert first.verdict == "holds"
     assert "2.67" in first.measured
     assert second.verdict == "does not hold"
-
-
-def test_parallel_gives_the_same_table(tmp_path):
-    settings = phase.Settings(p=20, grid_n=(20,), grid_s=(1, 2), repeats=1, n_steps=200)
-    with resumable(tmp_path):
-        two = phase.run(settings, jobs=2)
-    pd.testing.assert_frame_equal(phase.run(settings, jobs=1), two, check_dtype=False)
 
 
 def test_rates_take_any_power_and_noise():

@@ -11,7 +11,7 @@ from scipy.special import comb
 from covey import Groups
 from covey.datasets import make_group_sparse
 from covey.designs import as_design
-from covey.paper.theory import bounds, check_assumptions, coherence, limit_events, pilot_fit
+from covey.paper.theory import check_assumptions, coherence, limit_events, pilot_fit
 
 
 @pytest.fixture(scope="module")
@@ -108,20 +108,6 @@ def test_the_papers_first_experiment(data):
     assert tighter["delta_in"].required < report["delta_in"].required
 
 
-def test_the_truth_enters_as_noise_and_magnitudes(data):
-    report = check_assumptions(data.X, data.y, data.groups, coef=data.w_star, sigma=0.5)
-    noise = np.abs(data.X.T @ data.noise / 150).max()
-    assert report.bounds.noise == pytest.approx(noise)
-    group_noise = data.groups.norms(data.X.T @ data.noise / 150).max()
-    options = {"noise": noise, "group_noise": group_noise, "init_scale": 1e-6}
-    same = bounds(data.u_star, n=150, p=300, L=100, sigma=0.5, **options)
-    assert report.bounds.zeta == pytest.approx(same.zeta)
-    assert report.bounds.zeta_corrected == pytest.approx(same.zeta_corrected)
-    assert report["weakest group above zeta"].required == report.bounds.zeta_corrected
-    assert report["window opens before it closes"].measured == pytest.approx(same.T_lb_corrected)
-    assert report["step_size"].measured == report["step_size"].required == pytest.approx(1 / (20 * 10 * 3**0.5))
-
-
 def test_the_pilot_stands_in_for_the_truth(data):
     report = check_assumptions(data.X, data.y, data.groups)
     assert report.estimated
@@ -184,6 +170,9 @@ def test_noise_counts_by_its_norm_in_a_group():
     norms = d.groups.norms(d.w_star)
     assert report.bounds.n_recoverable == np.sum(norms >= zeta) == 1
     assert f"zeta={zeta:.4g}" in str(report)
+    assert report.bounds.noise == pytest.approx(np.abs(noise).max())
+    assert report.bounds.u_star == pytest.approx(np.sqrt(norms[:2]))
+    assert report["window opens before it closes"].measured == report.bounds.T_lb_corrected
 
 
 def test_the_pilot_is_the_least_extended_bic_on_the_limit_path():

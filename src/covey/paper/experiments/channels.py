@@ -23,7 +23,7 @@ import pandas as pd
 
 from covey.paper.datasets import load_mnist
 from covey.paper.experiments.autoencoders import has_gpu, needs_torch, saved_file
-from covey.paper.experiments.base import Claim, Claims, Scale, judge, mean_and_error, scaled, where
+from covey.paper.experiments.base import Claim, Claims, Scale, judge, scaled, where
 from covey.paper.experiments.style import COLOURS, GREY, Axes, panel, panels
 from covey.paper.experiments.tasks import Record, each
 
@@ -108,19 +108,11 @@ def best_settings(frame: pd.DataFrame) -> Any:
     rungs = where(frame, rule="ladder")
     good = rungs[rungs["validation"] >= target_accuracy(frame)].sort_values("channels")
     fewest = good.groupby([*SETTING, "seed"], as_index=False).first()
-    seeds = frame["seed"].nunique()
-    best: list[Record] = []
-    for method in METHODS:
-        options: list[Record] = []
-        setting: Any
-        for setting, part in where(fewest, method=method).groupby(SETTING):
-            if len(part) == seeds:
-                means = {name: float(part[name].mean()) for name in ("channels", "weights", "test", *LAYERS)}
-                error = mean_and_error(part["channels"])[1]
-                options.append({**dict(zip(SETTING, setting, strict=True)), **means, "error": error})
-        best.append(min(options, key=lambda option: option["channels"]) if options else {"method": method})
-    columns = [*SETTING, "channels", "error", "weights", "test", *LAYERS]
-    return pd.DataFrame(best, columns=columns).set_index("method")
+    by_setting = fewest.groupby(SETTING)
+    table = by_setting[["channels", "weights", "test", *LAYERS]].mean()
+    table["error"] = by_setting["channels"].sem().fillna(0.0)
+    complete = table[by_setting.size() == frame["seed"].nunique()].reset_index()
+    return complete.sort_values("channels", kind="stable").groupby("method").first().reindex(list(METHODS))
 
 
 def claims(frame: pd.DataFrame) -> Claims:

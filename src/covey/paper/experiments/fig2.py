@@ -17,7 +17,7 @@ from covey.paper.experiments.base import Claim, Claims, Scale, judge, scaled
 from covey.paper.experiments.curves import best, last, series, support_groups, true_value
 from covey.paper.experiments.style import Axes, draw_curves, draw_errors, panel, panels
 from covey.paper.experiments.tasks import each
-from covey.paper.experiments.traces import CODE, MODES, TEXT, TRUTH, curve, descend, stack, trace, truth
+from covey.paper.experiments.traces import CODE, MODES, TEXT, TRUTH, descend, stack, trace, truth
 
 TITLE = "Convergence of Algorithm 1"
 LONG = "text, long"
@@ -41,9 +41,7 @@ def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
     def one(mode: str) -> pd.DataFrame:
         every = max(1, steps[mode] // 200) if mode == LONG else 1
         path = descend(data, mode, step_size=settings.step_size, n_steps=steps[mode], record_every=every)
-        if mode == LONG:
-            return curve(LONG, "error", 0, path.t, path.error)
-        return trace(path, data, mode, ("magnitude",))
+        return trace(path, data, mode, () if mode == LONG else ("magnitude",))
 
     return stack(*each(one, steps, jobs), truth(data))
 

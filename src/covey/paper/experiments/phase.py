@@ -96,11 +96,8 @@ def rows_needed(frame: pd.DataFrame) -> pd.DataFrame:
     for (method, s), part in frame.groupby(["method", "s"], sort=False):
         rate = part.groupby("n")["recovered"].mean()
         share, n = np.maximum.accumulate(rate.to_numpy(dtype=float)), rate.index.to_numpy(dtype=float)
-        needed = float("nan")
-        if share[-1] >= 0.5:
-            k = int(np.argmax(share >= 0.5))
-            needed = n[0] if k == 0 else n[k - 1] + (n[k] - n[k - 1]) * (0.5 - share[k - 1]) / (share[k] - share[k - 1])
-        found.append((method, s, float(needed)))
+        upto = slice(int(np.argmax(share >= 0.5)) + 1)
+        found.append((method, s, np.interp(0.5, share[upto], n[upto]) if share[-1] >= 0.5 else np.nan))
     return pd.DataFrame(found, columns=["method", "s", "rows"])
 
 

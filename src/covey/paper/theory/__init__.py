@@ -5,7 +5,7 @@ and is imported separately.
 """
 
 from covey.paper.theory.assumptions import AssumptionReport, Condition, Pilot, check_assumptions, pilot_fit
-from covey.paper.theory.bounds import Bounds, PowerBounds, bounds, bounds_from_path, power_bounds
+from covey.paper.theory.bounds import Bounds, bounds, bounds_from_path
 from covey.paper.theory.coherence import Coherence, coherence, coherence_matrix
 from covey.paper.theory.conservation import BalanceDrift, balance, balance_drift, balance_increment, drift_against_step
 from covey.paper.theory.geometry import (
@@ -21,6 +21,7 @@ from covey.paper.theory.geometry import (
 from covey.paper.theory.limit import limit_events
 from covey.paper.theory.margins import Margins, margins
 from covey.paper.theory.mirror import diagonal_mirror, diagonal_potential, drive, follow, mirror_limit
+from covey.paper.theory.power import PowerBounds, power_bounds
 from covey.paper.theory.times import FlowTimes, PowerFlowTimes, group_noise_bound, opening_scale, rest_time, settle_time
 from covey.paper.theory.windows import TimeWindow, time_window
 
