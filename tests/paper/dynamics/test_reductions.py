@@ -51,7 +51,7 @@ def test_tiny_scales_neither_under_nor_overflow():
 
 
 @pytest.mark.parametrize(("depth", "options"), [(2, {}), (3, {"init_scale": 0.3, "step_size": 1e-4})])
-def test_switch_rules_and_the_oracles_that_waits_until_every_group_is_half_way(depth, options):
+def test_switch_rules_and_the_oracle_which_waits_until_every_group_is_half_way(depth, options):
     data = make_group_sparse(values=np.arange(5.0, 14.0), random_state=0)
 
     def run(switch):

@@ -150,7 +150,7 @@ def test_measures_do_not_depend_on_when_they_are_taken(digits, tiny, judge):
     two, _ = measure(model.train(), judge)
     assert one == two
     assert len(values) == 16
-    assert grid(model, judge, rows=2).shape == (2, 9, 28, 28)
+    assert grid(model, judge.test, judge.test_labels, rows=2).shape == (2, 9, 28, 28)
 
 
 def test_blending_pixels_against_brute_force(judge):
