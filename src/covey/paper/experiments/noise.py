@@ -85,13 +85,6 @@ def _ratio(errors: pd.DataFrame, kind: str) -> tuple[float, float]:
     return mean / other, mean / other * float(np.hypot(error / mean, other_error / other))
 
 
-def _rows_needed(frame: pd.DataFrame) -> pd.DataFrame:
-    """Rows at which half of the grouped runs recover, by noise and s."""
-    part = where(frame, part="recovery", method=phase.GROUPED).astype({"recovered": bool})
-    by_noise = part.groupby("noise", sort=False)
-    return pd.DataFrame({kind: phase.rows_needed(runs).set_index("s")["rows"] for kind, runs in by_noise})
-
-
 def claims(frame: pd.DataFrame) -> Claims:
     """The corollary's statements for sub-Gaussian noise, and for noise that is not."""
     errors = where(frame, part="rates", method=rates.BEST)
@@ -111,7 +104,8 @@ def claims(frame: pd.DataFrame) -> Claims:
             f"{ratio:.3f} ± {error:.3f}",
             judge(abs(ratio - 1) <= stats.norm.isf(LEVEL / 2) * error and error <= PRECISE),
         )
-    needed = _rows_needed(frame)
+    recovery = where(frame, part="recovery", method=phase.GROUPED).astype({"recovered": bool}).groupby("noise")
+    needed = {kind: phase.rows_needed(runs).set_index("s")["rows"] for kind, runs in recovery}
     for kind in (*SUB_GAUSSIAN, STUDENT):
         more = needed[kind] / needed["gaussian"]
         yield Claim(
