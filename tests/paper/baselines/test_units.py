@@ -37,3 +37,4 @@ def test_a_path_predicts_what_its_rows_do(fit_intercept):
     path = units.to_path(W, np.array([0, 1, 2]))
     np.testing.assert_allclose(path.predict(X), units.X @ W.T + units.y_mean, rtol=1e-10)
     assert [(l, int(t)) for l, t in path.entered] == [(0, 1), (1, 2)]
+    assert [l for l, _ in units.to_path(W[:2], np.array([0, 1])).entered] == [0]  # the other group never enters
