@@ -22,7 +22,7 @@ from covey import limit_path
 from covey.datasets import make_group_sparse
 from covey.paper.experiments import Claim, Verdict, registry
 from covey.paper.experiments.runner import reproduce
-from covey.paper.experiments.style import grid, styled
+from covey.paper.experiments.style import panels
 from covey.paper.experiments.tasks import run_tasks
 from covey.workflow import GROUP_FILES, FitSettings, check_out, fit_table, write_fit
 
@@ -77,11 +77,9 @@ def install_toy():
     kind = make_dataclass("Settings", [("repeats", int, 15)], frozen=True)
     kind.quick = classmethod(lambda cls: cls())
 
-    @styled
-    def plot(frame):
-        figure, ((axes,),) = grid(1, 1)
+    @panels()
+    def plot(frame, axes):
         axes.plot(frame["i"], frame["t"], ".")
-        return figure
 
     module = types.ModuleType("covey_test_toy", doc="Toy.")
     module.__dict__.update(

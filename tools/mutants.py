@@ -21,6 +21,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,8 +37,7 @@ ROOMS = {
         ["paper/regressor.py", "paper/running.py", "paper/stopping.py"], ["tests/paper/test_regressor.py"],
     ),
     "nn": (
-        ["paper/nn/stack.py", "paper/nn/descent.py", "paper/nn/diagonal.py", "paper/nn/models.py",
-         "paper/nn/networks.py"],
+        ["paper/nn/stack.py", "paper/nn/descent.py", "paper/nn/diagonal.py", "paper/nn/models.py"],
         ["tests/paper/nn/test_stack.py", "tests/paper/nn/test_descent.py", "tests/paper/nn/test_models.py"],
     ),
     "units": (
@@ -49,126 +49,69 @@ ROOMS = {
 # A mutant may make a loop endless: it has this many times what the tests take by themselves, and some seconds.
 PATIENCE, SECONDS = 4.0, 60.0
 
-ARITHMETIC = {ast.Add: ("+", "-"), ast.Sub: ("-", "+"), ast.Mult: ("*", "/"), ast.Div: ("/", "*"), ast.Pow: ("**", "*")}
-COMPARISON = {
-    ast.Lt: ("<", "<="), ast.LtE: ("<=", "<"), ast.Gt: (">", ">="), ast.GtE: (">=", ">"), ast.Eq: ("==", "!="),
-    ast.NotEq: ("!=", "=="),
+OPERATORS = {
+    ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.Pow: ast.Mult, ast.Lt: ast.LtE,
+    ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.And: ast.Or,
+    ast.Or: ast.And,
 }  # fmt: skip
-LOGIC = {ast.And: ("and", "or"), ast.Or: ("or", "and")}
-EXTREMES = {
-    "min": "max",
-    "max": "min",
-    "minimum": "maximum",
-    "maximum": "minimum",
-    "argmin": "argmax",
-    "argmax": "argmin",
-}
+PAIRS = [("min", "max"), ("minimum", "maximum"), ("argmin", "argmax")]
+EXTREMES = dict(PAIRS) | {b: a for a, b in PAIRS}
+
+# What no test of a formula can see, or need not.
+SKIPPED = (ast.Raise, ast.JoinedStr, ast.Import, ast.ImportFrom)
 
 
 @dataclass(frozen=True)
 class Mutant:
-    """Characters `start` to `end` of a file, replaced by `text`."""
+    """A change of the syntax tree of a file: the `number`-th of those that `changes` makes."""
 
     room: str
     file: Path
+    number: int
     line: int
-    start: int
-    end: int
+    change: str
     text: str
-    before: str
-    after: str
 
     def __str__(self) -> str:
-        return f"{self.file.relative_to(ROOT)}:{self.line}: {self.before}  ->  {self.after}"
-
-    def apply(self, source: str) -> str:
-        """The mutated source."""
-        return source[: self.start] + self.text + source[self.end :]
+        return f"{self.file.relative_to(ROOT)}:{self.line}: {self.change}  in  {self.text}"
 
 
-def sites(room: str, file: Path) -> list[Mutant]:
-    """All mutants of one file."""
-    source = file.read_text(encoding="utf-8")
-    offsets = [0]
-    for text in source.splitlines(keepends=True):
-        offsets.append(offsets[-1] + len(text))
-    lines = source.splitlines()
-    found: list[Mutant] = []
+def changes(tree: ast.AST) -> Iterator[ast.expr]:
+    """Change one expression of the tree at a time; each is changed back when the next is asked for."""
+    for node in _formulas(tree):
+        if isinstance(node, ast.BinOp | ast.BoolOp) and type(node.op) in OPERATORS:
+            if not any(_is_text(side) for side in ast.iter_child_nodes(node)):
+                yield from _with(node, node, "op", OPERATORS[type(node.op)]())
+        elif isinstance(node, ast.Compare):
+            for k, (op, right) in enumerate(zip(node.ops, node.comparators, strict=True)):
+                if type(op) in OPERATORS and not _is_text(right):
+                    yield from _with(node, node, "ops", [*node.ops[:k], OPERATORS[type(op)](), *node.ops[k + 1 :]])
+        elif isinstance(node, ast.Constant) and _is_number(node):
+            new = node.value + 1 if isinstance(node.value, int) else (2 * node.value if node.value else 1.0)
+            yield from _with(node, node, "value", new)
+        elif isinstance(node, ast.Call):
+            name = "attr" if isinstance(node.func, ast.Attribute) else "id"
+            if getattr(node.func, name, "") in EXTREMES:
+                yield from _with(node, node.func, name, EXTREMES[getattr(node.func, name)])
 
-    def place(line: int, column: int) -> int:
-        # columns of the syntax tree count bytes
-        return offsets[line - 1] + len(lines[line - 1].encode()[:column].decode())
 
-    def add(node: ast.AST, start: int, end: int, text: str) -> None:
-        line = source.count("\n", 0, start) + 1
-        old = lines[line - 1]
-        at = start - offsets[line - 1]
-        found.append(
-            Mutant(room, file, line, start, end, text, old.strip(), (old[:at] + text + old[at + end - start :]).strip())
-        )
+def _with(shown: ast.expr, node: ast.AST, field: str, new: object) -> Iterator[ast.expr]:
+    old = getattr(node, field)
+    setattr(node, field, new)
+    yield shown
+    setattr(node, field, old)
 
-    def between(node: ast.AST, left: ast.expr, right: ast.expr, old: str, new: str) -> None:
-        start, end = place(left.end_lineno, left.end_col_offset), place(right.lineno, right.col_offset)
-        at = source.find(old, start, end)
-        if at >= 0:
-            add(node, at, at + len(old), new)
 
-    class Walk(ast.NodeVisitor):
-        def visit_BinOp(self, node: ast.BinOp) -> None:
-            if type(node.op) in ARITHMETIC and not (_is_text(node.left) or _is_text(node.right)):
-                between(node, node.left, node.right, *ARITHMETIC[type(node.op)])
-            self.generic_visit(node)
-
-        def visit_Compare(self, node: ast.Compare) -> None:
-            left = node.left
-            for op, right in zip(node.ops, node.comparators, strict=True):
-                if type(op) in COMPARISON and not _is_text(right):
-                    between(node, left, right, *COMPARISON[type(op)])
-                left = right
-            self.generic_visit(node)
-
-        def visit_BoolOp(self, node: ast.BoolOp) -> None:
-            between(node, node.values[0], node.values[1], *LOGIC[type(node.op)])
-            self.generic_visit(node)
-
-        def visit_Constant(self, node: ast.Constant) -> None:
-            if _is_number(node):
-                start, end = place(node.lineno, node.col_offset), place(node.end_lineno, node.end_col_offset)
-                new = node.value + 1 if isinstance(node.value, int) else (2 * node.value if node.value else 1.0)
-                add(node, start, end, repr(new))
-
-        def visit_Call(self, node: ast.Call) -> None:
-            name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-            if name in EXTREMES:
-                end = place(node.func.end_lineno, node.func.end_col_offset)
-                add(node, end - len(name), end, EXTREMES[name])
-            self.generic_visit(node)
-
-        # what no test of a formula can see, or need not
-        def visit_Raise(self, node: ast.Raise) -> None: ...
-        def visit_JoinedStr(self, node: ast.JoinedStr) -> None: ...
-        def visit_Import(self, node: ast.Import) -> None: ...
-        def visit_ImportFrom(self, node: ast.ImportFrom) -> None: ...
-
-        def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
-            if node.name in ("__str__", "__repr__"):
-                return
-            for default in (*node.args.defaults, *node.args.kw_defaults):
-                if default is not None:
-                    self.visit(default)
-            for statement in node.body:
-                self.visit(statement)
-
-        def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
-            if node.value is not None:
-                self.visit(node.value)
-
-        def visit_Subscript(self, node: ast.Subscript) -> None:
-            self.visit(node.value)
-            self.visit(node.slice)
-
-    Walk().visit(ast.parse(source))
-    return found
+def _formulas(node: ast.AST) -> Iterator[ast.AST]:
+    """The nodes that compute: not annotations, messages, exceptions, imports and descriptions."""
+    if isinstance(node, SKIPPED) or (isinstance(node, ast.FunctionDef) and node.name in ("__str__", "__repr__")):
+        return
+    yield node
+    for field, value in ast.iter_fields(node):
+        if field not in ("annotation", "returns", "decorator_list"):
+            for child in value if isinstance(value, list) else [value]:
+                if isinstance(child, ast.AST):
+                    yield from _formulas(child)
 
 
 def _is_number(node: ast.AST) -> bool:
@@ -187,7 +130,11 @@ def all_sites(rooms: list[str]) -> list[Mutant]:
             path = ROOT / "src" / "covey" / name
             for file in sorted(path.glob("*.py")) if path.is_dir() else [path]:
                 if file.name != "__init__.py":
-                    out += sites(room, file)
+                    source = file.read_text(encoding="utf-8")
+                    for number, node in enumerate(changes(ast.parse(source))):
+                        change = f"{ast.get_source_segment(source, node)}  ->  {ast.unparse(node)}"
+                        text = source.splitlines()[node.lineno - 1].strip()
+                        out.append(Mutant(room, file, number, node.lineno, " ".join(change.split()), text))
     return out
 
 
@@ -218,12 +165,16 @@ class Copy:
 
     def survives(self, mutant: Mutant, timeout: float) -> bool:
         """Whether the room's tests pass with the mutant in place."""
-        file = self.folder / mutant.file.relative_to(ROOT)
+        name = str(mutant.file.relative_to(ROOT))
+        file = self.folder / name
         original = file.read_text(encoding="utf-8")
+        tree = ast.parse(original)
+        for number, _ in enumerate(changes(tree)):
+            if number == mutant.number:
+                break
         try:
-            file.write_text(mutant.apply(original), encoding="utf-8")
-            own = str(mutant.file.relative_to(ROOT))  # its doctests
-            return self.run([*ordered(mutant), own], timeout)[0]
+            file.write_text(ast.unparse(tree), encoding="utf-8")
+            return self.run([*ordered(mutant), name], timeout)[0]  # its doctests last
         finally:
             file.write_text(original, encoding="utf-8")
 
@@ -259,36 +210,32 @@ def main() -> int:
         for k in range(given.jobs):
             copies.put(Copy(Path(folder) / str(k)))
         first, limits = copies.get(), {}
-        for room in given.rooms:
-            doctests = [f"src/covey/{name}" for name in ROOMS[room][0]]
-            passed, seconds, said = first.run([*ROOMS[room][1], *doctests], None)
-            if not passed:
-                print(f"{said}\nThe tests of {room} fail without any mutant: mend them first.")
-                return 1
-            limits[room] = PATIENCE * seconds + SECONDS
-            print(f"{room}: tests take {seconds:.0f} s", flush=True)
+        for room, (sources, tests) in ROOMS.items():
+            if room in given.rooms:
+                passed, seconds, said = first.run([*tests, *(f"src/covey/{name}" for name in sources)], None)
+                if not passed:
+                    print(f"{said}\nThe tests of {room} fail without any mutant: mend them first.")
+                    return 1
+                limits[room] = PATIENCE * seconds + SECONDS
+                print(f"{room}: tests take {seconds:.0f} s", flush=True)
         copies.put(first)
 
-        def one(mutant: Mutant) -> bool:
+        def alive(mutant: Mutant) -> bool:
             copy = copies.get()
-            try:
-                survived = copy.survives(mutant, limits[mutant.room])
-            finally:
-                copies.put(copy)
+            survived = copy.survives(mutant, limits[mutant.room])
+            copies.put(copy)
             print(f"{'SURVIVED' if survived else 'killed  '} {mutant}", flush=True)
             return survived
 
         with ThreadPoolExecutor(given.jobs) as pool:
-            survived = list(pool.map(one, drawn))
-    print("\nsurvivors:")
-    for mutant, alive in zip(drawn, survived, strict=True):
-        if alive:
-            print(f"  {mutant}")
+            survivors = [mutant for mutant, lives in zip(drawn, pool.map(alive, drawn), strict=True) if lives]
+    print("\nsurvivors:", *survivors, sep="\n  ")
     for room in given.rooms:
-        own = [alive for mutant, alive in zip(drawn, survived, strict=True) if mutant.room == room]
-        if own:
-            print(f"{room:10} {len(own) - sum(own)} of {len(own)} killed")
-    print(f"score: {len(drawn) - sum(survived)} of {len(drawn)} killed ({1 - sum(survived) / len(drawn):.1%})")
+        total, left = (sum(mutant.room == room for mutant in some) for some in (drawn, survivors))
+        if total:
+            print(f"{room:10} {total - left} of {total} killed")
+    killed = len(drawn) - len(survivors)
+    print(f"score: {killed} of {len(drawn)} killed ({killed / len(drawn):.1%})")
     return 0
 
 

@@ -99,6 +99,8 @@ class TestSeparatedClasses:
         eta = X @ events[-1][2]
         assert ((eta > 0) == (y == 1)).all()
         assert Binomial().value(y, eta).mean() < 1e-6
+        with pytest.raises(ValueError, match="several linear predictors"):
+            limit_events(np.eye(4), np.eye(4), 2, loss="multinomial")
 
     def test_the_path_says_so_and_goes_on_with_a_ridge(self):
         X, y = self.problem()
@@ -108,14 +110,6 @@ class TestSeparatedClasses:
         assert f"From time {path.times[1]:g} on" in path.message
         assert "ridge" in path.message
         assert np.isfinite(path.coefs.data).all()
-
-    def test_from_the_start(self):
-        X, y = self.problem()
-        path = limit_path(X, y, 2, loss="binomial", always=[1], max_groups=2)
-        assert path.status == "separated"
-        assert "From time 0 on" in path.message
-
-
-def test_events_refuse_several_predictors():
-    with pytest.raises(ValueError, match="several linear predictors"):
-        limit_events(np.eye(4), np.eye(4), 2, loss="multinomial")
+        at_once = limit_path(X, y, 2, loss="binomial", always=[1], max_groups=2)
+        assert at_once.status == "separated"
+        assert "From time 0 on" in at_once.message

@@ -9,8 +9,7 @@ from experiments import toy
 from covey.datasets import DataNotFoundError
 from covey.paper.experiments import Claim, Verdict
 from covey.paper.experiments.runner import reproduce
-from covey.paper.report.paragraphs import paragraphs
-from covey.paper.report.reproduction import render_report, write_report
+from covey.paper.report.reproduction import paragraphs, render_report, write_report
 
 EVIL = '<script>alert("&")</script>'
 

@@ -50,12 +50,9 @@ def test_profile_with_limits(X):
 def test_single_group_and_unknown_kind(X):
     display = CoherenceDisplay.from_design(X, 40)
     assert display.axes_[1].texts[0].get_text() == "a single group"
+    assert CoherenceDisplay.from_design(np.random.default_rng(0).standard_normal((20, 200)), 1).kind == "profile"
     with pytest.raises(ValueError, match="kind"):
         CoherenceDisplay.from_design(X, 4, kind="pie")
-
-
-def test_many_groups_are_drawn_as_a_profile():
-    assert CoherenceDisplay.from_design(np.random.default_rng(0).standard_normal((20, 200)), 1).kind == "profile"
 
 
 def test_window():

@@ -25,23 +25,13 @@ def test_all_panels_with_the_truth(run):
     ]  # fmt: skip
     np.testing.assert_array_equal(display.axes_[0].lines[0].get_ydata(), path.error)
     assert display.support == [0, 1, 2]
+    drawn = {tuple(line.get_ydata()) for line in display.axes_[2].lines if len(line.get_ydata()) == len(path)}
+    assert {tuple(path.group_norms[:, l]) for l in range(3)} <= drawn
+    assert sorted(TrajectoryDisplay.from_path(path, panels=["entries", "directions"]).support) == [0, 1, 2]
     for ax in display.axes_:
         assert ax.get_xlabel()
         assert ax.get_ylabel()
         assert any(line.get_xdata()[0] == path.switch for line in ax.lines)
-
-
-def test_magnitudes_are_the_norms(run):
-    data, path = run
-    ax = TrajectoryDisplay.from_path(path, w_star=data.w_star, panels=["magnitudes"]).axes_[0]
-    drawn = {tuple(line.get_ydata()) for line in ax.lines if len(line.get_ydata()) == len(path)}
-    assert {tuple(path.group_norms[:, l]) for l in range(3)} <= drawn
-
-
-def test_without_the_truth_the_awake_groups_are_drawn(run):
-    _, path = run
-    display = TrajectoryDisplay.from_path(path, panels=["entries", "directions"])
-    assert sorted(display.support) == [0, 1, 2]
 
 
 def test_given_axes(run):

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from covey.paper.running import Coordinates, Descent
 from covey.paper.theory.bounds import bounds
-from covey.paper.theory.descent_times import group_noise_bound, opening_scale, rest_time, settle_time
+from covey.paper.theory.times import group_noise_bound, opening_scale, rest_time, settle_time
 from covey.selection import Discrepancy, InformationCriterion
 from covey.validation import FloatArray, one_of, positive
 

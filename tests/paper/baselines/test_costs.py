@@ -15,7 +15,7 @@ from covey.paper.baselines import (
     nuclear_regression,
 )
 from covey.paper.baselines.weight_decay import spread_kernels
-from covey.paper.dynamics import diagonal_descent, normalized_descent, plain_descent
+from covey.paper.dynamics import diagonal_descent, plain_descent
 
 
 @pytest.mark.parametrize("depth", [2, 3, 5])
@@ -47,15 +47,6 @@ def test_weight_decay_on_the_diagonal_network_is_the_lasso_cost():
     )
     trained = np.sum(path.u[-1] ** 2) + np.sum(path.v[-1] ** 2)
     assert trained == pytest.approx(diagonal_cost(path.w[-1]), rel=1e-6)
-
-
-def test_one_big_group_ends_at_the_least_l2_norm():
-    data = make_group_sparse(20, 40, 40, active=1, values="normal", sigma=0.2, random_state=1)
-    along = data.X.T @ data.y / np.linalg.norm(data.X.T @ data.y)
-    path = normalized_descent(
-        data.X, data.y, 40, step_size=0.01, direction_step=0.01, start=along, n_steps=30_000, record_every=30_000
-    )
-    np.testing.assert_allclose(path.w[-1], np.linalg.pinv(data.X) @ data.y, atol=1e-5)
 
 
 def test_spread_is_the_adjoint_of_convolve():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from covey import Groups
-from covey.paper.baselines.units import Units, read_group_weights
+from covey.paper.baselines.units import Units
 
 GROUPS = Groups.from_labels([0, 1, 0, 1, 0])
 
@@ -37,19 +37,4 @@ def test_a_path_predicts_what_its_rows_do(fit_intercept):
     path = units.to_path(W, np.array([0, 1, 2]))
     np.testing.assert_allclose(path.predict(X), units.X @ W.T + units.y_mean, rtol=1e-10)
     assert [(l, int(t)) for l, t in path.entered] == [(0, 1), (1, 2)]
-
-
-def test_constant_columns_become_zero():
-    X = np.column_stack([np.full(6, 1e3), np.arange(6.0)])
-    units = Units.of(X, np.arange(6.0), Groups.from_size(1, 2), fit_intercept=True, standardize=True)
-    assert not units.X[:, 0].any()
-    assert units.scale[0] == 1.0
-
-
-def test_weights_of_groups():
-    np.testing.assert_allclose(read_group_weights("sqrt", GROUPS), np.sqrt([3, 2]))
-    np.testing.assert_array_equal(read_group_weights("unit", GROUPS), [1, 1])
-    np.testing.assert_array_equal(read_group_weights([0.5, 2], GROUPS), [0.5, 2])
-    for bad, message in (("root", "'sqrt', 'unit' or an array"), ([1.0], "one per group"), ([1.0, 0.0], "above 0")):
-        with pytest.raises(ValueError, match=message):
-            read_group_weights(bad, GROUPS)
+    assert [l for l, _ in units.to_path(W[:2], np.array([0, 1])).entered] == [0]  # the other group never enters

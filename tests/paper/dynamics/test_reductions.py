@@ -15,15 +15,6 @@ def test_size_one_groups_only_carry_signs():
     assert path.error.min() < 0.05
 
 
-def test_large_direction_step_points_along_w_plus_g():
-    data = make_group_sparse(30, 12, 3, active=2, random_state=1)
-    path = normalized_descent(data.X, data.y, data.groups, init_scale=0.5, n_steps=5)
-    for t in range(5):
-        aim = path.w[t] + data.X.T @ (data.y - data.X @ path.w[t]) / 30
-        unit = aim / data.groups.norms(aim)[data.groups.labels]
-        np.testing.assert_allclose(path.v[t + 1], unit, rtol=1e-12)
-
-
 def test_scaling_y_scales_w():
     """y -> c y with u -> sqrt(c) u and gamma -> gamma/c is the same run in other units."""
     data = make_group_sparse(40, 24, 3, active=2, values=2.0, random_state=2)
@@ -38,24 +29,16 @@ def test_one_group_of_everything_tends_to_least_squares():
     np.testing.assert_allclose(path.w[-1], np.linalg.lstsq(data.X, data.y, rcond=None)[0], rtol=1e-6)
 
 
-def test_a_run_goes_on_where_another_ended():
+def test_a_run_goes_on_where_another_ended_and_any_unit_start_reaches_the_same_model():
     data = make_group_sparse(random_state=0)
-    at_once = normalized_descent(data.X, data.y, data.groups, n_steps=500)
-    half = normalized_descent(data.X, data.y, data.groups, n_steps=250)
-    rest = normalized_descent(data.X, data.y, data.groups, n_steps=250, init_scale=half.u[-1], start=half.v[-1])
-    np.testing.assert_allclose(rest.w[-1], at_once.w[-1], rtol=1e-9, atol=1e-12)
-
-
-def test_any_unit_start_reaches_the_same_model():
-    data = make_group_sparse(random_state=0)
-    rng = np.random.default_rng(1)
-    ends = []
-    for _ in range(3):
-        v = rng.standard_normal(300)
+    end = normalized_descent(data.X, data.y, data.groups, n_steps=800).w[-1]
+    half = normalized_descent(data.X, data.y, data.groups, n_steps=400)
+    rest = normalized_descent(data.X, data.y, data.groups, n_steps=400, init_scale=half.u[-1], start=half.v[-1])
+    np.testing.assert_allclose(rest.w[-1], end, rtol=1e-9, atol=1e-12)
+    for v in np.random.default_rng(1).standard_normal((2, 300)):
         v /= data.groups.norms(v)[data.groups.labels]
-        ends.append(normalized_descent(data.X, data.y, data.groups, start=v, n_steps=800).w[-1])
-    np.testing.assert_allclose(ends[1], ends[0], atol=1e-3)
-    np.testing.assert_allclose(ends[2], ends[0], atol=1e-3)
+        other = normalized_descent(data.X, data.y, data.groups, start=v, n_steps=800).w[-1]
+        np.testing.assert_allclose(other, end, atol=1e-3)
 
 
 def test_tiny_scales_neither_under_nor_overflow():
@@ -67,30 +50,22 @@ def test_tiny_scales_neither_under_nor_overflow():
     assert path.error[-1] < 0.01
 
 
-@pytest.mark.parametrize("direction_step", ["auto", 1e-3])
-def test_switch_rules_read_from_plain_values(direction_step):
-    data = make_group_sparse(values=np.arange(5.0, 14.0), random_state=0)
-
-    def at(switch):
-        return normalized_descent(
-            data.X, data.y, data.groups, direction_step=direction_step, switch=switch, n_steps=900, w_star=data.w_star
-        ).switch
-
-    assert at(300) == at(SwitchAt(300)) == 300
-    assert at(0.01) == at(SwitchSettled(0.01)) is not None
-    assert at("oracle") == at(SwitchOracle(data.u_star)) is not None
-
-
 @pytest.mark.parametrize(("depth", "options"), [(2, {}), (3, {"init_scale": 0.3, "step_size": 1e-4})])
-def test_the_oracle_switches_when_every_group_is_half_way(depth, options):
+def test_switch_rules_and_the_oracle_which_waits_until_every_group_is_half_way(depth, options):
     data = make_group_sparse(values=np.arange(5.0, 14.0), random_state=0)
-    path = normalized_descent(
-        data.X, data.y, data.groups, direction_step=1e-3, switch="oracle", n_steps=900, w_star=data.w_star,
-        depth=depth, **options,
-    )  # fmt: skip
-    half = (path.u**depth >= data.groups.norms(data.w_star) / 2).all(axis=1)
+
+    def run(switch):
+        return normalized_descent(
+            data.X, data.y, data.groups, direction_step=1e-3, switch=switch, n_steps=900, w_star=data.w_star,
+            depth=depth, **options,
+        )  # fmt: skip
+
+    path, norms = run("oracle"), data.groups.norms(data.w_star)
+    half = (path.u**depth >= norms / 2).all(axis=1)
     assert half.any()
-    assert path.switch == np.argmax(half)
+    assert path.switch == np.argmax(half) == run(SwitchOracle(norms ** (1 / depth))).switch
+    assert run(300).switch == run(SwitchAt(300)).switch == 300
+    assert run(0.01).switch == run(SwitchSettled(0.01)).switch is not None
 
 
 def test_the_practical_rule_waits_until_a_group_has_grown():
@@ -102,20 +77,13 @@ def test_the_practical_rule_waits_until_a_group_has_grown():
     assert path.switch == np.argmax((path.u**2 >= estimate / 2).any(axis=1)) > 100
 
 
-def test_flow_coordinates_agree():
-    data = make_group_sparse(30, 12, 3, active=2, values="normal", random_state=0)
-    logs, plain = (
-        gradient_flow(data.X, data.y, data.groups, init_scale=0.1, t_end=5.0, log_magnitudes=b, rtol=1e-11, atol=1e-13)
-        for b in (True, False)
-    )
-    np.testing.assert_allclose(logs.w, plain.w, rtol=1e-7, atol=1e-9)
-
-
-def test_flow_dense_output():
+def test_flow_dense_output_and_other_coordinates():
     data = make_group_sparse(30, 12, 3, active=2, values="normal", random_state=0)
     coarse = gradient_flow(data.X, data.y, data.groups, init_scale=0.1, times=[0.0, 5.0])
     fine = gradient_flow(data.X, data.y, data.groups, init_scale=0.1, times=np.linspace(0, 5, 11))
     np.testing.assert_allclose(coarse.at(2.5), fine.w[5], rtol=1e-6, atol=1e-8)
+    plain = gradient_flow(data.X, data.y, data.groups, init_scale=0.1, times=[0.0, 5.0], log_magnitudes=False)
+    np.testing.assert_allclose(plain.w[-1], coarse.w[-1], rtol=1e-6, atol=1e-8)
 
 
 def test_flow_follows_its_closed_form_on_an_orthogonal_design():

@@ -7,7 +7,7 @@ from experiments.toy import failing, through_disk, verdicts
 
 from covey.datasets import DataNotFoundError
 from covey.paper.datasets import make_digits
-from covey.paper.experiments import Verdict, channels
+from covey.paper.experiments import channels
 
 SLOPE = {"plain": 40, "group lasso": 20, "D-gating 2": 20, "D-gating 3": 10, "power 2": 21, "power 3": 20}
 
@@ -40,15 +40,11 @@ def test_best_setting_is_the_one_with_the_fewest_channels():
     assert table.loc["plain", "test"] == pytest.approx(0.979)
 
 
-def test_claims_hold_where_they_should():
-    assert set(verdicts(channels, invented())) == {Verdict.HOLDS}
-
-
 @pytest.mark.parametrize(
     ("changes", "wrong"),
-    [({"power 2": 40}, [0, 2]), ({"power 3": 25}, [3]), ({"D-gating 2": 30}, [4]), ({"D-gating 3": 20}, [5])],
+    [({}, []), ({"power 2": 40}, [0, 2]), ({"power 3": 25}, [3]), ({"D-gating 2": 30}, [4]), ({"D-gating 3": 20}, [5])],
 )
-def test_each_claim_can_fail(changes, wrong):
+def test_claims_hold_and_each_can_fail(changes, wrong):
     assert failing(channels, invented(**changes)) == wrong
 
 
@@ -74,14 +70,6 @@ def test_a_setting_counts_only_if_every_seed_reaches_the_target():
     table = channels.best_settings(frame)
     assert table.loc["power 3", "strength"] == 0.1
     assert table.loc["power 3", "channels"] == pytest.approx(40)
-
-
-def test_figure():
-    figure = channels.plot(invented(seeds=1))
-    assert [axes.get_xlabel() for axes in figure.axes] == [
-        "channels kept", "channels: first, second, hidden", "channels awake",
-    ]  # fmt: skip
-    figure.canvas.draw()
 
 
 def test_saved_results_are_shown_where_there_is_no_gpu(monkeypatch, tmp_path):

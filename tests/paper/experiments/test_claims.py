@@ -6,19 +6,10 @@ import pytest
 from experiments.toy import failing, verdicts
 
 from covey.paper.baselines import grouped_cost
-from covey.paper.experiments import Claim, Verdict, fig1, fig2, fig4, fig7, fig12, judge, mirror, table1, table3
-from covey.paper.experiments.curves import series
-from covey.paper.experiments.runner import tabulate
+from covey.paper.experiments import Verdict, fig1, fig2, fig4, fig7, fig12, judge, mirror, table1, table3
 from covey.paper.experiments.traces import CODE, OFF, TEXT, TRUTH, curve, stack
 
 HOLDS, FAILS = Verdict.HOLDS, Verdict.FAILS
-
-
-def test_tabulate_has_the_columns_of_claims_csv():
-    frame = tabulate([Claim("a", "b", "c", Verdict.CODE_ONLY, "fig2")])
-    assert list(frame.columns) == ["id", "claim", "expected", "measured", "verdict"]
-    assert frame["verdict"].tolist() == ["holds in the code only"]
-    assert list(tabulate([]).columns) == list(frame.columns)
 
 
 def figure_2(text_end, code_end, magnitude=4.0):
@@ -38,10 +29,7 @@ def figure_2(text_end, code_end, magnitude=4.0):
 )
 def test_early_stopping_in_figure_2(text_end, code_end, verdict):
     assert verdicts(fig2, figure_2(text_end, code_end))[-1] is verdict
-
-
-def test_wrong_magnitudes_in_figure_2():
-    assert failing(fig2, figure_2(0.011, 180.0, magnitude=4.5)) == [1]
+    assert 1 in failing(fig2, figure_2(text_end, code_end, magnitude=4.5))
 
 
 def test_small_start_in_figure_7_is_judged_by_its_sign():
@@ -126,12 +114,9 @@ def test_the_cause_in_figure_4(few, many, in_time, rows_are_the_cause, long_enou
 )
 def test_figure_4_compares_numbers_of_rows(grouped, many, verdict):
     assert verdicts(fig4, figure_4((0.05, 0.04), many, 0.1, grouped))[4] is verdict
-
-
-def test_rows_needed_are_those_from_which_on_every_draw_is_recovered():
+    # rows are enough if from there on every draw is recovered
     shares = pd.DataFrame({60: [0.001, 0.001], 80: [0.001, 0.02], 100: [0.001, 0.001], 120: [0.001, 0.001]})
-    assert fig4.rows_needed(shares) == 100
-    assert fig4.rows_needed(shares[[80]]) == np.inf
+    assert (fig4.rows_needed(shares), fig4.rows_needed(shares[[80]])) == (100, np.inf)
 
 
 def test_table_1_fails_where_training_misses_the_optimum():
@@ -207,6 +192,19 @@ def figure_12(gaps):
     return pd.DataFrame(table, columns=["method", "error", "groups", "at_edge", "level", "snr", "seed"])
 
 
+def test_figure_12_at_the_two_ends():
+    """Mean log2 errors over a few of the published seeds: the same order and about the same size as over all 30."""
+    table = fig12.summary(fig12.run(fig12.Settings(levels=2, repeats=4)))
+    table = table.pivot(index="level", columns="method", values="mean")
+    expected = {
+        fig12.LASSO: (-1.69, 7.08), fig12.DUAL: (-3.25, 6.91), fig12.CODE: (-3.37, 5.38), fig12.TEXT: (-3.37, 5.41),
+        fig12.ORACLE: (-3.53, 5.12),
+    }  # fmt: skip
+    for method, means in expected.items():
+        np.testing.assert_allclose(table[method], means, atol=0.7)
+    assert (table[fig12.TEXT] < table[fig12.LASSO]).all()
+
+
 def test_figure_12_needs_a_lead_at_every_ratio():
     gaps = {fig12.ORACLE: (0, 0), fig12.LASSO: (2, 2), fig12.WIDE: (2, 1.5), fig12.DUAL: (0.3, 1.5)}
     gaps |= {fig12.CODE: (0.1, 0.1), fig12.TEXT: (0.1, 0.2)}
@@ -242,8 +240,3 @@ def test_table_3_asks_for_two_standard_errors():
     # the published errors are above those of predicting the mean
     assert failing(table3, frame(0.015)) == [2]
     assert failing(table3, frame(0.018))[:2] == [0, 1]
-
-
-def test_series_says_what_is_missing():
-    with pytest.raises(ValueError, match="no 'error' 0 in mode 'other'"):
-        series(curve(TEXT, "error", 0, 0, 1.0), "other", "error")

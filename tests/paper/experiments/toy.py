@@ -11,7 +11,7 @@ import pandas as pd
 from covey.paper.experiments import Claim, Verdict, rates, registry
 from covey.paper.experiments.base import Scale, scaled
 from covey.paper.experiments.runner import as_csv
-from covey.paper.experiments.style import grid, styled
+from covey.paper.experiments.style import panels
 
 
 @dataclass(frozen=True)
@@ -27,11 +27,9 @@ def install(monkeypatch, id="toy", title="A toy", run=None, claim=None):
         runs.append(settings)
         return run(settings) if run else pd.DataFrame({"i": range(settings.repeats), "value": 0.1})
 
-    @styled
-    def plot(frame):
-        figure, ((axes,),) = grid(1, 1)
+    @panels()
+    def plot(frame, axes):
         axes.plot(frame["i"], frame["value"])
-        return figure
 
     def claims(frame):
         yield claim or Claim("Toys work.", "three rows", f"{len(frame)} rows", Verdict.HOLDS)

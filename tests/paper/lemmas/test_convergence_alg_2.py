@@ -28,7 +28,6 @@ from lemmas.instances import ROUNDING, coherence, lemma, model_with_gram, seeds
 from lemmas.windows import Window, assert_recovers, draw
 
 from covey.groups import Groups
-from covey.paper.theory import bounds
 
 
 @lemma
@@ -47,15 +46,6 @@ def test_corrected(seed, log_epsilon, portion, high):
     )  # fmt: skip
     assert path.switch is not None
     assert path.switch <= window.lower
-
-
-@pytest.mark.parametrize("ratio", [1.0, 8.8, 8.9, 20.0])
-def test_with_the_step_of_the_first_theorem_an_eta_exists_for_ratios_up_to_80_ninths(ratio):
-    b = bounds([1.0, np.sqrt(ratio)], n=10, p=4, L=4, epsilon=1e-4)
-    assert b.step_size == b.step_size_max
-    assert (b.direction_step_min <= b.direction_step_lemma) == (ratio <= 80 / 9)
-    room = bounds([1.0, np.sqrt(ratio)], n=10, p=4, L=4, epsilon=1e-4, step_size=b.step_size_max_alg_2)
-    assert room.direction_step_min <= room.direction_step_lemma * (1 + ROUNDING)
 
 
 def leaning(u_star, epsilon):

@@ -135,15 +135,6 @@ def test_random_designs_are_as_incoherent_as_the_root_of_n(design, size):
     np.testing.assert_allclose(slopes, -0.5, atol=0.06)
 
 
-def test_rows_that_the_theorem_asks_for_grow_with_the_square_of_the_groups():
-    """delta_out <= 1/(120 s) at the rate above: so many rows make the first experiment meet the assumption."""
-    k, L, s = 3, 100, 3
-    b = bounds(np.full(s, 10 * 3**0.5) ** 0.5, n=150, p=300, L=L, sigma=0.5)
-    needed = (k + np.log(L)) / b.delta_out() ** 2
-    assert needed > 1e5
-    assert bounds([1.0] * 6, n=150, p=300, L=L, sigma=0.5).delta_out() == pytest.approx(b.delta_out() / 2)
-
-
 # ------------------------------------------------------------------ groups of one and earlier work
 
 

@@ -46,7 +46,6 @@ def torch_run(data, groups, n_steps, *, scale=1.0, depth=2, init_scale=1e-6, **o
 CASES = {
     "algorithm 1": ({}, {}),
     "algorithm 2, at a step": ({"direction_step": 0.01, "switch": 150},) * 2,
-    "algorithm 2, at the first step": ({"direction_step": 0.01, "switch": 1},) * 2,
     "algorithm 2, from the start": ({"direction_step": 0.01, "switch": 0},) * 2,
     "algorithm 2, when settled": ({"direction_step": 0.01, "switch": 0.01},) * 2,
     "a small step throughout": ({"direction_step": 0.01},) * 2,
@@ -72,21 +71,14 @@ def test_it_trains_along_the_same_trajectory(data, name):
     assert path.u.max() > 0.9, "the run went far enough to mean something"
 
 
-def test_columns_in_any_order_and_unequal_groups(data):
-    labels = np.array([5, 1, 1, 0, 0, 0, 5, 5, 5, 2] * 6)
-    groups = Groups.from_labels(labels)
-    path = normalized_descent(data.X, data.y, groups, step_size=5e-3, n_steps=200)
-    (*_, w), *_ = torch_run(data, groups, 200, lr=5e-3)
-    np.testing.assert_allclose(w, path.w, rtol=0, atol=1e-8)
-
-
 def test_outputs_train_side_by_side(data):
     X = torch.from_numpy(data.X)
     Y = torch.from_numpy(np.column_stack([data.y, -2 * data.y]))
-    net = GroupedDiagonalLinear(data.groups, out_features=2, dtype=torch.float64)
+    groups = Groups.from_labels([5, 1, 1, 0, 0, 0, 5, 5, 5, 2] * 6)  # of any size, columns in any order
+    net = GroupedDiagonalLinear(groups, out_features=2, dtype=torch.float64)
     train(NormalizedDescent(net, lr=2e-3), lambda: 0.5 * (net(X) - Y).square().sum() / len(X), 150)
     for k, y in enumerate((data.y, -2 * data.y)):
-        path = normalized_descent(data.X, y, data.groups, step_size=2e-3, n_steps=150, record_every=150)
+        path = normalized_descent(data.X, y, groups, step_size=2e-3, n_steps=150, record_every=150)
         np.testing.assert_allclose(net.weight[k].detach().numpy(), path.w[-1], rtol=0, atol=1e-8)
 
 
@@ -111,15 +103,6 @@ def test_a_saved_descent_goes_on_as_if_nothing_had_happened(data):
     assert torch.equal(one.weight, resumed.weight)
     assert first.switched == third.switched
     assert first.t == third.t
-
-
-def test_directions_keep_unit_norm_where_there_is_no_gradient(data):
-    net = GroupedDiagonalLinear(data.groups, dtype=torch.float64)
-    X = torch.from_numpy(data.X).clone()
-    X[:, :3] = 0  # the first group has no effect
-    train(NormalizedDescent(net, lr=0.01), lambda: net(X).square().sum() + net(X).sum(), 1)
-    norms = net.power.norms(net.direction)
-    torch.testing.assert_close(norms, torch.ones_like(norms))
 
 
 def test_as_a_parametrisation_of_any_linear_layer():

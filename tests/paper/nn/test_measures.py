@@ -8,13 +8,17 @@ torch = pytest.importorskip("torch", reason="torch is not installed: pip install
 from covey.paper.nn import build, interpolate, measure  # noqa: E402
 from covey.paper.nn.classifier import train_classifier  # noqa: E402
 from covey.paper.nn.images import as_images  # noqa: E402
-from covey.paper.nn.interpolation import decode_all, distance_to_nearest, encode_all, midpoint_ratio, random_pairs  # noqa: E402
 from covey.paper.nn.latent import (  # noqa: E402
     components,
+    decode_all,
+    distance_to_nearest,
     effective_rank,
+    encode_all,
     frechet_distance,
     gaussian_samples,
+    midpoint_ratio,
     probe_accuracy,
+    random_pairs,
     spectrum,
 )
 from covey.paper.nn.results import StudyResults  # noqa: E402
@@ -47,12 +51,8 @@ def test_effective_rank_of_equal_directions_is_their_number(k):
     assert effective_rank(values) == pytest.approx(k)
     assert effective_rank(1e6 * values) == pytest.approx(k)
     assert components(values) == k
+    assert [components(torch.tensor([0.9, 0.08, 0.015, 0.005]), s) for s in (0.5, 0.95, 0.99, 0.999)] == [1, 2, 3, 4]
     assert effective_rank(torch.zeros(4)) == 0
-
-
-def test_components_hold_their_share():
-    values = torch.tensor([0.9, 0.08, 0.015, 0.005])
-    assert [components(values, s) for s in (0.5, 0.95, 0.99, 0.999)] == [1, 2, 3, 4]
 
 
 def test_frechet_distance_of_gaussians_is_its_formula():
@@ -82,13 +82,6 @@ def test_a_probe_finds_separated_classes_and_none_where_there_are_none():
     assert probe_accuracy(1e3 * apart, labels, 1e3 * apart, labels) == 1.0
 
 
-def test_distance_to_nearest_against_brute_force(digits):
-    a, b = as_images(digits.test_images), as_images(digits.train_images)
-    x, y = a.double().flatten(1).numpy() / 255, b.double().flatten(1).numpy() / 255
-    wanted = np.sqrt(((x[:, None] - y[None]) ** 2).sum(-1)).min(1)
-    np.testing.assert_allclose(distance_to_nearest(a.float() / 255, b).numpy(), wanted, atol=1e-3)
-
-
 def test_midpoint_ratio_of_a_path_that_stays_on_the_data_is_one(digits):
     images = as_images(digits.train_images)
     shifted = (images[:10].float() / 255 + 0.01).squeeze(1)
@@ -114,12 +107,6 @@ def test_interpolation_is_the_decoded_line(digits, tiny):
         interpolate(model, a, b[:2])
     with pytest.raises(ValueError, match="steps"):
         interpolate(model, a, b, steps=1)
-
-
-def test_pairs_are_of_two_images_and_always_the_same():
-    first, second = random_pairs(5, 200)
-    assert (first != second).all()
-    assert torch.equal(first, random_pairs(5, 200)[0])
 
 
 def test_the_classifier_learns_the_drawn_digits(judge, digits):
@@ -163,15 +150,18 @@ def test_measures_do_not_depend_on_when_they_are_taken(digits, tiny, judge):
     two, _ = measure(model.train(), judge)
     assert one == two
     assert len(values) == 16
-    assert grid(model, judge, rows=2).shape == (2, 9, 28, 28)
+    assert grid(model, judge.test, judge.test_labels, rows=2).shape == (2, 9, 28, 28)
 
 
 def test_blending_pixels_against_brute_force(judge):
     first, second = random_pairs(len(judge.test), judge.pairs)
+    assert (first != second).all()
+    assert torch.equal(first, random_pairs(len(judge.test), judge.pairs)[0])
     x, y = (images.double().flatten(1).numpy() / 255 for images in (judge.test, judge.train))
 
     def nearest(rows):
-        return np.sqrt(((rows[:, None] - y[None]) ** 2).sum(-1)).min(1).mean()
+        return np.sqrt(((rows[:, None] - y[None]) ** 2).sum(-1)).min(1)
 
-    ends = np.concatenate([x[first], x[second]])
-    assert judge.blend_ratio() == pytest.approx(nearest((x[first] + x[second]) / 2) / nearest(ends), rel=1e-4)
+    np.testing.assert_allclose(distance_to_nearest(judge.test.float() / 255, judge.train), nearest(x), atol=1e-3)
+    middle, ends = nearest((x[first] + x[second]) / 2), nearest(np.concatenate([x[first], x[second]]))
+    assert judge.blend_ratio() == pytest.approx(middle.mean() / ends.mean(), rel=1e-4)

@@ -1,6 +1,5 @@
 """Deleting channels changes nothing that they do not contribute to; the methods of the study do what they say."""
 
-import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch", reason="torch is not installed: pip install 'covey[torch]'")
@@ -11,8 +10,6 @@ from covey.paper.nn.channel_study import (  # noqa: E402
     METHODS,
     ChannelRun,
     Digits,
-    all_runs,
-    ladder,
     measure_channels,
     train_channels,
 )
@@ -93,16 +90,6 @@ def test_proximal_step_is_the_minimiser():
     assert not bool((weight[0] == 0).all())
 
 
-def test_the_same_seed_starts_every_method_at_the_same_network():
-    nets = []
-    for kind, depth in KINDS:
-        torch.manual_seed(4)
-        nets.append(ChannelNet((3, 4, 5), kind, depth))
-    x = torch.rand(2, 1, 28, 28)
-    for net in nets[1:]:
-        torch.testing.assert_close(net(x), nets[0](x), rtol=1e-4, atol=1e-5)
-
-
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_learns_and_is_measured(method, data):
     run = ChannelRun(method, 1.0 if "power" in method else 1e-3, 0.1, 0)
@@ -137,19 +124,6 @@ def test_a_network_that_has_diverged_is_measured_too(data):
     (row,) = measure_channels(run, net, data, 4)
     assert row["channels"] == 6
     assert 0 <= row["test"] <= 0.3
-
-
-def test_runs_are_ordered_by_seed():
-    runs = all_runs({"plain": (0.0,), "power 2": (1.0, 0.5)}, (0.1, 0.3), (0, 1))
-    assert len(runs) == 12
-    assert [run.seed for run in runs] == [0] * 6 + [1] * 6
-
-
-def test_ladder_goes_from_all_to_few():
-    rungs = ladder(224, 32)
-    assert rungs[0] == 224
-    assert rungs[-1] == 6
-    assert np.all(np.diff(rungs) < 0)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from scipy.special import comb
 from covey import Groups
 from covey.datasets import make_group_sparse
 from covey.designs import as_design
-from covey.paper.theory import bounds, check_assumptions, coherence, limit_events, pilot_fit
+from covey.paper.theory import check_assumptions, coherence, limit_events, pilot_fit
 
 
 @pytest.fixture(scope="module")
@@ -108,27 +108,6 @@ def test_the_papers_first_experiment(data):
     assert tighter["delta_in"].required < report["delta_in"].required
 
 
-def test_the_truth_enters_as_noise_and_magnitudes(data):
-    report = check_assumptions(data.X, data.y, data.groups, coef=data.w_star, sigma=0.5)
-    noise = np.abs(data.X.T @ data.noise / 150).max()
-    assert report.bounds.noise == pytest.approx(noise)
-    same = bounds(
-        data.u_star,
-        n=150,
-        p=300,
-        L=100,
-        sigma=0.5,
-        noise=noise,
-        group_noise=data.groups.norms(data.X.T @ data.noise / 150).max(),
-        init_scale=1e-6,
-    )
-    assert report.bounds.zeta == pytest.approx(same.zeta)
-    assert report.bounds.zeta_corrected == pytest.approx(same.zeta_corrected)
-    assert report["weakest group above zeta"].required == report.bounds.zeta_corrected
-    assert report["window opens before it closes"].measured == pytest.approx(same.T_lb_corrected)
-    assert report["step_size"].measured == report["step_size"].required == pytest.approx(1 / (20 * 10 * 3**0.5))
-
-
 def test_the_pilot_stands_in_for_the_truth(data):
     report = check_assumptions(data.X, data.y, data.groups)
     assert report.estimated
@@ -178,14 +157,6 @@ def test_bad_input(data):
         check_assumptions(X, y, g)["speed"]
 
 
-def test_pilot_selects_no_group_in_pure_noise():
-    rng = np.random.default_rng(5)
-    X, y = rng.standard_normal((60, 90)), rng.standard_normal(60)
-    fit = pilot_fit(X, y, Groups.from_size(3, 90))
-    assert fit.selected == ()
-    assert fit.sigma == pytest.approx(np.sqrt(np.mean(y**2)))
-
-
 def test_noise_counts_by_its_norm_in_a_group():
     """Groups of 40 columns: the conditions on zeta, their count and the report have the norm of a group's noise."""
     values = [3.0] * 40 + [0.1] * 40
@@ -199,6 +170,9 @@ def test_noise_counts_by_its_norm_in_a_group():
     norms = d.groups.norms(d.w_star)
     assert report.bounds.n_recoverable == np.sum(norms >= zeta) == 1
     assert f"zeta={zeta:.4g}" in str(report)
+    assert report.bounds.noise == pytest.approx(np.abs(noise).max())
+    assert report.bounds.u_star == pytest.approx(np.sqrt(norms[:2]))
+    assert report["window opens before it closes"].measured == report.bounds.T_lb_corrected
 
 
 def test_the_pilot_is_the_least_extended_bic_on_the_limit_path():
@@ -220,3 +194,7 @@ def test_the_pilot_is_the_least_extended_bic_on_the_limit_path():
     assert len(found.selected) == best(1.0) < best(0.0)
     s = len(found.selected)
     assert found.sigma == pytest.approx(np.sqrt(rss[s - 1] / (n - 2 * s)))
+    noise = rng.standard_normal(n)
+    nothing = pilot_fit(X, noise, Groups.from_size(2, 2 * L))
+    assert nothing.selected == ()
+    assert nothing.sigma == pytest.approx(np.sqrt(np.mean(noise**2)))

@@ -33,6 +33,8 @@ def test_conditions_by_hand(b):
     assert b.delta_out(1) == pytest.approx(1 / 540)
     assert b.delta_in(2) == pytest.approx(math.sqrt(0.8) * 4 / (120 * 27))
     assert b.delta_out(2) == pytest.approx(math.sqrt(0.8) * 4 / (120 * 2 * 27))
+    with pytest.raises(ValueError, match="1 or 2"):
+        b.delta_in(3)
 
 
 def test_each_term_of_the_scale_can_bind():
@@ -53,6 +55,11 @@ def test_times_by_hand(b):
     assert b.T_lb == pytest.approx(math.log(4.5e24) / (2 * math.log(1.002)) + 3 * 625)
     assert b.T_ub == pytest.approx(1250 / 16 * math.log(1e48))
     assert b.T_lb_corrected == b.T_lb
+    noisy = bounds([3.0, 0.5], **HAND)  # noise dominates the weaker group
+    assert noisy.n_recoverable == 1
+    assert noisy.T_lb == pytest.approx(math.log(4.5e24) / (2 * math.log(1.0004)) + 3 * 5 / (2 * 0.001 * 0.8))
+    weak = bounds(0.5, **HAND)  # the radius exceeds every group: nothing to wait for
+    assert (weak.T_lb, weak.n_recoverable) == (0.0, 0)
     assert b.T_ub_corrected == pytest.approx(math.log(1e6) / math.log(1 + 0.002 * (0.2 + 0.002 * math.sqrt(3))))
 
 
@@ -68,56 +75,35 @@ def test_noise_in_the_norm_of_a_group():
     assert bounds([3.0, 2.0], **HAND, group_noise=0.3).T_lb_corrected == 0.0
 
 
-def test_times_where_noise_dominates_the_weakest_group():
-    b = bounds([3.0, 0.5], **HAND)
-    assert b.n_recoverable == 1
-    assert b.T_lb == pytest.approx(math.log(4.5e24) / (2 * math.log(1.0004)) + 3 * 5 / (2 * 0.001 * 0.8))
-
-
-def test_nothing_to_wait_for_when_the_radius_exceeds_every_group():
-    b = bounds(0.5, **HAND)
-    assert b.T_lb == 0.0
-    assert b.n_recoverable == 0
-
-
 def test_promises_by_hand(b):
     assert b.error_radius == pytest.approx(1.6)
     assert b.error_radius_corrected == pytest.approx(1.6)
     assert b.off_support_radius == 1e-12
     assert b.squared_error == pytest.approx(2 * 1.6**2)
+    loud = bounds(1.0, n=9, p=20, L=11, epsilon=1e-4, init_scale=0.1)  # groups off the support count too
+    assert loud.squared_error == pytest.approx((2 * 80e-4) ** 2 + 10 * 0.01)
     assert (b.corollary_rate, b.corollary_rate_corrected, b.minimax_rate, b.confidence) == (None,) * 4
     assert (b.epsilon_statement, b.epsilon_proof) == (None, None)
 
 
-def test_squared_error_counts_the_groups_off_the_support():
-    b = bounds(1.0, n=9, p=20, L=11, epsilon=1e-4, init_scale=0.1)
-    assert b.squared_error == pytest.approx((2 * 80e-4) ** 2 + 10 * 0.01)
-
-
-def test_the_corollarys_two_epsilons():
+def test_the_corollarys_two_epsilons_and_rates():
     b = bounds(2.0, n=100, p=50, L=10, sigma=0.5)
     assert b.epsilon == b.epsilon_statement == pytest.approx(2 * math.sqrt(0.25 * math.log(100) / 100))
     assert b.epsilon_proof == pytest.approx(math.sqrt(2) * b.epsilon_statement)
     assert b.noise == b.epsilon
     assert b.zeta == pytest.approx(80 * b.epsilon)
     assert bounds(2.0, n=100, p=50, L=10, sigma=0.5, epsilon="proof").epsilon == b.epsilon_proof
+    assert b.init_scale == pytest.approx(b.init_scale_max)
+    assert b.init_scale < b.init_scale_max
+    assert b.step_size == b.step_size_max
     # the statement's value has the claimed probability only with the proof's constant
     assert b.confidence == pytest.approx(1 - 1 / (2 * 50))
     assert bounds(2.0, n=100, p=50, L=10, sigma=0.5, epsilon="proof").confidence == pytest.approx(1 - 1 / (8 * 50**3))
-
-
-def test_rates():
-    b = bounds([1.0, 1.0], n=100, p=60, L=12, sigma=0.5)
-    assert b.corollary_rate == pytest.approx(2 * 0.25 * math.log(60) / 100)
-    assert b.corollary_rate_corrected == pytest.approx(2 * 0.25 * (5 + math.log(60)) / 100)
-    assert b.minimax_rate == pytest.approx(0.25 * 2 * (5 + 1 + math.log(6)) / 100)
-
-
-def test_defaults_are_admissible():
-    b = bounds([2.0, 1.0], n=100, p=50, L=10, sigma=0.1)
-    assert b.init_scale < b.init_scale_max
-    assert b.init_scale == pytest.approx(b.init_scale_max)
-    assert b.step_size == b.step_size_max
+    rates = bounds(1.0, s=2, n=100, p=60, L=12, sigma=0.5)
+    assert rates.u_star == (1.0, 1.0)
+    assert rates.corollary_rate == pytest.approx(2 * 0.25 * math.log(60) / 100)
+    assert rates.corollary_rate_corrected == pytest.approx(2 * 0.25 * (5 + math.log(60)) / 100)
+    assert rates.minimax_rate == pytest.approx(0.25 * 2 * (5 + 1 + math.log(6)) / 100)
 
 
 def test_reading(b):
@@ -179,15 +165,6 @@ def test_bad_input(changes, message):
     given = {"u_star": 1.0, "n": 10, "p": 6, "L": 3, "epsilon": 0.1, **changes}
     with pytest.raises(ValueError, match=message):
         bounds(given.pop("u_star"), **given)
-
-
-def test_unknown_algorithm(b):
-    with pytest.raises(ValueError, match="1 or 2"):
-        b.delta_in(3)
-
-
-def test_scalar_with_count():
-    assert bounds(1.5, n=10, p=6, L=6, s=3, epsilon=0.1).u_star == (1.5, 1.5, 1.5)
 
 
 # ---------------------------------------------------------------------- gradient flow

@@ -7,28 +7,11 @@ from pathlib import Path
 ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "docs" / "theory.md"
 LABELS = [
-    "non-commuting",
-    "not-mf",
-    "balancing",
-    "warm-up-init",
-    "gf-es",
-    "convergence-alg-1",
-    "subgaussian-noise",
-    "convergence-alg-2",
-    "dir-not-change",
-    "gf-error",
-    "gf-convergence",
-    "monotonicity",
-    "direction-bound-optimal",
-    "bounded-updates",
-    "phase1",
-    "phase2-convergence",
-    "phase2-boundness",
-    "noise-bound",
-    "bounding-max-noise",
-    "direction-bound",
-    "phase2-boundness-small",
-]
+    "non-commuting", "not-mf", "balancing", "warm-up-init", "gf-es", "convergence-alg-1", "subgaussian-noise",
+    "convergence-alg-2", "dir-not-change", "gf-error", "gf-convergence", "monotonicity", "direction-bound-optimal",
+    "bounded-updates", "phase1", "phase2-convergence", "phase2-boundness", "noise-bound", "bounding-max-noise",
+    "direction-bound", "phase2-boundness-small",
+]  # fmt: skip
 
 
 def test_examples_run():

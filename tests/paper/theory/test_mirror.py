@@ -55,12 +55,6 @@ def test_the_diagonal_flow_returns(x, depth):
     assert np.abs(moved(network, x, pieces[:3])).max() > 1e-2
 
 
-def test_groups_of_one_return_and_groups_of_two_do_not():
-    single = GroupedNetwork(Groups.from_size(1, 2))
-    assert np.abs(moved(single, [1.0, 0.8, 0.3, 0.5], loop(0.2))).max() < 1e-9
-    assert np.abs(moved(GroupedNetwork(Groups.from_sizes([2]), 3), [1.0, 0.3, 0.5], loop(0.05))).max() > 1e-3
-
-
 def test_a_short_loop_moves_by_the_bracket():
     u, v = 0.9, [0.7, -0.4]
     bracket = u**2 * lie_bracket((0, 1), [u], v)[1:]

@@ -9,7 +9,6 @@ import pytest
 from covey.datasets import make_group_sparse
 from covey.paper.dynamics import gradient_flow, normalized_descent, plain_descent
 from covey.paper.theory import (
-    FlowTimes,
     balance,
     balance_drift,
     balance_increment,
@@ -43,6 +42,9 @@ def test_window_is_the_longest_stretch_in_which_both_bounds_hold(run):
     assert not window.contains((window.start - 5, window.stop))
     assert not window.contains((window.stop, window.start))
     assert not window.contains((window.start, 1e9))
+    never = time_window(path, data.w_star, support_radius=1e-9, off_radius=1e-9)
+    assert (never.start, never.stop) == (None, None)
+    assert "never" in str(never)
 
 
 def test_longest_of_several_stretches(run):
@@ -65,13 +67,6 @@ def test_longest_of_several_stretches(run):
     np.testing.assert_array_equal(everywhere.support_error, 0.0)
 
 
-def test_no_window(run):
-    data, path = run
-    window = time_window(path, data.w_star, support_radius=1e-9, off_radius=1e-9)
-    assert (window.start, window.stop) == (None, None)
-    assert "never" in str(window)
-
-
 def test_the_theorems_window_holds_on_an_orthogonal_design():
     """Theorem convergence-alg-1, all conditions met: both bounds hold on [T_lb_corrected, T_ub_corrected]."""
     data = make_group_sparse(
@@ -79,15 +74,8 @@ def test_the_theorems_window_holds_on_an_orthogonal_design():
     )
     noise = float(np.abs(data.X.T @ data.noise / 100).max())
     b = bounds(data.u_star, n=100, p=30, L=10, epsilon=0.004, noise=noise)
-    path = normalized_descent(
-        data.X,
-        data.y,
-        data.groups,
-        init_scale=b.init_scale,
-        step_size=b.step_size,
-        n_steps=math.ceil(b.T_ub_corrected),
-        record_every=7,
-    )
+    options = {"init_scale": b.init_scale, "step_size": b.step_size, "n_steps": math.ceil(b.T_ub_corrected)}
+    path = normalized_descent(data.X, data.y, data.groups, record_every=7, **options)
     window = time_window(path, data.w_star, bounds=b)
     assert window.support_radius == b.error_radius_corrected
     assert window.off_radius == b.off_support_radius
@@ -106,57 +94,6 @@ def test_window_bad_input(run):
         time_window(path, data.w_star, support_radius=1)
     with pytest.raises(ValueError, match="off_radius"):
         time_window(path, data.w_star, support_radius=1, off_radius=0)
-
-
-# ---------------------------------------------------------------------- the flow theorem
-
-
-def flow_problem(noise=0.02):
-    """An orthogonal design whose noise is the same in every column: X'xi/n is known, and the bounds are tight."""
-    data = make_group_sparse(40, 8, 2, design="orthogonal", active=1, values=1.0, sigma=0.0, random_state=0)
-    xi = data.X @ np.full(8, noise)
-    np.testing.assert_allclose(data.X.T @ xi / 40, noise, atol=1e-12)
-    return data, data.y + xi
-
-
-def test_flow_times_of_theorem_gf_es():
-    """The corrected times hold and are nearly sharp; the printed end lies past the time at which the bound fails."""
-    data, y = flow_problem()
-    f = FlowTimes(
-        u_max=data.u_star.max(),
-        u_min=data.u_star.max(),
-        epsilon=0.02,
-        noise=0.02,
-        group_noise=0.02 * 2**0.5,
-        theta=0.003,
-    )
-    assert f.init_scale < f.init_scale_max
-    times = np.linspace(0, f.T_u, 4001)
-    path = gradient_flow(data.X, y, data.groups, init_scale=f.init_scale, times=times)
-    gap = data.groups.norms(path.w - data.w_star)
-    inside = (times >= f.T_l_corrected) & (times <= f.T_u_corrected)
-    assert inside.sum() > 100
-    # on the support: within epsilon of the least squares fit, whose error is the group's noise
-    assert gap[inside][:, 0].max() <= f.epsilon + f.group_noise
-    late = times[np.argmax(gap[:, 0] <= f.epsilon + f.group_noise)]
-    assert f.T_l_corrected < 1.5 * late
-    # off the support: u <= sqrt(theta) up to the corrected end and hardly longer
-    outside = path.u[:, 1:].max(axis=1)
-    crossing = times[np.argmax(outside > math.sqrt(f.init_scale))]
-    assert f.T_u_corrected <= crossing < 1.05 * f.T_u_corrected
-    # the printed window: it ends too late, and it begins after it ends
-    assert f.T_u > 2 * crossing
-    assert f.T_l > f.T_u
-
-
-def test_one_group_follows_the_scalar_flow():
-    data, y = flow_problem()
-    path = gradient_flow(data.X, y, data.groups, init_scale=0.05, times=np.linspace(0, 40, 4001))
-    C = data.groups.norms(data.X.T @ y / 40)
-    u = path.u
-    rate = np.gradient(u, path.t, axis=0)
-    np.testing.assert_allclose(rate[5:-5], (math.sqrt(2) * C * u**2 - u**5)[5:-5], atol=2e-3)
-    np.testing.assert_allclose(path.group_norms, u**3 / math.sqrt(2), rtol=1e-6)
 
 
 # ---------------------------------------------------------------------- conservation
@@ -186,13 +123,6 @@ def test_one_step_of_descent_moves_the_balance_by_the_formula(small):
     expected = balance_increment(path.u, path.v, g, small.groups, 0.05)
     np.testing.assert_allclose(np.diff(values, axis=0), expected[:-1], atol=1e-14)
     np.testing.assert_allclose(balance_drift(path).drift[-1], expected[:-1].sum(axis=0), atol=1e-12)
-
-
-def test_balance_by_hand(small):
-    groups = small.groups
-    u, v = np.arange(1.0, 5.0), np.arange(12.0)
-    np.testing.assert_allclose(balance(u, v, groups), [0.5 - 5, 2 - 50, 4.5 - 149, 8 - 302])
-    np.testing.assert_allclose(balance(u, v, groups, depth=4)[1], 1 - 50)
 
 
 def test_drift_is_proportional_to_the_step(small):

@@ -87,19 +87,16 @@ def interpolate(
             from matplotlib.image import imsave
 
         from covey.files import write_atomically
-        from covey.paper.nn.checkpoint import load_model
-        from covey.paper.nn.interpolation import interpolate as between
+        from covey.paper.nn.study import grid
+        from covey.paper.nn.training import load_model
 
         check_out(out, (".png",), overwrite=True)
 
         data = _load(None, synthetic)
-        firsts = [int(np.flatnonzero(data.test_labels == d)[0]) for d in range(10)]
-        a = data.test_images[[firsts[r % 10] for r in range(rows)]]
-        b = data.test_images[[firsts[(r + 3) % 10] for r in range(rows)]]
-        images = between(load_model(checkpoint), a, b, steps).numpy()
-        picture = 1 - images.transpose(0, 2, 1, 3).reshape(rows * 28, steps * 28)
+        images = grid(load_model(checkpoint), data.test_images, data.test_labels, rows, steps)
+        picture = 255 - images.transpose(0, 2, 1, 3).reshape(rows * 28, steps * 28)
         stream = io.BytesIO()
-        imsave(stream, np.kron(picture, np.ones((2, 2))), cmap="gray", vmin=0, vmax=1, format="png")
+        imsave(stream, np.kron(picture, np.ones((2, 2))), cmap="gray", vmin=0, vmax=255, format="png")
         write_atomically(out, stream.getvalue())
         typer.echo(f"{rows} rows of {steps} images: {out}")
 

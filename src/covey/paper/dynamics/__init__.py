@@ -2,9 +2,8 @@
 
 from covey.paper.dynamics.diagonal import diagonal_descent
 from covey.paper.dynamics.flow import gradient_flow
-from covey.paper.dynamics.normalized import normalized_descent
+from covey.paper.dynamics.normalized import SwitchAt, SwitchOracle, SwitchSettled, normalized_descent
 from covey.paper.dynamics.plain import plain_descent
-from covey.paper.dynamics.switching import SwitchAt, SwitchOracle, SwitchSettled
 from covey.paper.dynamics.trajectory import Status, Trajectory
 
 __all__ = [

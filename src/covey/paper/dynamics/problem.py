@@ -74,8 +74,6 @@ class Problem:
 
     def correlation(self, w: FloatArray) -> FloatArray:
         """``g = X' residual / n``, the negative gradient of the loss in w: ``X'(y - X w) / n`` for the squared loss."""
-        if self.squared:
-            return self.X.T @ (self.y - self.X @ w) / self.n
         return self.X.T @ self.row_loss.residual(self.y, self.predictor(w)) / self.n
 
     def correlation_and_loss(self, w: FloatArray) -> tuple[FloatArray, float]:
@@ -97,11 +95,7 @@ class Problem:
         out = np.empty(len(W))
         block = max(1, self.X.size // (2 * self.n))
         for i in range(0, len(W), block):
-            if self.squared:
-                R = self.y - W[i : i + block] @ self.X.T
-                out[i : i + block] = np.einsum("tn,tn->t", R, R) / (2 * self.n)
-            else:
-                out[i : i + block] = self.row_loss.value(self.y, self.predictor(W[i : i + block])).mean(axis=1)
+            out[i : i + block] = self.row_loss.value(self.y, self.predictor(W[i : i + block])).mean(axis=1)
         return out
 
     def error(self, W: FloatArray) -> FloatArray | None:

@@ -10,7 +10,9 @@ from typing import Any, Self, TypeVar
 import numpy as np
 import pandas as pd
 
-__all__ = ["Claim", "Claims", "Record", "Scale", "Verdict", "judge", "mean_and_error", "scaled", "where"]
+from covey.validation import FloatArray
+
+__all__ = ["Claim", "Claims", "Record", "Scale", "Verdict", "choose", "judge", "mean_and_error", "scaled", "where"]
 
 Value = TypeVar("Value")
 Record = dict[str, Any]
@@ -52,7 +54,7 @@ class Claim:
 Claims = Iterator[Claim]
 
 
-def judge(text: bool, code: bool = False) -> Verdict:
+def judge(text: object, code: object = False) -> Verdict:
     """The verdict on a claim: whether it holds with the paper's text and, failing that, with the authors' code.
 
     >>> judge(True), judge(False, True), judge(False)
@@ -91,3 +93,8 @@ def mean_and_error(values: object) -> tuple[float, float]:
     """The mean of repeats and its standard error; zero for a single repeat."""
     v = np.asarray(values, dtype=float)
     return float(v.mean()), float(v.std(ddof=1) / np.sqrt(v.size)) if v.size > 1 else 0.0
+
+
+def choose(coefs: FloatArray, intercepts: FloatArray, X_val: FloatArray, y_val: FloatArray) -> int:
+    """The model with the least error on validation rows, by its position; models are rows of coefficients."""
+    return int(np.argmin(np.mean((y_val[:, None] - X_val @ coefs.T - intercepts) ** 2, axis=0)))

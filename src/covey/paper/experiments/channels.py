@@ -23,8 +23,8 @@ import pandas as pd
 
 from covey.paper.datasets import load_mnist
 from covey.paper.experiments.autoencoders import has_gpu, needs_torch, saved_file
-from covey.paper.experiments.base import Claim, Claims, Scale, judge, mean_and_error, scaled, where
-from covey.paper.experiments.style import COLOURS, GREY, Figure, grid, panel, styled
+from covey.paper.experiments.base import Claim, Claims, Scale, judge, scaled, where
+from covey.paper.experiments.style import COLOURS, GREY, Axes, panel, panels
 from covey.paper.experiments.tasks import Record, each
 
 if TYPE_CHECKING:
@@ -108,19 +108,11 @@ def best_settings(frame: pd.DataFrame) -> Any:
     rungs = where(frame, rule="ladder")
     good = rungs[rungs["validation"] >= target_accuracy(frame)].sort_values("channels")
     fewest = good.groupby([*SETTING, "seed"], as_index=False).first()
-    seeds = frame["seed"].nunique()
-    best: list[Record] = []
-    for method in METHODS:
-        options: list[Record] = []
-        setting: Any
-        for setting, part in where(fewest, method=method).groupby(SETTING):
-            if len(part) == seeds:
-                means = {name: float(part[name].mean()) for name in ("channels", "weights", "test", *LAYERS)}
-                error = mean_and_error(part["channels"])[1]
-                options.append({**dict(zip(SETTING, setting, strict=True)), **means, "error": error})
-        best.append(min(options, key=lambda option: option["channels"]) if options else {"method": method})
-    columns = [*SETTING, "channels", "error", "weights", "test", *LAYERS]
-    return pd.DataFrame(best, columns=columns).set_index("method")
+    by_setting = fewest.groupby(SETTING)
+    table = by_setting[["channels", "weights", "test", *LAYERS]].mean()
+    table["error"] = by_setting["channels"].sem().fillna(0.0)
+    complete = table[by_setting.size() == frame["seed"].nunique()].reset_index()
+    return complete.sort_values("channels", kind="stable").groupby("method").first().reindex(list(METHODS))
 
 
 def claims(frame: pd.DataFrame) -> Claims:
@@ -141,7 +133,7 @@ def claims(frame: pd.DataFrame) -> Claims:
             f"(Our extension.) {text}",
             "fewer channels at equal accuracy, by more than 2 standard errors where there are several seeds",
             f"{fewest(method)}, {fewest(rival)} ({over})",
-            judge(bool(b["channels"] - a["channels"] > 2 * np.hypot(a["error"], b["error"]))),
+            judge(b["channels"] - a["channels"] > 2 * np.hypot(a["error"], b["error"])),
         )
 
     def as_good(text: str, method: str) -> Claim:
@@ -150,7 +142,7 @@ def claims(frame: pd.DataFrame) -> Claims:
             f"(Our extension.) {text}",
             "at most 10% more channels at equal accuracy",
             f"{fewest(method)}, {fewest(LASSO)}: {ratio:.2f} times as many ({over})",
-            judge(bool(ratio <= 1.1)),
+            judge(ratio <= 1.1),
         )
 
     for method in POWERS:
@@ -169,16 +161,15 @@ def claims(frame: pd.DataFrame) -> Claims:
         "test accuracy changes by at most 0.1 points in every run",
         f"by at most {100 * change.max():.2f} points over {len(change)} runs, in which up to {asleep.max():.0f} "
         f"channels are asleep",
-        judge(bool(change.max() <= 1e-3)),
+        judge(change.max() <= 1e-3),
     )
 
 
-@styled
-def plot(frame: pd.DataFrame) -> Figure:
+@panels(1, 3, height=2.8, width=9.5)
+def plot(frame: pd.DataFrame, deleted: Axes, layers: Axes, awake: Axes) -> None:
     """Test accuracy as channels are deleted, at each method's best setting; channels kept by layer; all settings."""
     target = target_accuracy(frame)
     table = best_settings(frame).dropna(subset="channels")
-    figure, ((deleted, layers, awake),) = grid(1, 3, height=2.8, width=9.5)
     rungs, shown = where(frame, rule="ladder"), list(table.index)
     for method, best in table.iterrows():
         chosen = where(rungs, method=method, strength=best["strength"], learning_rate=best["learning_rate"])
@@ -202,4 +193,3 @@ def plot(frame: pd.DataFrame) -> Figure:
     panel(awake, "c", "every setting: awake after training", ylim=limits, **labels)
     for axes in (deleted, awake):
         axes.axhline(target, color="black", ls="--", lw=0.8)
-    return figure

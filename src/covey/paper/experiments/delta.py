@@ -20,7 +20,7 @@ import pandas as pd
 from covey.paper.experiments.base import Claim, Claims, Scale, judge, scaled, where
 from covey.paper.experiments.prescribed import prescribed_problem
 from covey.paper.experiments.slopes import LEVEL, Slope, fit
-from covey.paper.experiments.style import COLOURS, GREY, Figure, grid, panel, styled
+from covey.paper.experiments.style import COLOURS, GREY, Axes, panel, panels
 from covey.paper.experiments.tasks import Record, run_tasks
 from covey.paper.experiments.traces import descend
 from covey.paper.theory import power_bounds
@@ -114,7 +114,7 @@ def claims(frame: pd.DataFrame) -> Claims:
         f"{int(enough.sum())} of {len(enough)} runs; up to {least:.3g} times theorem 1's delta or more "
         f"({share.min():.3g} to {share.max():.3g} times theorem 2's), in {unbroken} runs up to the largest for "
         "which there is a design",
-        judge(bool(enough.all())),
+        judge(enough.all()),
     )
     for variant in (LARGE, LEAST):
         slope = _slope(table, variant)
@@ -129,7 +129,7 @@ def claims(frame: pd.DataFrame) -> Claims:
         "(Our check.) Algorithm 2 tolerates as much as Algorithm 1.",
         "median delta at least half of Algorithm 1's",
         f"{second:.3g} against {first:.3g} times theorem 1's",
-        judge(bool(second >= first / 2)),
+        judge(second >= first / 2),
     )
     smallest = where(table, variant=FROZEN, zeta=table["zeta"].min())
     enough, slope = smallest["largest"] >= smallest["tightening"], _slope(table, FROZEN)
@@ -138,15 +138,14 @@ def claims(frame: pd.DataFrame) -> Claims:
         "bounds hold at theorem 2's delta at the least zeta with frozen directions",
         f"{int(enough.sum())} of {len(enough)}; the delta tolerated falls like zeta^{slope.value:.2f} "
         f"(± {slope.error:.2f}), theorem 2's like zeta^0.5",
-        judge(bool(enough.all())),
+        judge(enough.all()),
     )
 
 
-@styled
-def plot(frame: pd.DataFrame) -> Figure:
+@panels(1, 2, height=2.9, width_ratios=[2, 1.2])
+def plot(frame: pd.DataFrame, axes: Axes, key: Axes) -> None:
     """The delta that each variant tolerates against zeta, with the two theorems' bounds."""
     table = largest_factors(frame)
-    figure, ((axes, key),) = grid(1, 2, height=2.9, width_ratios=[2, 1.2])
     shifts = np.linspace(0.9, 1.1, len(VARIANTS))
     for variant, colour, mark, shift in zip(VARIANTS, (GREY, *COLOURS[:3]), "sov^", shifts, strict=True):
         part = where(table, variant=variant).groupby("zeta")["largest"]
@@ -160,4 +159,3 @@ def plot(frame: pd.DataFrame) -> Figure:
     panel(axes, "a", "largest delta at which the bounds hold", xscale="log", yscale="log", **labels)
     key.axis("off")
     key.legend(*axes.get_legend_handles_labels(), loc="center left")
-    return figure

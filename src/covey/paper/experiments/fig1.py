@@ -17,7 +17,7 @@ import pandas as pd
 
 from covey.paper.experiments.base import Claim, Claims, Record, Scale, judge
 from covey.paper.experiments.drawing import draw, item, number, numbers, table
-from covey.paper.experiments.style import Figure, grid, panel, styled
+from covey.paper.experiments.style import Axes, panel, panels
 
 TITLE = "The two architectures"
 Place = tuple[float, float]
@@ -109,15 +109,13 @@ def _check(p: int, size: int, seed: int) -> tuple[float, float, float, float]:
     return abs(float(first)), abs(float(second)), abs(once - x @ (tied * v)), abs(once - x @ (tied**2 * v))
 
 
-@styled
-def plot(frame: pd.DataFrame) -> Figure:
+@panels(1, 2, height=3.3)
+def plot(frame: pd.DataFrame, left: Axes, right: Axes) -> None:
     """Both networks side by side."""
-    figure, ((left, right),) = grid(1, 2, height=3.3)
     draw(left, frame, 0)
     draw(right, frame, 1)
     panel(left, "a", "diagonal, $w = u^{\\circ 2} - v^{\\circ 2}$ (output $v$ negated)")
     panel(right, "b", "grouped: diag$(v)$, then diag$(u)$ twice")
-    return figure
 
 
 def claims(frame: pd.DataFrame) -> Claims:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -35,8 +35,11 @@ from covey.paper.experiments.autoencoders import (
     values,
 )  # fmt: skip
 from covey.paper.experiments.base import Claim, Claims, Scale, judge, scaled, where
-from covey.paper.experiments.style import COLOURS, GREY, Axes, Figure, panel, styled
+from covey.paper.experiments.style import COLOURS, GREY, Axes, Figure, empty_figure, panel, styled
 from covey.paper.experiments.tasks import each
+
+if TYPE_CHECKING:
+    from covey.paper.nn.results import StudyResults
 
 TITLE = "Interpolation in the latent space of autoencoders"
 LOOK = dict(zip(MODELS, (GREY, COLOURS[3], COLOURS[2], COLOURS[0], COLOURS[1]), strict=True))
@@ -72,15 +75,14 @@ def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
     blend = referee.blend_ratio()
     referee_state = referee.classifier.cpu().state_dict()
     work = [(model, seed) for seed in settings.seeds for model in MODELS]
-    parts = each(lambda item: _one(settings, referee_state, *item), work, 1 if has_gpu() else jobs)
-    measures = {key: value for part in parts for key, value in part[0].items()}
-    spectra = {key: value for part in parts for key, value in part[1].items()}
-    # of each model, the pictures of its first seed
-    pictures = {name: picture for part in reversed(parts) for name, picture in part[2].items()}
-    return table(measures, spectra, {model: pictures[model] for model in MODELS}, blend)
+    results, *others = each(lambda item: _one(settings, referee_state, *item), work, 1 if has_gpu() else jobs)
+    for other in others:
+        results.merge(other)
+    spectra = {key: column[column > 1e-7 * column[0]] for key, column in results.spectra.items()}
+    return table(results.measures, spectra, {model: results.grids[model] for model in MODELS}, blend)
 
 
-def _one(settings: Settings, referee_state: dict[str, Any], model: str, seed: int) -> tuple[Any, Any, Any]:
+def _one(settings: Settings, referee_state: dict[str, Any], model: str, seed: int) -> StudyResults:
     """One model from one seed; all inputs and outputs can be sent between processes."""
     import torch
 
@@ -92,13 +94,11 @@ def _one(settings: Settings, referee_state: dict[str, Any], model: str, seed: in
     classifier = Classifier()
     classifier.load_state_dict(referee_state)
     data = load_mnist().head(settings.images, settings.test_images)
-    results = run_study(
+    return run_study(
         data, models=[model], seeds=[seed], epochs=settings.epochs, batch_size=settings.batch_size,
         learning_rate=settings.learning_rate, judge=Judge.of(data, pairs=settings.pairs, classifier=classifier),
         progress=False, amp=False, options={"width": settings.width, "latent": settings.latent},
     )  # fmt: skip
-    spectra = {key: column[column > 1e-7 * column[0]] for key, column in results.spectra.items()}
-    return results.measures, spectra, results.grids
 
 
 # ---------------------------------------------------------------------- the picture
@@ -107,11 +107,7 @@ def _one(settings: Settings, referee_state: dict[str, Any], model: str, seed: in
 @styled
 def plot(frame: pd.DataFrame) -> Figure:
     """The interpolations of the five models above; the measures below."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(7.0, 9.0), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = empty_figure(7.0, 9.0)
     parts: Any = figure.subfigures(2, 1, height_ratios=(1.6, 1))
     above, below = parts
     pictures = above.subplots(len(MODELS), 1)
@@ -173,9 +169,8 @@ def _draw_bars(axes: Axes, frame: pd.DataFrame, quantity: str) -> None:
     for i, model in enumerate(MODELS):
         v = values(frame, model, quantity)
         axes.plot(np.full(len(v), i), v, "o", color=LOOK[model], ms=2.5, alpha=0.6)
-        axes.errorbar(
-            i, *mean_and_error(frame, model, quantity), fmt="_", color=LOOK[model], ms=12, capsize=3
-        )  # fmt: skip
+        mean, error = mean_and_error(frame, model, quantity)
+        axes.errorbar(i, mean, error, fmt="_", color=LOOK[model], ms=12, capsize=3)
     axes.set_xticks(range(len(MODELS)), MODELS, rotation=35, ha="right", rotation_mode="anchor")
     axes.grid(axis="x", visible=False)
 
@@ -212,7 +207,7 @@ def claims(frame: pd.DataFrame) -> Claims:
         "(Our check.) Fewer groups, lower rank: the linear layers penalise the rank within groups.",
         "effective rank of the latent covariance IRMAE < GAE4 < GAE8 < AE",
         f"effective rank {_listed(frame, RANK, MODELS, '.1f')} ({over})",
-        judge(bool(np.all(np.diff(ranks) > 0))),
+        judge(np.all(np.diff(ranks) > 0)),
     )
     for quantity, what, unit, sign, form in (
         ("frechet", "Samples from a Gaussian fitted to the codes are better", "Frechet distance", 1.0, ".1f"),

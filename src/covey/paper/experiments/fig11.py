@@ -15,7 +15,7 @@ from covey.paper.experiments import fig3
 from covey.paper.experiments.base import Claim, Claims, judge
 from covey.paper.experiments.curves import best, last
 from covey.paper.experiments.tasks import each
-from covey.paper.experiments.traces import MODES, curve, descend, stack, truth
+from covey.paper.experiments.traces import MODES, descend, stack, trace, truth
 
 TITLE = "Gaussian measurements"
 ALGORITHM_1 = "algorithm 1"
@@ -38,7 +38,7 @@ def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
             return settings.trace(data, mode)
         other = legacy_paper_data(sigma=0.1, design="gaussian")
         path = descend(other, step_size=settings.step_size, n_steps=settings.algorithm_1_steps)
-        return curve(ALGORITHM_1, "error", 0, path.t, path.error)
+        return trace(path, other, ALGORITHM_1, ())
 
     return stack(*each(one, (*MODES, ALGORITHM_1)), truth(data))
 

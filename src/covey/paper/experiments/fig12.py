@@ -26,9 +26,8 @@ from covey.paper.baselines import GroupLasso, PrimalDual
 from covey.paper.datasets import legacy_paper_data
 from covey.paper.dynamics import SwitchAt, SwitchSettled
 from covey.paper.experiments import traces
-from covey.paper.experiments.base import Claim, Claims, Scale, judge, scaled, where
-from covey.paper.experiments.selection import choose, choose_on_path
-from covey.paper.experiments.style import COLOURS, GREY, Figure, grid, panel, styled
+from covey.paper.experiments.base import Claim, Claims, Scale, choose, judge, scaled, where
+from covey.paper.experiments.style import COLOURS, GREY, Axes, panel, panels
 from covey.paper.experiments.tasks import Record, each
 from covey.validation import FloatArray
 
@@ -91,18 +90,19 @@ def fit(data: GroupSparseData, method: str, settings: Settings) -> tuple[FloatAr
         model = GroupLasso(groups=data.groups, group_weights="unit", standardize=True, tol=1e-7)
         penalties = 0.1 * np.exp(np.linspace(0.01, 3, 10)) if method == LASSO else None
         path = model.path(data.X, data.y, penalties, n_penalties=50)
-        chosen = choose_on_path(path, data.X_val, data.y_val)
-        return chosen.coef, chosen.position == 0
-    if method == DUAL:
+        coefs, intercepts = path.coefs.toarray(), path.intercepts
+    elif method == DUAL:
         path = PrimalDual(groups=data.groups, n_steps=100, ratio_scale=10.0, fit_intercept=False).path(data.X, data.y)
-        return choose_on_path(path, data.X_val, data.y_val).coef, False
-    switch: SwitchAt | SwitchSettled
-    mode, switch, n_steps = traces.TEXT, SwitchSettled(settings.tol), settings.text_steps
-    if method == CODE:
-        mode, switch, n_steps = traces.CODE, SwitchAt(settings.code_switch), settings.code_steps
-    options = {"step_size": settings.step_size, "direction_step": settings.step_size}
-    trajectory = traces.descend(data, mode, switch=switch, n_steps=n_steps, **options)
-    return choose(trajectory, data.X_val, data.y_val).coef, False
+        coefs, intercepts = path.coefs.toarray(), path.intercepts
+    else:
+        switch: SwitchAt | SwitchSettled
+        mode, switch, n_steps = traces.TEXT, SwitchSettled(settings.tol), settings.text_steps
+        if method == CODE:
+            mode, switch, n_steps = traces.CODE, SwitchAt(settings.code_switch), settings.code_steps
+        options = {"step_size": settings.step_size, "direction_step": settings.step_size}
+        coefs, intercepts = traces.descend(data, mode, switch=switch, n_steps=n_steps, **options).w, np.zeros(1)
+    best = choose(coefs, intercepts, data.X_val, data.y_val)
+    return coefs[best], method in (LASSO, WIDE) and best == 0
 
 
 def summary(frame: pd.DataFrame) -> pd.DataFrame:
@@ -126,12 +126,11 @@ def least_lead(frame: pd.DataFrame, method: str) -> pd.Series:
     return leads.loc[leads["size"].idxmin()]
 
 
-@styled
-def plot(frame: pd.DataFrame) -> Figure:
+@panels(1, 2, height=3.3)
+def plot(frame: pd.DataFrame, error: Axes, groups: Axes) -> None:
     """Log2 error over the ratio, and the number of groups in the chosen models."""
     from matplotlib.ticker import NullLocator
 
-    figure, ((error, groups),) = grid(1, 2, height=3.3)
     table = summary(frame)
     for method, (colour, marker, dashes) in LOOKS.items():
         part = where(table, method=method).sort_values("snr")
@@ -151,7 +150,6 @@ def plot(frame: pd.DataFrame) -> Figure:
     panel(groups, "b", "model size", yscale="log", ylabel="groups in the chosen model (3 are true)")
     groups.set_yticks([3, 5, 10, 20, 40], labels=["3", "5", "10", "20", "40"])
     groups.yaxis.set_minor_locator(NullLocator())
-    return figure
 
 
 def claims(frame: pd.DataFrame) -> Claims:
@@ -168,7 +166,7 @@ def claims(frame: pd.DataFrame) -> Claims:
         f"ahead of {', '.join(margins)} (text); the least lead is {lead['mean']:.2f} ± {lead['sem']:.2f} (standard "
         f"error; {lead['won']} of {lead['count']} draws), over {lead['rival']} at ratio {lead['snr']:.1f}; "
         f"that of the code {lead_code['mean']:.2f} ± {lead_code['sem']:.2f}",
-        judge(bool(lead["size"] > 1), bool(lead_code["size"] > 1)),
+        judge(lead["size"] > 1, lead_code["size"] > 1),
     )
     snr = frame.groupby("level")["snr"].mean().to_numpy(dtype=float)
     easy, hard = int(snr.argmax()), int(snr.argmin())

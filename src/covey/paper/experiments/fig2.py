@@ -15,9 +15,9 @@ import pandas as pd
 from covey.paper.datasets import legacy_paper_data
 from covey.paper.experiments.base import Claim, Claims, Scale, judge, scaled
 from covey.paper.experiments.curves import best, last, series, support_groups, true_value
-from covey.paper.experiments.style import Figure, draw_curves, draw_errors, grid, panel, styled
+from covey.paper.experiments.style import Axes, draw_curves, draw_errors, panel, panels
 from covey.paper.experiments.tasks import each
-from covey.paper.experiments.traces import CODE, MODES, TEXT, TRUTH, curve, descend, stack, trace, truth
+from covey.paper.experiments.traces import CODE, MODES, TEXT, TRUTH, descend, stack, trace, truth
 
 TITLE = "Convergence of Algorithm 1"
 LONG = "text, long"
@@ -41,17 +41,14 @@ def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
     def one(mode: str) -> pd.DataFrame:
         every = max(1, steps[mode] // 200) if mode == LONG else 1
         path = descend(data, mode, step_size=settings.step_size, n_steps=steps[mode], record_every=every)
-        if mode == LONG:
-            return curve(LONG, "error", 0, path.t, path.error)
-        return trace(path, data, mode, ("magnitude",))
+        return trace(path, data, mode, () if mode == LONG else ("magnitude",))
 
     return stack(*each(one, steps, jobs), truth(data))
 
 
-@styled
-def plot(frame: pd.DataFrame) -> Figure:
+@panels(1, 3, height=2.5)
+def plot(frame: pd.DataFrame, error: Axes, text: Axes, code: Axes) -> None:
     """Recovery error, and the magnitudes under the text and under the code."""
-    figure, ((error, text, code),) = grid(1, 3, height=2.5)
     draw_errors(error, frame)
     error.legend(loc="upper left", bbox_to_anchor=(0.22, 0.72))
     panel(error, "a", "recovery error")
@@ -60,7 +57,6 @@ def plot(frame: pd.DataFrame) -> Figure:
         draw_curves(axes, frame, mode, "magnitude")
         panel(axes, name, f"magnitudes, {mode}", ylim=(-0.2, top))
     text.legend(loc="center right")
-    return figure
 
 
 def claims(frame: pd.DataFrame) -> Claims:

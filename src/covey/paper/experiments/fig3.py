@@ -18,7 +18,7 @@ from covey.paper.datasets import legacy_paper_data
 from covey.paper.dynamics import SwitchAt, SwitchSettled, Trajectory
 from covey.paper.experiments.base import Claim, Claims, Scale, judge
 from covey.paper.experiments.curves import best, last, series, support_groups, true_value
-from covey.paper.experiments.style import Figure, draw_curves, grid, mark_switch, panel, styled
+from covey.paper.experiments.style import Axes, draw_curves, mark_switch, panel, panels
 from covey.paper.experiments.tasks import each
 from covey.paper.experiments.traces import CODE, MODES, TEXT, descend, stack, trace, truth
 
@@ -60,20 +60,18 @@ def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
     return stack(*each(lambda mode: settings.trace(data, mode), MODES), truth(data))
 
 
-@styled
-def plot(frame: pd.DataFrame) -> Figure:
+@panels(2, 3, height=2.15, sharex="row")
+def plot(frame: pd.DataFrame, *axes: Axes) -> None:
     """Entries, magnitudes and directions of groups of three, one row for the text and one for the code."""
-    figure, axes = grid(2, 3, height=2.15, sharex="row")
     quantities = {"entry": "entries", "magnitude": "magnitudes", "direction": "directions"}
-    for row, mode, letters in zip(axes, MODES, ("abc", "def"), strict=True):
+    for row, mode, letters in ((axes[:3], TEXT, "abc"), (axes[3:], CODE, "def")):
         for one, (quantity, plural), name in zip(row, quantities.items(), letters, strict=True):
             draw_curves(one, frame, mode, quantity, group_size=1 if quantity == "magnitude" else 3)
             one.set_xlim(left=0)
             mark_switch(one, frame, mode)
             panel(one, name, f"{plural}, {mode}")
         row[2].set_ylim(0, 1.02)
-    axes[0, 2].legend(loc="lower right", ncols=1)
-    return figure
+    axes[2].legend(loc="lower right", ncols=1)
 
 
 def claims(frame: pd.DataFrame) -> Claims:

@@ -19,7 +19,7 @@ from covey.paper.datasets import legacy_paper_data
 from covey.paper.dynamics import Trajectory, diagonal_descent
 from covey.paper.experiments.base import Claim, Claims, Scale, judge, scaled, where
 from covey.paper.experiments.curves import best, series, true_value
-from covey.paper.experiments.style import COLOURS, EPOCH, ERROR, GREY, Figure, draw_curves, grid, panel, styled
+from covey.paper.experiments.style import COLOURS, EPOCH, ERROR, GREY, Axes, draw_curves, panel, panels
 from covey.paper.experiments.tasks import each
 from covey.paper.experiments.traces import CODE, MODES, OFF, TEXT, curve, descend, errors, stack, thinned, trace, truth
 
@@ -92,11 +92,10 @@ def _without_groups(settings: Settings, data: GroupSparseData, mode: str, record
     )  # fmt: skip
 
 
-@styled
-def plot(frame: pd.DataFrame) -> Figure:
+@panels(1, 4, height=3.0, width=8.6)
+def plot(frame: pd.DataFrame, error: Axes, grouped: Axes, plain: Axes, counts: Axes) -> None:
     """Errors; entries with groups; entries without, for ten times as long; and the effect of more rows."""
     epochs = series(frame, "published", "epochs")[1][0]
-    figure, ((error, grouped, plain, counts),) = grid(1, 4, height=3.0, width=8.6)
     curves = (
         (CODE, "groups of 4", COLOURS[0]),
         (SIGNED, "no groups, $u^2 - v^2$", COLOURS[1]),
@@ -129,7 +128,6 @@ def plot(frame: pd.DataFrame) -> Figure:
     counts.set_yticks([0.002, 0.005, 0.01, 0.02, 0.05], ["0.2%", "0.5%", "1%", "2%", "5%"])
     counts.set_yticks([], minor=True)
     counts.set_xticks(sorted({n for mode in (TEXT, SIGNED) for n in least_by_rows(frame, mode).columns}))
-    return figure
 
 
 def claims(frame: pd.DataFrame) -> Claims:
@@ -168,7 +166,7 @@ def claims(frame: pd.DataFrame) -> Claims:
         f"(Our check.) The published {epochs} epochs are long enough for it.",
         f"with {many} rows the error falls below {RECOVERED:.0%} of norm(w*)^2 in that time, on every draw",
         f"{early.min():.0%} to {early.max():.0%} of it are left on {len(early)} draws (u^2 - v^2)",
-        judge(bool((early < RECOVERED).all())),
+        judge((early < RECOVERED).all()),
     )
     ratios = sorted(float(error.min()) / group for _, error in curves)
     enough = [rows_needed(least_by_rows(frame, mode)) for mode in (TEXT, SIGNED, POSITIVE)]

@@ -16,7 +16,7 @@ import pandas as pd
 from covey.paper.datasets import legacy_paper_data
 from covey.paper.experiments.base import Claim, Claims, Scale, judge, scaled, where
 from covey.paper.experiments.curves import best, last
-from covey.paper.experiments.style import COLOURS, MODE_COLOURS, MODE_NAMES, Figure, draw_curves, grid, panel, styled
+from covey.paper.experiments.style import COLOURS, MODE_COLOURS, MODE_NAMES, Axes, draw_curves, panel, panels
 from covey.paper.experiments.tasks import each
 from covey.paper.experiments.traces import CODE, MODES, TEXT, curve, descend, errors, stack, trace, truth
 
@@ -58,10 +58,9 @@ def repeats(frame: pd.DataFrame, mode: str) -> pd.DataFrame:
     return where(frame, mode=mode, quantity="repeat").pivot(index="t", columns="index", values="value").apply(np.log2)
 
 
-@styled
-def plot(frame: pd.DataFrame) -> Figure:
+@panels(1, 3, height=2.7)
+def plot(frame: pd.DataFrame, text: Axes, code: Axes, error: Axes) -> None:
     """Entries of the published draw, by text and by code; errors over all repeats."""
-    figure, ((text, code, error),) = grid(1, 3, height=2.7)
     for axes, mode, name in ((text, TEXT, "a"), (code, CODE, "b")):
         draw_curves(axes, frame, mode, "entry")
         for line in axes.get_lines():
@@ -77,7 +76,6 @@ def plot(frame: pd.DataFrame) -> Figure:
         error.fill_between(log.index, low, high, color=colour, alpha=0.18, lw=0)
     panel(error, "c", f"{log.shape[1]} draws, quartiles", xlabel="iteration", ylabel=r"$\log_2 \|w - w^\star\|_2^2$")
     error.legend(loc="upper right")
-    return figure
 
 
 def claims(frame: pd.DataFrame) -> Claims:

@@ -17,7 +17,7 @@ from covey.paper.datasets import legacy_paper_data
 from covey.paper.dynamics import Trajectory
 from covey.paper.experiments.base import Claim, Claims, Scale, judge, scaled, where
 from covey.paper.experiments.curves import last, series, true_value
-from covey.paper.experiments.style import COLOURS, ERROR, GREY, Figure, draw_curves, grid, panel, styled
+from covey.paper.experiments.style import COLOURS, ERROR, GREY, Axes, draw_curves, panel, panels
 from covey.paper.experiments.tasks import each
 from covey.paper.experiments.traces import CODE, MODES, TEXT, curve, descend, errors, stack, trace, truth
 
@@ -69,32 +69,30 @@ def _late(path: Trajectory) -> float:
     return float(np.abs(np.diff(late, axis=0)).max())
 
 
-@styled
-def plot(frame: pd.DataFrame) -> Figure:
+@panels(2, 3, height=2.2)
+def plot(frame: pd.DataFrame, *axes: Axes) -> None:
     """Directions and entries by text and by code; the effect of the factor."""
-    figure, axes = grid(2, 3, height=2.2)
     for column, mode, letters in ((0, TEXT, "ad"), (1, CODE, "be")):
         # the stretch in which groups wake up, converge and (in the code) become unstable
         end = float(series(frame, mode, "direction", 0)[0][-1])
         for one, name, quantity, title, ylim in (
-            (axes[0, column], letters[0], "direction", "directions", (-0.1, 1.05)),
-            (axes[1, column], letters[1], "entry", "entries", (-1, 16)),
+            (axes[column], letters[0], "direction", "directions", (-0.1, 1.05)),
+            (axes[3 + column], letters[1], "entry", "entries", (-1, 16)),
         ):
             draw_curves(one, frame, mode, quantity, group_size=3)
             for line in one.get_lines():
                 line.set_linewidth(0.8)
             panel(one, name, f"{title}, {mode}", xlim=(0.5 * end, 0.88 * end), ylim=ylim)
-    axes[0, 0].legend(loc="lower right")
+    axes[0].legend(loc="lower right")
     for one, quantity, name, title, label in (
-        (axes[0, 2], "movement", "c", "late movement", r"largest $|v(t{+}1) - v(t)|$"),
-        (axes[1, 2], "factor", "f", "error at the end", ERROR),
+        (axes[2], "movement", "c", "late movement", r"largest $|v(t{+}1) - v(t)|$"),
+        (axes[5], "factor", "f", "error at the end", ERROR),
     ):
         one.plot(*series(frame, "sweep", quantity), "o-", color=COLOURS[0])
         panel(one, name, title, yscale="log", xlabel="$c$ in the direction step $c/u^4$", ylabel=label)
         for factor, text, side in ((1.0, " text", "left"), (2.0, "code ", "right")):
             one.axvline(factor, color=GREY, ls=":", lw=0.9)
             one.text(factor, 0.5, text, transform=one.get_xaxis_transform(), color=GREY, fontsize=7, ha=side)
-    return figure
 
 
 def claims(frame: pd.DataFrame) -> Claims:
@@ -125,5 +123,5 @@ def claims(frame: pd.DataFrame) -> Claims:
         "Algorithm 1 as printed blows up on some draws",
         f"error below 1% of norm(w*)^2 on {bounded} of {len(draws)} other draws; on the published one stable for "
         f"c up to {calm:g} in c/u^4, unstable from {first:g}; the code has 2",
-        judge(bounded < len(draws), bool(np.isfinite(first))),
+        judge(bounded < len(draws), np.isfinite(first)),
     )

@@ -19,7 +19,7 @@ from covey.paper.dynamics import Trajectory, plain_descent
 from covey.paper.experiments import fig4
 from covey.paper.experiments.base import Claim, Claims, Scale, judge, scaled, where
 from covey.paper.experiments.curves import best, last, series, true_value
-from covey.paper.experiments.style import COLOURS, EPOCH, ERROR, GREY, Figure, draw_curves, grid, panel, styled
+from covey.paper.experiments.style import COLOURS, EPOCH, ERROR, GREY, Axes, draw_curves, panel, panels
 from covey.paper.experiments.tasks import each
 from covey.paper.experiments.traces import curve, errors, stack, thinned, trace, truth
 
@@ -79,10 +79,9 @@ def layers(path: Trajectory, data: GroupSparseData) -> pd.DataFrame:
     return stack(*parts)
 
 
-@styled
-def plot(frame: pd.DataFrame) -> Figure:
+@panels(2, 2, height=2.3, width=6.2)
+def plot(frame: pd.DataFrame, entries: Axes, stages: Axes, failed: Axes, errors: Axes) -> None:
     """Entries from zero; its magnitudes and alignments; entries from the negative start; errors of all starts."""
-    figure, ((entries, stages), (failed, errors)) = grid(2, 2, height=2.3, width=6.2)
     for axes, name, kind in ((entries, "a", ZERO), (failed, "c", NEGATIVE)):
         draw_curves(axes, frame, kind, "entry", group_size=4)
         panel(axes, name, f"entries, {kind}", xlabel=EPOCH)
@@ -102,7 +101,6 @@ def plot(frame: pd.DataFrame) -> Figure:
         errors.plot(*series(frame, kind, "error"), color=colour, label=kind.removesuffix(" start"))
     panel(errors, "d", "recovery error by start", yscale="log", xlabel=EPOCH, ylabel=ERROR)
     errors.legend(loc="lower left", title="start of directions", title_fontsize=7.5)
-    return figure
 
 
 def claims(frame: pd.DataFrame) -> Claims:
@@ -120,7 +118,7 @@ def claims(frame: pd.DataFrame) -> Claims:
         "The inner product of learned and true directions grows from 0 before the magnitudes grow.",
         "in every group v'v* has moved by a tenth of u(0) before u has",
         f"at epochs {_listed(first)}, against {_listed(second)} for the magnitudes",
-        judge(bool((first < second).all())),
+        judge((first < second).all()),
     )
     early, late = cosines(frame)
     yield Claim(
@@ -128,7 +126,7 @@ def claims(frame: pd.DataFrame) -> Claims:
         "the cosine with the truth comes at least a tenth nearer to 1 between the first record and the doubling of "
         "u, in every group",
         f"{_listed(early, 3)} at first, {_listed(late, 3)} when u has doubled",
-        judge(bool((1 - late <= 0.9 * (1 - early)).all())),
+        judge((1 - late <= 0.9 * (1 - early)).all()),
     )
     yield Claim(
         "A small start, 1e-3, fails.",

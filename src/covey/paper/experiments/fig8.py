@@ -12,7 +12,7 @@ import pandas as pd
 
 from covey.paper.experiments.base import Claim, Claims, Record, Scale, judge
 from covey.paper.experiments.drawing import draw, item, number, numbers, table
-from covey.paper.experiments.style import Figure, grid, styled
+from covey.paper.experiments.style import Axes, panels
 
 TITLE = "Implicit rank-minimising autoencoder"
 
@@ -64,12 +64,10 @@ def boxes(latent: int, layers: int, groups: int) -> list[Record]:
     ]
 
 
-@styled
-def plot(frame: pd.DataFrame) -> Figure:
+@panels(height=2.1)
+def plot(frame: pd.DataFrame, axes: Axes) -> None:
     """One row of boxes."""
-    figure, ((axes,),) = grid(1, 1, height=2.1)
     draw(axes, frame, 0, fontsize=7)
-    return figure
 
 
 def claims(frame: pd.DataFrame) -> Claims:

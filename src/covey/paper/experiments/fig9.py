@@ -12,7 +12,7 @@ import pandas as pd
 from covey.paper.experiments.base import Claim, Claims, Scale, judge
 from covey.paper.experiments.drawing import draw, number, numbers, table
 from covey.paper.experiments.fig8 import boxes
-from covey.paper.experiments.style import Figure, grid, styled
+from covey.paper.experiments.style import Axes, panels
 
 TITLE = "Grouped autoencoder"
 
@@ -33,12 +33,10 @@ def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
     return table([*items, number("weights, more groups", numbers(table(more))["weights"])])
 
 
-@styled
-def plot(frame: pd.DataFrame) -> Figure:
+@panels(height=2.5)
+def plot(frame: pd.DataFrame, axes: Axes) -> None:
     """Four rows of boxes between encoder and decoder."""
-    figure, ((axes,),) = grid(1, 1, height=2.5)
     draw(axes, frame, 0, fontsize=7)
-    return figure
 
 
 def claims(frame: pd.DataFrame) -> Claims:

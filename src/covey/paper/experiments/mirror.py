@@ -15,7 +15,7 @@ import pandas as pd
 
 from covey.groups import Groups
 from covey.paper.experiments.base import Claim, Claims, Scale, judge, where
-from covey.paper.experiments.style import COLOURS, GREY, Axes, Figure, grid, panel, styled
+from covey.paper.experiments.style import COLOURS, GREY, Axes, panel, panels
 from covey.paper.theory.geometry import DiagonalNetwork, GroupedNetwork, Parameterization, lie_bracket
 from covey.paper.theory.mirror import diagonal_mirror, diagonal_potential, drive, follow, mirror_limit
 
@@ -84,10 +84,9 @@ def curve(frame: pd.DataFrame, network: str, what: str) -> tuple[np.ndarray, np.
     return chosen["t"].to_numpy(dtype=float), chosen[["w1", "w2"]].to_numpy(dtype=float)
 
 
-@styled
-def plot(frame: pd.DataFrame) -> Figure:
+@panels(2, 2, height=2.5, width=6.4)
+def plot(frame: pd.DataFrame, left: Axes, middle: Axes, sizes: Axes, limits: Axes) -> None:
     """Both loops, the distance of their ends from the start, and the limits of the flows."""
-    figure, ((left, middle), (sizes, limits)) = grid(2, 2, height=2.5, width=6.4)
     for axes, kind, name in ((left, GROUPED, "a"), (middle, DIAGONAL, "b")):
         _draw_loop(axes, frame, kind)
         panel(axes, name, f"{kind}, round the loop", xlabel="$w_1$", ylabel="$w_2$")
@@ -100,7 +99,6 @@ def plot(frame: pd.DataFrame) -> Figure:
     sizes.legend(loc="upper left")
     _draw_limits(limits, frame)
     panel(limits, "d", "let go on one equation", xlabel="$w_1$", ylabel="$w_2$")
-    return figure
 
 
 def _draw_loop(axes: Axes, frame: pd.DataFrame, kind: str) -> None:
@@ -157,13 +155,13 @@ def claims(frame: pd.DataFrame) -> Claims:
         "There are a start and a loss that varies in time under which the grouped flow is no mirror flow.",
         "four linear losses that add up to zero move w by more than 1e-3; a mirror flow would return",
         f"({off[GROUPED][0]:.3f}, {off[GROUPED][1]:.3f})",
-        judge(bool(np.linalg.norm(off[GROUPED]) > 1e-3)),
+        judge(np.linalg.norm(off[GROUPED]) > 1e-3),
     )
     yield Claim(
         "(Our check.) The diagonal network, which is a mirror flow, returns on the same loop.",
         "w moves by less than 1e-6",
         _tiny(float(np.linalg.norm(off[DIAGONAL]))),
-        judge(bool(np.linalg.norm(off[DIAGONAL]) < 1e-6)),
+        judge(np.linalg.norm(off[DIAGONAL]) < 1e-6),
     )
     yield Claim(
         "(Our check.) What the loop moves is the Lie bracket: 4 u^4 (-v_2, v_1) times the length squared.",

@@ -23,7 +23,7 @@ from covey.datasets.simulate import NOISES, draw_noise
 from covey.paper.experiments import phase, rates
 from covey.paper.experiments.base import Claim, Claims, Scale, judge, mean_and_error, scaled, where
 from covey.paper.experiments.slopes import LEVEL, by_axis
-from covey.paper.experiments.style import COLOURS, Figure, fill_ticks, grid, panel, styled
+from covey.paper.experiments.style import COLOURS, Axes, fill_ticks, panel, panels
 from covey.paper.experiments.tasks import Record, run_tasks
 
 TITLE = "Sub-Gaussian noise: rates, recovery and the event behind the corollary"
@@ -85,13 +85,6 @@ def _ratio(errors: pd.DataFrame, kind: str) -> tuple[float, float]:
     return mean / other, mean / other * float(np.hypot(error / mean, other_error / other))
 
 
-def _rows_needed(frame: pd.DataFrame) -> pd.DataFrame:
-    """Rows at which half of the grouped runs recover, by noise and s."""
-    part = where(frame, part="recovery", method=phase.GROUPED).astype({"recovered": bool})
-    by_noise = part.groupby("noise", sort=False)
-    return pd.DataFrame({kind: phase.rows_needed(runs).set_index("s")["rows"] for kind, runs in by_noise})
-
-
 def claims(frame: pd.DataFrame) -> Claims:
     """The corollary's statements for sub-Gaussian noise, and for noise that is not."""
     errors = where(frame, part="rates", method=rates.BEST)
@@ -111,14 +104,15 @@ def claims(frame: pd.DataFrame) -> Claims:
             f"{ratio:.3f} ± {error:.3f}",
             judge(abs(ratio - 1) <= stats.norm.isf(LEVEL / 2) * error and error <= PRECISE),
         )
-    needed = _rows_needed(frame)
+    recovery = where(frame, part="recovery", method=phase.GROUPED).astype({"recovered": bool}).groupby("noise")
+    needed = {kind: phase.rows_needed(runs).set_index("s")["rows"] for kind, runs in recovery}
     for kind in (*SUB_GAUSSIAN, STUDENT):
         more = needed[kind] / needed["gaussian"]
         yield Claim(
             f"{_name(kind)} recovery needs as many rows as with Gaussian noise.",
             "within a quarter at every s",
             f"{more.min():.2f} to {more.max():.2f} times as many",
-            judge(bool(((more > 0.8) & (more < 1.25)).all())),
+            judge(((more > 0.8) & (more < 1.25)).all()),
         )
     event: Any = where(frame, part="event").set_index("noise")
     for kind in ("gaussian", *SUB_GAUSSIAN, STUDENT):
@@ -136,10 +130,9 @@ def _name(kind: str) -> str:
     return "(Contrast.) Student's t:" if kind == STUDENT else f"{kind.capitalize()} noise:"
 
 
-@styled
-def plot(frame: pd.DataFrame) -> Figure:
+@panels(1, 3, height=2.6)
+def plot(frame: pd.DataFrame, sizes: Axes, shares: Axes, events: Axes) -> None:
     """Error against n, rows against recovery, and the frequency of the event, by kind of noise."""
-    figure, ((sizes, shares, events),) = grid(1, 3, height=2.6)
     errors = where(frame, part="rates", method=rates.BEST, axis="n")
     recovery = where(frame, part="recovery", method=phase.GROUPED).astype({"recovered": bool})
     largest = recovery["s"].max()
@@ -161,4 +154,3 @@ def plot(frame: pd.DataFrame) -> Figure:
     events.axhline(float(event["allowed"].iloc[0]), color="black", ls="--", lw=1)
     events.set_xticks(np.arange(len(NOISES)), NOISES, rotation=30)
     panel(events, "c", "noise outside the event", yscale="log", xlabel="dashed: allowed", ylabel="probability")
-    return figure

@@ -16,7 +16,7 @@ from covey.datasets import make_group_sparse
 from covey.datasets.simulate import Noise
 from covey.paper.dynamics import diagonal_descent, normalized_descent
 from covey.paper.experiments.base import Claim, Claims, Scale, judge, scaled, where
-from covey.paper.experiments.style import COLOURS, Figure, grid, panel, styled
+from covey.paper.experiments.style import COLOURS, Axes, panel, panels
 from covey.paper.experiments.tasks import Record, run_tasks
 from covey.paper.experiments.traces import errors
 from covey.validation import FloatArray
@@ -96,11 +96,8 @@ def rows_needed(frame: pd.DataFrame) -> pd.DataFrame:
     for (method, s), part in frame.groupby(["method", "s"], sort=False):
         rate = part.groupby("n")["recovered"].mean()
         share, n = np.maximum.accumulate(rate.to_numpy(dtype=float)), rate.index.to_numpy(dtype=float)
-        needed = float("nan")
-        if share[-1] >= 0.5:
-            k = int(np.argmax(share >= 0.5))
-            needed = n[0] if k == 0 else n[k - 1] + (n[k] - n[k - 1]) * (0.5 - share[k - 1]) / (share[k] - share[k - 1])
-        found.append((method, s, float(needed)))
+        upto = slice(int(np.argmax(share >= 0.5)) + 1)
+        found.append((method, s, np.interp(0.5, share[upto], n[upto]) if share[-1] >= 0.5 else np.nan))
     return pd.DataFrame(found, columns=["method", "s", "rows"])
 
 
@@ -116,7 +113,7 @@ def claims(frame: pd.DataFrame) -> Claims:
             f"grouped needs fewer rows than {rival} at every s",
             "ratio above 1",
             f"at least {ratio:.2f} times fewer",
-            judge(bool((other.isna() | (other > grouped)).all())),
+            judge((other.isna() | (other > grouped)).all()),
         )
     several = grouped[grouped.index >= 2]
     if len(several) >= 2:
@@ -125,14 +122,13 @@ def claims(frame: pd.DataFrame) -> Claims:
             "rows needed by the grouped network grow about linearly in s",
             "slope of log n on log s at most 1.2",
             f"{growth:.2f}",
-            judge(bool(growth <= 1.2)),
+            judge(growth <= 1.2),
         )
 
 
-@styled
-def plot(frame: pd.DataFrame) -> Figure:
+@panels(1, 3, height=3.0, width=9.0, sharey=True)
+def plot(frame: pd.DataFrame, *axes: Axes) -> None:
     """One heat map per method: probability of recovery over n and s, with the line of probability one half."""
-    figure, (axes,) = grid(1, 3, height=3.0, width=9.0, sharey=True)
     needed = rows_needed(frame)
     for one, name, method, colour in zip(axes, "abc", METHODS, COLOURS[1:], strict=False):
         rate = where(frame, method=method).pivot_table(index="s", columns="n", values="recovered", aggfunc="mean")
@@ -143,8 +139,7 @@ def plot(frame: pd.DataFrame) -> Figure:
         one.set_yticks(middles, [f"{s:g}" for s in rate.index])
         panel(one, name, method, xlabel="rows n")
     axes[0].set_ylabel("non-zero groups s")
-    figure.colorbar(image, ax=axes[-1], label="probability of recovery")
-    return figure
+    axes[0].figure.colorbar(image, ax=axes[-1], label="probability of recovery")
 
 
 def _edges(centres: pd.Index) -> np.ndarray:

@@ -18,7 +18,7 @@ from covey.paper.experiments import rates
 from covey.paper.experiments.base import Claim, Claims, Scale, judge, scaled, where
 from covey.paper.experiments.prescribed import prescribed_problem
 from covey.paper.experiments.slopes import LEVEL, by_axis, fit
-from covey.paper.experiments.style import COLOURS, GREY, Axes, Figure, fill_ticks, grid, panel, styled
+from covey.paper.experiments.style import COLOURS, GREY, Axes, fill_ticks, panel, panels
 from covey.paper.experiments.tasks import Record, run_tasks
 from covey.paper.experiments.traces import descend
 from covey.paper.theory import power_bounds
@@ -104,7 +104,7 @@ def claims(frame: pd.DataFrame) -> Claims:
             "on every draw at the limits of the theorem",
             f"{int(held.sum())} of {len(part)}; they hold from {opens.min():.2f} to {opens.max():.2f} of T_lb to "
             f"{closes.min():.2f} of T_ub or more (runs end at {FOLLOWED} T_ub)",
-            judge(bool(held.all())),
+            judge(held.all()),
         )
     errors = where(frame, part="rates", method=rates.BEST)
     for depth in DEPTHS:
@@ -128,12 +128,11 @@ def claims(frame: pd.DataFrame) -> Claims:
         )
 
 
-@styled
-def plot(frame: pd.DataFrame) -> Figure:
+@panels(2, 3, height=2.3)
+def plot(frame: pd.DataFrame, *axes: Axes) -> None:
     """Errors against n, s, sigma and the group size for each N, and the windows."""
-    figure, axes = grid(2, 3, height=2.3)
     errors = where(frame, part="rates")
-    for one, axis, name in zip(axes.flat, CLAIMED, "abcd", strict=False):
+    for one, axis, name in zip(axes, CLAIMED, "abcd", strict=False):
         slopes = ["slopes"]
         for depth, colour, mark in zip(DEPTHS, COLOURS, "os^", strict=False):
             part = where(errors, method=rates.BEST, depth=depth, axis=axis)
@@ -143,21 +142,21 @@ def plot(frame: pd.DataFrame) -> Figure:
         oracle = where(errors, method=rates.ORACLE, axis=axis).groupby("value")["error"].mean()
         one.plot(oracle.index, oracle, color=GREY, ls="--", lw=1)
         title = f"error against {axis.replace('_', ' ')}"
-        label = "squared error" if one in axes[:, 0] else ""
+        label = "squared error" if one in (axes[0], axes[3]) else ""
         panel(one, name, title, xscale="log", yscale="log", xlabel=rates.AXES[axis], ylabel=label)
         fill_ticks(one, oracle.index)
         y, va = (0.97, "top") if axis == "n" else (0.03, "bottom")
         one.text(0.97, y, "\n".join(slopes), ha="right", va=va, fontsize=6.5, transform=one.transAxes)
-    _draw_windows(axes[1, 1], _windows(frame))
-    panel(axes[1, 1], "e", "windows at the theorem's limits", xscale="log", xlabel="time / T_lb")
-    axes[1, 2].axis("off")
-    axes[1, 2].legend(*axes[0, 0].get_legend_handles_labels(), loc="upper left")
+    *_, windows, key = axes
+    _draw_windows(windows, _windows(frame))
+    panel(windows, "e", "windows at the theorem's limits", xscale="log", xlabel="time / T_lb")
+    key.axis("off")
+    key.legend(*axes[0].get_legend_handles_labels(), loc="upper left")
     note = (
         "Dashed: least squares on the true groups.\n\n(e) One line per draw, time over T_lb:\n"
         "thin, where the bounds hold;\nthick, the predicted window."
     )
-    axes[1, 2].text(0.0, 0.5, note, va="top", fontsize=7.5, transform=axes[1, 2].transAxes)
-    return figure
+    key.text(0.0, 0.5, note, va="top", fontsize=7.5, transform=key.transAxes)
 
 
 def _draw_windows(axes: Axes, table: pd.DataFrame) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,7 +19,7 @@ from covey.datasets import make_group_sparse
 from covey.datasets.simulate import Noise
 from covey.paper.experiments.base import Claim, Claims, Scale, judge, scaled, where
 from covey.paper.experiments.slopes import Slope, bootstrap
-from covey.paper.experiments.style import COLOURS, GREY, Figure, fill_ticks, grid, panel, styled
+from covey.paper.experiments.style import COLOURS, GREY, Axes, fill_ticks, panel, panels
 from covey.paper.experiments.tasks import Record, run_tasks
 from covey.paper.experiments.traces import descend, errors
 from covey.validation import FloatArray
@@ -134,14 +135,13 @@ def claims(frame: pd.DataFrame) -> Claims:
         yield Claim(text, "ratio below 2", f"{ratio:.2f}", judge(ratio < 2))
 
 
-@styled
-def plot(frame: pd.DataFrame) -> Figure:
+@panels(2, 3, height=2.7, width=9.0)
+def plot(frame: pd.DataFrame, *axes: Axes) -> None:
     """One panel per axis: means with quartiles, fitted slopes in the legend, and the minimax and corollary lines."""
     from matplotlib.ticker import NullFormatter
 
-    figure, axes = grid(2, 3, height=2.7, width=9.0)
     table = slopes(frame)
-    for one, (axis, label), name in zip(axes.flat, AXES.items(), "abcde", strict=False):
+    for one, (axis, label), name in zip(axes, AXES.items(), "abcde", strict=False):
         part = where(frame, axis=axis)
         for method, colour, marker in zip(METHODS, COLOURS, "os^", strict=False):
             by_value = where(part, method=method).groupby("value")["error"]
@@ -159,13 +159,12 @@ def plot(frame: pd.DataFrame) -> Figure:
         if axis == "p":
             # flat curves: make room for the legend below them
             one.set_ylim(bottom=0.2 * float(part["error"].mean()))
-        place = "lower left" if axis == "p" else "best"
+        place: Any = "lower left" if axis == "p" else "best"
         one.legend(title="slope ± standard error", title_fontsize=7, fontsize=7, loc=place)
-    last = axes.flat[-1]
+    last = axes[-1]
     last.axis("off")
     for method, colour, marker in zip(METHODS, COLOURS, "os^", strict=False):
         last.plot([], [], color=colour, marker=marker, label=method)
     last.plot([], [], color="black", ls="--", label="minimax order, sigma² s (k + log(eL/s))/n")
     last.plot([], [], color=GREY, ls=":", label="corollary, sigma² s log(p)/n")
     last.legend(loc="center", fontsize=8)
-    return figure

@@ -8,6 +8,7 @@ place, so that a reader never sees a partial file.
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import io
 import json
@@ -17,7 +18,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 import pandas as pd
@@ -29,9 +30,16 @@ from covey.paper.experiments import style
 from covey.paper.experiments.base import Claim, Record, Scale
 from covey.paper.experiments.registry import Experiment, Mode, find
 from covey.paper.experiments.tasks import resumable, watched
-from covey.paper.experiments.versions import code_version, look_version
 
-__all__ = ["Outcome", "as_csv", "markdown", "prepare_folder", "reproduce", "tabulate", "write_claims"]
+__all__ = [
+    "Outcome", "as_csv", "code_version", "look_version", "markdown", "prepare_folder", "reproduce", "sources",
+    "tabulate", "write_claims",
+]  # fmt: skip
+
+ROOT = Path(covey.__file__).parent
+# The module that affects only the look of figures, and packages that only re-export; tables do not depend on them.
+LOOK = "covey.paper.experiments.style"
+FRONT = ("covey", "covey.paper", "covey.paper.experiments", "covey.paper.experiments.registry")
 
 
 @dataclass(frozen=True)
@@ -135,6 +143,60 @@ def _load(folder: Path, key: str, notices: list[str]) -> tuple[bytes, Record] | 
 
 def _sha256(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
+
+
+# ---------------------------------------------------------------------- the code that a table depends on
+
+
+@cache
+def code_version(module: str) -> str:
+    """A hash of the source that a table of this experiment can depend on."""
+    return _version(sources(module))
+
+
+@cache
+def look_version(module: str) -> str:
+    """A hash of the additional source that the look of its figure depends on."""
+    return _version({*sources(module), *_files(LOOK)})
+
+
+def sources(module: str) -> set[Path]:
+    """The files of a module and of the covey modules that it imports, directly or indirectly."""
+    found: set[Path] = set()
+    waiting, visited = [module], {LOOK, *FRONT}
+    while waiting:
+        name = waiting.pop()
+        if name in visited:
+            continue
+        visited.add(name)
+        for file in _files(name):
+            found.add(file)
+            waiting += _imports(file)
+    return found
+
+
+def _files(name: str) -> list[Path]:
+    """The file of a covey module; empty for a name that is not a module."""
+    if not name.startswith("covey."):
+        return []
+    path = ROOT.joinpath(*name.split(".")[1:])
+    return [file for file in (path.with_suffix(".py"), path / "__init__.py") if file.is_file()]
+
+
+def _imports(file: Path) -> list[str]:
+    """The names that a file imports, at its top or inside a function; names imported from a package may be modules."""
+    names = []
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+        elif isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+    return names
+
+
+def _version(files: set[Path]) -> str:
+    parts = (str(file.relative_to(ROOT)).encode() + b"\0" + file.read_bytes() + b"\0" for file in sorted(files))
+    return _sha256(b"".join(parts))[:16]
 
 
 # ---------------------------------------------------------------------- files

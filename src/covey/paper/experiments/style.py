@@ -26,7 +26,7 @@ else:
 
 __all__ = [
     "COLOURS", "EPOCH", "ERROR", "GREY", "MODE_COLOURS", "MODE_NAMES", "Axes", "Figure", "draw_curves", "draw_errors",
-    "fill_ticks", "grid", "mark_switch", "panel", "render", "styled",
+    "empty_figure", "fill_ticks", "mark_switch", "panel", "panels", "render", "styled",
 ]  # fmt: skip
 
 # Okabe and Ito's palette, safe for colour-blind readers, without yellow (too pale for lines)
@@ -83,14 +83,35 @@ def styled(plot: Callable[[pd.DataFrame], Figure]) -> Callable[[pd.DataFrame], F
     return drawn
 
 
-def grid(n_rows: int, n_columns: int, *, height: float = 2.2, width: float = DOUBLE_COLUMN, **kwargs: Any) -> Any:
-    """A figure of `n_rows` x `n_columns` panels, each `height` inches high: ``(figure, 2-d array of axes)``."""
+def panels(
+    n_rows: int = 1, n_columns: int = 1, *, height: float = 2.2, width: float = DOUBLE_COLUMN, **options: Any
+) -> Callable[[Callable[..., None]], Callable[[pd.DataFrame], Figure]]:
+    """Make ``plot(frame) -> Figure`` of a function that draws a table into panels, ``draw(frame, first, second, ...)``.
+
+    The panels are `n_rows` x `n_columns`, row by row, each `height` inches high.
+    """
+
+    def decorate(draw: Callable[..., None]) -> Callable[[pd.DataFrame], Figure]:
+        @styled
+        @functools.wraps(draw)
+        def plot(frame: pd.DataFrame) -> Figure:
+            figure = empty_figure(width, height * n_rows)
+            draw(frame, *figure.subplots(n_rows, n_columns, squeeze=False, **options).flat)
+            return figure
+
+        return plot
+
+    return decorate
+
+
+def empty_figure(width: float, height: float) -> Figure:
+    """A figure of this size in inches."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(width, height * n_rows), layout="constrained")
+    figure = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)  # without pyplot: nothing global, nothing to close
-    return figure, figure.subplots(n_rows, n_columns, squeeze=False, **kwargs)
+    return figure
 
 
 def panel(axes: Axes, name: str, title: str, **properties: Any) -> None:

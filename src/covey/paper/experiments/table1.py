@@ -24,7 +24,7 @@ from covey.datasets import GroupSparseData, make_group_sparse
 from covey.paper.baselines import ConvolutionalNetwork, GroupLasso, grouped_cost, least_nuclear_norm, nuclear_regression
 from covey.paper.dynamics import diagonal_descent, normalized_descent, plain_descent
 from covey.paper.experiments.base import Claim, Claims, Scale, judge, scaled, where
-from covey.paper.experiments.style import COLOURS, GREY, Figure, grid, panel, styled
+from covey.paper.experiments.style import COLOURS, GREY, Axes, panel, panels
 from covey.paper.experiments.tasks import Record, each
 from covey.paper.experiments.traces import descend, errors
 
@@ -180,10 +180,9 @@ NETWORKS = {
 }  # fmt: skip
 
 
-@styled
-def plot(frame: pd.DataFrame) -> Figure:
+@panels(1, 5, height=2.35, width=8.2)
+def plot(frame: pd.DataFrame, *axes: Axes) -> None:
     """Trained against predicted cost, one panel per row of the table, one point per draw."""
-    figure, (axes,) = grid(1, 5, height=2.35, width=8.2)
     for one, name, (key, network) in zip(axes, "abcde", NETWORKS.items(), strict=True):
         part = where(frame, row=key)
         costs = part[["trained", "predicted", "rival"]]
@@ -198,7 +197,6 @@ def plot(frame: pd.DataFrame) -> Figure:
         one.legend(loc="upper center", bbox_to_anchor=(0.45, -0.27), fontsize=7, handletextpad=0.2)
         one.tick_params(labelsize=6.5)
     axes[0].set_ylabel("measured")
-    return figure
 
 
 def claims(frame: pd.DataFrame) -> Claims:
@@ -212,7 +210,7 @@ def claims(frame: pd.DataFrame) -> Claims:
                 f"trained cost within {network.close:.1%} of the predicted one on every draw",
                 f"trained over predicted {ratio.min():.4f} to {ratio.max():.4f} on {len(part)} draws "
                 f"({network.rival.replace('$', '')}: {rival.min():.2f} to {rival.max():.2f})",
-                judge(bool((ratio - 1).abs().max() < network.close)),
+                judge((ratio - 1).abs().max() < network.close),
             )
             continue
         ours, lasso = (float(np.exp(np.log(one).mean())) for one in (ratio, rival))

@@ -13,7 +13,7 @@ import pandas as pd
 
 from covey.paper.experiments.autoencoders import needs_torch
 from covey.paper.experiments.base import Claim, Claims, Scale, judge
-from covey.paper.experiments.style import COLOURS, Figure, grid, panel, styled
+from covey.paper.experiments.style import COLOURS, Axes, panel, panels
 
 TITLE = "Parameters in the latent space"
 PUBLISHED = {"IRMAE": "786K", "GAE4": "196K", "GAE8": "98K"}
@@ -40,10 +40,9 @@ def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
     return pd.DataFrame(counts, columns=["model", "latent", "last_convolution", "all"])
 
 
-@styled
-def plot(frame: pd.DataFrame) -> Figure:
+@panels(height=1.9, width=5.0)
+def plot(frame: pd.DataFrame, axes: Axes) -> None:
     """The counts as bars, labelled with the published ones."""
-    figure, ((axes,),) = grid(1, 1, height=1.9, width=5.0)
     for i, (title, count) in enumerate(zip(frame["model"], frame["latent"], strict=True)):
         axes.barh(-i, count, color=COLOURS[0], height=0.6)
         axes.text(count, -i, f"  {count:,} (published {PUBLISHED[title]})".replace(",", " "), va="center")
@@ -51,7 +50,6 @@ def plot(frame: pd.DataFrame) -> Figure:
     axes.grid(axis="y", visible=False)
     end = 1.6 * float(frame["latent"].max())
     panel(axes, "a", "linear layers in latent space", xlim=(0, end), xlabel="parameters")
-    return figure
 
 
 def claims(frame: pd.DataFrame) -> Claims:

@@ -25,9 +25,8 @@ from covey.datasets import load_bardet
 from covey.groups import Groups
 from covey.paper.baselines import GroupLasso, PrimalDual
 from covey.paper.dynamics import normalized_descent
-from covey.paper.experiments.base import Claim, Claims, Scale, judge, mean_and_error, scaled, where
-from covey.paper.experiments.selection import Chosen, choose, choose_on_path
-from covey.paper.experiments.style import COLOURS, GREY, Figure, grid, panel, styled
+from covey.paper.experiments.base import Claim, Claims, Scale, choose, judge, mean_and_error, scaled, where
+from covey.paper.experiments.style import COLOURS, GREY, Axes, panel, panels
 from covey.paper.experiments.tasks import Record, each
 from covey.validation import FloatArray
 
@@ -63,8 +62,10 @@ def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
             for kind in PREPARED:
                 X = prepare(data.X.to_numpy(), data.groups, fit, kind)
                 for method in METHODS:
-                    chosen = _choose(settings, method, data.groups, X[fit], y[fit], X[tune], y[tune])
-                    errors.append((split, reading, kind, method, chosen.mse(X[report], y[report]), outlier in report))
+                    coefs, intercepts = _models(settings, method, data.groups, X[fit], y[fit])
+                    best = choose(coefs, intercepts, X[tune], y[tune])
+                    mse = np.mean((y[report] - X[report] @ coefs[best] - intercepts[best]) ** 2)
+                    errors.append((split, reading, kind, method, mse, outlier in report))
         return pd.DataFrame(errors, columns=["split", "reading", "prepared", "method", "mse", "outlier_held_out"])
 
     return pd.concat(each(one, range(settings.splits), jobs), ignore_index=True)
@@ -84,23 +85,25 @@ def prepare(X: FloatArray, groups: Groups, fit: Indices, kind: str) -> FloatArra
     return Z
 
 
-def _choose(
-    settings: Settings, method: str, groups: Groups, X: FloatArray, y: FloatArray, X_val: FloatArray, y_val: FloatArray
-) -> Chosen:
-    """The model of a method that is best on the validation rows."""
-    mean = float(y.mean())
+def _models(
+    settings: Settings, method: str, groups: Groups, X: FloatArray, y: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """The coefficients and intercepts of a method's models, from which the validation rows choose one."""
+    mean = y.mean()
     if method == MEAN:
-        return Chosen(np.zeros((1, X.shape[1])), np.array([mean]), X_val, y_val)
-    if method == LASSO:
-        path = GroupLasso(groups=groups, tol=1e-5).path(X, y, n_penalties=settings.penalties, least=1e-3)
-        return choose_on_path(path, X_val, y_val)
-    if method == DUAL:
-        return choose_on_path(PrimalDual(groups=groups, n_steps=settings.dual_steps).path(X, y), X_val, y_val)
+        return np.zeros((1, X.shape[1])), np.full(1, mean)
+    if method in (LASSO, DUAL):
+        if method == LASSO:
+            path = GroupLasso(groups=groups, tol=1e-5).path(X, y, n_penalties=settings.penalties, least=1e-3)
+        else:
+            path = PrimalDual(groups=groups, n_steps=settings.dual_steps).path(X, y)
+        return path.coefs.toarray(), path.intercepts
     # the paper's bound on the magnitudes' step, with the first estimate of the largest group
     step = 1 / (20 * groups.norms(X.T @ (y - mean) / len(y)).max())
     kind: Record = {"direction_step": "large"} if method == ONE else {"direction_step": "auto", "switch": 0.01}
     options = {"step_size": step, "n_steps": settings.network_steps, "record_every": 5, **kind}
-    return choose(normalized_descent(X, y - mean, groups, **options), X_val, y_val, mean)
+    w = normalized_descent(X, y - mean, groups, **options).w
+    return w, np.full(len(w), mean)
 
 
 def summary(frame: pd.DataFrame) -> Any:
@@ -108,11 +111,10 @@ def summary(frame: pd.DataFrame) -> Any:
     return frame.groupby(["reading", "prepared", "method"])["mse"].agg(["mean", "sem", "median"])
 
 
-@styled
-def plot(frame: pd.DataFrame) -> Figure:
+@panels(1, 3, height=2.9, sharey=True, sharex=True)
+def plot(frame: pd.DataFrame, *axes: Axes) -> None:
     """Mean MSE with standard errors, by preparation and reading, with the published numbers."""
     table = summary(frame)
-    figure, (axes,) = grid(1, 3, height=2.9, sharey=True, sharex=True)
     positions = {method: -i for i, method in enumerate(METHODS)}
     for one, name, kind in zip(axes, "abc", PREPARED, strict=True):
         for reading, colour, shift in zip(READINGS, COLOURS[:2], (0.14, -0.14), strict=True):
@@ -131,8 +133,7 @@ def plot(frame: pd.DataFrame) -> Figure:
     named = list(zip(*axes[0].get_legend_handles_labels(), strict=True))
     named.sort(key=lambda pair: ("s.e." not in pair[1], "published" in pair[1]))
     handles, labels = zip(*(named[k] for k in (0, 2, 1, 3, 4)), strict=True)
-    figure.legend(handles, labels, loc="outside lower center", ncols=5)
-    return figure
+    axes[0].figure.legend(handles, labels, loc="outside lower center", ncols=5)
 
 
 def claims(frame: pd.DataFrame) -> Claims:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
@@ -37,24 +37,23 @@ _watcher: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
 _folder: ContextVar[Path | None] = ContextVar("folder", default=None)
 
 
-@contextmanager
-def watched(watcher: Watcher) -> Iterator[None]:
+def watched(watcher: Watcher) -> AbstractContextManager[None]:
     """Call ``watcher(done, total)`` for every repeat that ends inside the block."""
-    token = _watcher.set(watcher)
-    try:
-        yield
-    finally:
-        _watcher.reset(token)
+    return _set(_watcher, watcher)
+
+
+def resumable(folder: Path) -> AbstractContextManager[None]:
+    """Store the finished tasks of `run_tasks` in this folder inside the block."""
+    return _set(_folder, folder)
 
 
 @contextmanager
-def resumable(folder: Path) -> Iterator[None]:
-    """Store the finished tasks of `run_tasks` in this folder inside the block."""
-    token = _folder.set(folder)
+def _set(variable: ContextVar[Any], value: object) -> Iterator[None]:
+    token = variable.set(value)
     try:
         yield
     finally:
-        _folder.reset(token)
+        variable.reset(token)
 
 
 def each(function: Callable[[Item], Result], items: Iterable[Item], jobs: int = 1) -> list[Result]:
@@ -100,7 +99,7 @@ def _one(function: Callable[..., list[Record]], folder: Path | None, task: Task)
     if folder is None:
         return function(**task)
     title = json.dumps(dict(task), sort_keys=True)
-    file = folder / f"{hashlib.sha256(title.encode()).hexdigest()[:24]}.json"
+    file = folder / f"{_sha256(title)[:24]}.json"
     records = _read_piece(file, title)
     if records is None:
         records = function(**task)
@@ -110,9 +109,11 @@ def _one(function: Callable[..., list[Record]], folder: Path | None, task: Task)
 
 def write_piece(file: Path, title: str, value: object) -> None:
     """Write a value that JSON can hold, with its title and a checksum."""
-    text = json.dumps(value)
-    content = {"format": FORMAT, "title": title, "sha256": _checksum(title, text), "value": text}
-    write_atomically(file, json.dumps(content).encode())
+    write_atomically(file, json.dumps(_piece(title, json.dumps(value))).encode())
+
+
+def _piece(title: str, text: str) -> dict[str, str]:
+    return {"format": FORMAT, "title": title, "sha256": _sha256(f"{title}\n{text}"), "value": text}
 
 
 def _read_piece(file: Path, title: str) -> list[Record] | None:
@@ -121,15 +122,11 @@ def _read_piece(file: Path, title: str) -> list[Record] | None:
         with file.open("rb") as stream:
             raw = stream.read(LARGEST + 1)
         content = json.loads(raw) if len(raw) <= LARGEST else {}
-        if (content["format"], content["title"]) != (FORMAT, title):
-            return None
-        if content["sha256"] != _checksum(title, content["value"]):
-            return None
-        value = json.loads(content["value"])
-        return value if isinstance(value, list) and all(isinstance(record, dict) for record in value) else None
+        value = json.loads(content["value"]) if content == _piece(title, content["value"]) else None
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
+    return value if isinstance(value, list) and all(isinstance(record, dict) for record in value) else None
 
 
-def _checksum(title: str, text: str) -> str:
-    return hashlib.sha256(f"{title}\n{text}".encode()).hexdigest()
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

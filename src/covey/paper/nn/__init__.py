@@ -6,7 +6,6 @@ This package needs only torch and numpy; `pip install 'covey[torch]'` installs t
 from covey.optional import optional
 
 with optional("covey.paper.nn"):
-    from covey.paper.nn.checkpoint import load_model
     from covey.paper.nn.descent import NormalizedDescent
     from covey.paper.nn.diagonal import GroupedDiagonalLinear, GroupPower
     from covey.paper.nn.factored import (
@@ -17,11 +16,11 @@ with optional("covey.paper.nn"):
         GroupedPowerLinear,
         factor_penalty,
     )
-    from covey.paper.nn.interpolation import interpolate
+    from covey.paper.nn.latent import interpolate
     from covey.paper.nn.models import AE, GAE, IRMAE, VAE, build
     from covey.paper.nn.stack import GroupedLinearStack
     from covey.paper.nn.study import measure
-    from covey.paper.nn.training import TrainingResult, train
+    from covey.paper.nn.training import TrainingResult, load_model, train
 
 __all__ = [
     "AE", "GAE", "IRMAE", "VAE", "DGatedConv2d", "DGatedLinear", "FactoredWeight", "GroupPower",

@@ -93,7 +93,8 @@ class NormalizedDescent:
             self.eta = None
         else:
             self.eta = positive(direction_step, "direction_step")
-        self.at_step, self.tol = _read_switch(switch)
+        self.tol = positive(switch, "switch") if isinstance(switch, float) else None
+        self.at_step = None if switch is None or self.tol is not None else whole(switch, "switch", least=0)
         if magnitude_at not in ("new", "old"):
             raise ValueError(f"magnitude_at must be 'new' or 'old', not {magnitude_at!r}.")
         self.magnitude_at = magnitude_at
@@ -178,11 +179,3 @@ class NormalizedDescent:
         self.targets = None if targets is None else [
             target.to(layer.magnitude) for target, layer in zip(targets, self.layers, strict=True)
         ]  # fmt: skip
-
-
-def _read_switch(switch: object) -> tuple[int | None, float | None]:
-    if switch is None:
-        return None, None
-    if isinstance(switch, float):
-        return None, positive(switch, "switch")
-    return whole(switch, "switch", least=0), None

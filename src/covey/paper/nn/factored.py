@@ -113,22 +113,14 @@ class FactoredWeight(nn.Module):
 class _FactoredLayer(nn.Module):
     """A factored weight and an optional bias, started like a plain layer."""
 
-    factored: FactoredWeight
-    bias: nn.Parameter | None
-
-    def _start(
-        self,
-        plain: nn.Module,
-        *,
-        gates: int = 1,
-        power: int = 1,
-        channel_groups: object = None,
-        init_scale: float = 1.0,
+    def __init__(
+        self, plain: nn.Module, *, power: int = 1, channel_groups: object = None, init_scale: float = 1.0, **gates: int
     ) -> None:
+        super().__init__()
         first = plain.weight.detach() * positive(init_scale, "init_scale")
         # a power starts as in the group-sparsity paper, gates as in the D-gating paper
         start: Literal["balanced", "unit"] = "unit" if power > 1 else "balanced"
-        self.factored = FactoredWeight(first, channel_groups, gates=gates, power=power, start=start)
+        self.factored = FactoredWeight(first, channel_groups, power=power, start=start, **gates)
         self.bias = None if plain.bias is None else nn.Parameter(plain.bias.detach().clone())
 
     @property
@@ -159,8 +151,7 @@ class _FactoredLinear(_FactoredLayer):
     def __init__(
         self, sizes: tuple[int, int], bias: bool = True, device: Device = None, dtype: Dtype = None, **options: Any
     ) -> None:
-        super().__init__()
-        self._start(nn.Linear(*sizes, bias, device, dtype), **options)
+        super().__init__(nn.Linear(*sizes, bias, device, dtype), **options)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Map the last axis."""
@@ -172,10 +163,9 @@ class _FactoredConv2d(_FactoredLayer):
         self, sizes: Any, stride: Any = 1, padding: Any = 0, bias: bool = True, device: Device = None,
         dtype: Dtype = None, **options: Any,
     ) -> None:  # fmt: skip
-        super().__init__()
         plain = nn.Conv2d(*sizes, stride, padding, bias=bias, device=device, dtype=dtype)
+        super().__init__(plain, **options)
         self.stride, self.padding = plain.stride, plain.padding
-        self._start(plain, **options)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Convolve images (n, channels, height, width)."""

@@ -49,17 +49,15 @@ class StudyResults:
         """Write three small files into the folder."""
         place = Path(folder)
         place.mkdir(parents=True, exist_ok=True)
-        measures = [(m, s, n, f"{v:.8g}") for (m, s), row in self.measures.items() for n, v in row.items()]
-        spectra = [
-            (model, seed, i, f"{v:.5g}")
-            for (model, seed), values in self.spectra.items()
-            for i, v in enumerate(values)
-            if v > DECIDED * values[0]
-        ]
-        _write_csv(place / MEASURES, ["model", "seed", "measure", "value"], measures)
-        _write_csv(place / SPECTRA, ["model", "seed", "index", "value"], spectra)
-        buffer = io.BytesIO()
-        arrays: dict[str, Any] = dict(self.grids)
+        measures, spectra = ["model,seed,measure,value"], ["model,seed,index,value"]
+        for (model, seed), row in self.measures.items():
+            measures += [f"{model},{seed},{name},{value:.8g}" for name, value in row.items()]
+        for (model, seed), values in self.spectra.items():
+            decided = values[values > DECIDED * values[0]]
+            spectra += [f"{model},{seed},{i},{value:.5g}" for i, value in enumerate(decided)]
+        for name, lines in ((MEASURES, measures), (SPECTRA, spectra)):
+            write_atomically(place / name, ("\n".join(lines) + "\n").encode())
+        buffer, arrays = io.BytesIO(), dict[str, Any](self.grids)
         np.savez_compressed(buffer, **arrays)
         write_atomically(place / GRIDS, buffer.getvalue())
         return [place / name for name in (MEASURES, SPECTRA, GRIDS)]
@@ -83,26 +81,14 @@ class StudyResults:
         return out
 
     def summary(self, name: str) -> dict[str, tuple[float, float, int]]:
-        """Mean, standard error and number of seeds of one measure, by model."""
+        """Mean, standard error (NaN for a single seed) and number of seeds of one measure, by model."""
         found: dict[str, list[float]] = {}
         for (model, _), row in self.measures.items():
             if name in row:
                 found.setdefault(model, []).append(row[name])
-        return {model: (float(np.mean(v)), standard_error(v), len(v)) for model, v in found.items()}
-
-
-def standard_error(values: object) -> float:
-    """The standard error of the mean; NaN for a single value."""
-    v = np.asarray(values, dtype=float)
-    return float(v.std(ddof=1) / np.sqrt(v.size)) if v.size > 1 else float("nan")
-
-
-def _write_csv(file: Path, head: list[str], records: list[tuple[Any, ...]]) -> None:
-    text = io.StringIO()
-    table = csv.writer(text, lineterminator="\n")
-    table.writerow(head)
-    table.writerows(records)
-    write_atomically(file, text.getvalue().encode())
+        n = {model: len(values) for model, values in found.items()}
+        error = {m: float(np.std(v, ddof=1) / np.sqrt(n[m])) if n[m] > 1 else np.nan for m, v in found.items()}
+        return {model: (float(np.mean(values)), error[model], n[model]) for model, values in found.items()}
 
 
 def _read_csv(file: Path) -> list[list[str]]:

@@ -12,13 +12,12 @@ import numpy as np
 import torch
 
 from covey.paper.nn import latent
-from covey.paper.nn.checkpoint import load_model, read_checkpoint
 from covey.paper.nn.classifier import Classifier, train_classifier
 from covey.paper.nn.images import as_images
-from covey.paper.nn.interpolation import decode_all, encode_all, interpolate, midpoint_ratio, random_pairs
+from covey.paper.nn.latent import decode_all, encode_all, interpolate, midpoint_ratio, random_pairs
 from covey.paper.nn.models import Autoencoder, build
 from covey.paper.nn.results import StudyResults
-from covey.paper.nn.training import CHECKPOINT, choose_device, train
+from covey.paper.nn.training import CHECKPOINT, choose_device, load_model, read_checkpoint, train
 
 if TYPE_CHECKING:  # the images need only numpy, but their package has loaders that need more
     from covey.paper.datasets import DigitImages
@@ -105,18 +104,14 @@ def measure(model: Autoencoder, judge: Judge) -> tuple[dict[str, float], torch.T
     return out, values
 
 
-def grid(model: Autoencoder, judge: Judge, rows: int = GRID_ROWS) -> np.ndarray:
-    """Interpolations between pairs of test digits of different classes, as bytes (rows, steps, 28, 28).
+def grid(model: Autoencoder, images: Any, labels: Any, rows: int = GRID_ROWS, steps: int = STEPS) -> np.ndarray:
+    """Interpolations between pairs of digits of different classes, as bytes (rows, steps, 28, 28).
 
-    The pairs are the same for every model: row r goes from the first test image of digit r to that of digit r + 3.
+    The pairs are the same for every model: row r goes from the first image of digit r to that of digit r + 3.
     """
-    labels = judge.test_labels.cpu()
-    place = judge.test.device
-    firsts = [int((labels == d).nonzero()[0]) for d in labels.unique().tolist()]
-    a = torch.tensor([firsts[r % len(firsts)] for r in range(rows)], device=place)
-    b = torch.tensor([firsts[(r + 3) % len(firsts)] for r in range(rows)], device=place)
-    images = interpolate(model, judge.test[a], judge.test[b], STEPS)
-    return (255 * images).round().to(torch.uint8).numpy()
+    _, firsts = np.unique(labels, return_index=True)
+    a, b = (images[np.roll(firsts, -shift)[np.arange(rows) % len(firsts)]] for shift in (0, 3))
+    return (255 * interpolate(model, a, b, steps)).round().to(torch.uint8).numpy()
 
 
 def run_study(
@@ -176,5 +171,5 @@ def _add(
     numbers, values = measure(model, judge)
     numbers["latent_parameters"] = float(model.latent_parameter_count())
     numbers |= {"training_loss": history[-1]["loss"], "epochs": float(len(history))}
-    results.add(model.title, seed, numbers, values.numpy(), grid(model, judge))
+    results.add(model.title, seed, numbers, values.numpy(), grid(model, judge.test, judge.test_labels.cpu()))
     return numbers

@@ -1,4 +1,4 @@
-"""Train an autoencoder, with seeds, checkpoints, early stopping and a log."""
+"""Train an autoencoder, with seeds, early stopping, a log, and checkpoints that are read without running any code."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ import hashlib
 import io
 import math
 import os
+import pickle
 import time
+import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,18 +18,25 @@ from typing import Any, Literal
 import torch
 
 from covey.files import write_atomically
-from covey.paper.nn.checkpoint import check_same, read_checkpoint, write_checkpoint
 from covey.paper.nn.images import as_images, prepare
-from covey.paper.nn.models import Autoencoder
+from covey.paper.nn.models import Autoencoder, rebuild
 from covey.paper.nn.progress import Progress
 from covey.validation import positive, whole
 
-__all__ = ["CHECKPOINT", "LOG", "TrainingResult", "choose_device", "shuffled_batches", "train"]
+__all__ = [
+    "CHECKPOINT", "LOG", "CheckpointError", "TrainingResult", "choose_device", "load_model", "read_checkpoint",
+    "shuffled_batches", "train",
+]  # fmt: skip
 
 CHECKPOINT, LOG = "checkpoint.pt", "log.csv"
+FORMAT = "covey autoencoder 1"
 VALIDATION_BATCH = 1000
 # What changes from epoch to epoch, besides the weights and the state of the optimiser.
 PROGRESS = ("epoch", "status", "history", "best_epoch", "best_model")
+
+
+class CheckpointError(ValueError):
+    """A file that is not a checkpoint, or one of another model or run; the message says what to do."""
 
 
 @dataclass
@@ -228,10 +237,11 @@ class _Run:
         """Write the checkpoint, then the log."""
         if self.file is None:
             return
-        write_checkpoint(
-            self.file, self.model, run=self.settings, optimizer=self.optimizer.state_dict(),
-            scaler=self.scaler.state_dict(), **{name: getattr(self, name) for name in PROGRESS},
-        )  # fmt: skip
+        content = {"format": FORMAT, "settings": self.model.settings, "run": self.settings}
+        content |= {name: getattr(self, name).state_dict() for name in ("model", "optimizer", "scaler")}
+        buffer = io.BytesIO()
+        torch.save({**content, **{name: getattr(self, name) for name in PROGRESS}}, buffer)
+        write_atomically(self.file, buffer.getvalue())
         text = io.StringIO()
         table = csv.DictWriter(text, ["epoch", "loss", "validation_loss", "seconds"], lineterminator="\n")
         table.writeheader()
@@ -242,11 +252,10 @@ class _Run:
         """Restore the folder's checkpoint."""
         assert self.file is not None
         saved = read_checkpoint(self.file)
-        check_same(self.file, "model", saved["settings"], self.model.settings)
-        check_same(self.file, "run", saved["run"], self.settings)
-        self.model.load_state_dict(saved["model"])
-        self.optimizer.load_state_dict(saved["optimizer"])
-        self.scaler.load_state_dict(saved["scaler"])
+        _check_same(self.file, "model", saved["settings"], self.model.settings)
+        _check_same(self.file, "run", saved["run"], self.settings)
+        for name in ("model", "optimizer", "scaler"):
+            getattr(self, name).load_state_dict(saved[name])
         for name in PROGRESS:
             setattr(self, name, saved[name])
 
@@ -263,3 +272,44 @@ def _fingerprint(images: torch.Tensor) -> str:
     """A fingerprint of a data set: its shape and some of its images."""
     some = images[:: max(1, len(images) // 64)].contiguous().cpu().numpy()
     return f"{len(images)} images {hashlib.sha256(some.tobytes()).hexdigest()[:16]}"
+
+
+def read_checkpoint(file: str | os.PathLike[str]) -> dict[str, Any]:
+    """Everything in a checkpoint, on the CPU; no code in it is executed."""
+    path = Path(file)
+    if not path.is_file():
+        raise FileNotFoundError(f"There is no checkpoint {path}.")
+    try:
+        content = torch.load(path, map_location="cpu", weights_only=True)
+    except (pickle.UnpicklingError, RuntimeError, EOFError, zipfile.BadZipFile, KeyError, ValueError) as reason:
+        why = (str(reason) or type(reason).__name__).splitlines()[0]
+        raise CheckpointError(f"{path} is not a checkpoint, or it is damaged: {why}") from None
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise CheckpointError(f"{path} is not a checkpoint of covey.paper.nn.train.")
+    return content
+
+
+def load_model(file: str | os.PathLike[str], *, best: bool = True) -> Autoencoder:
+    """The model of a checkpoint, ready for inference, on the CPU.
+
+    Parameters
+    ----------
+    file : path
+    best : bool
+        If the run used early stopping, load the weights with the least validation loss instead of the last ones.
+    """
+    content = read_checkpoint(file)
+    model = rebuild(content["settings"])
+    model.load_state_dict(content["best_model"] if best and content.get("best_model") else content["model"])
+    return model.eval()
+
+
+def _check_same(path: Path, kind: str, saved: dict[str, Any], wanted: dict[str, Any]) -> None:
+    """Refuse to resume from a checkpoint of another `kind` (model, run)."""
+    names = sorted({*saved, *wanted}, key=str)
+    different = [f"{n} {saved.get(n)!r} there, {wanted.get(n)!r} here" for n in names if saved.get(n) != wanted.get(n)]
+    if different:
+        raise CheckpointError(
+            f"{path} is a checkpoint of another {kind}: {'; '.join(different)}. "
+            "Use another folder, or resume=False to start again."
+        )

@@ -4,12 +4,10 @@ Each public function states its formula and its label in the paper. `covey.paper
 and is imported separately.
 """
 
-from covey.paper.theory.assumptions import AssumptionReport, Condition, check_assumptions
-from covey.paper.theory.bounds import Bounds, PowerBounds, bounds, bounds_from_path, power_bounds
+from covey.paper.theory.assumptions import AssumptionReport, Condition, Pilot, check_assumptions, pilot_fit
+from covey.paper.theory.bounds import Bounds, bounds, bounds_from_path
 from covey.paper.theory.coherence import Coherence, coherence, coherence_matrix
 from covey.paper.theory.conservation import BalanceDrift, balance, balance_drift, balance_increment, drift_against_step
-from covey.paper.theory.descent_times import group_noise_bound, opening_scale, rest_time, settle_time
-from covey.paper.theory.flow_times import FlowTimes, PowerFlowTimes
 from covey.paper.theory.geometry import (
     DiagonalNetwork,
     GroupedNetwork,
@@ -23,7 +21,8 @@ from covey.paper.theory.geometry import (
 from covey.paper.theory.limit import limit_events
 from covey.paper.theory.margins import Margins, margins
 from covey.paper.theory.mirror import diagonal_mirror, diagonal_potential, drive, follow, mirror_limit
-from covey.paper.theory.pilot import Pilot, pilot_fit
+from covey.paper.theory.power import PowerBounds, power_bounds
+from covey.paper.theory.times import FlowTimes, PowerFlowTimes, group_noise_bound, opening_scale, rest_time, settle_time
 from covey.paper.theory.windows import TimeWindow, time_window
 
 __all__ = [

@@ -1,20 +1,275 @@
-"""Read and check a problem, and return the `Bounds` or `PowerBounds` of the theorems for it."""
+"""The conditions and guarantees of the convergence theorems, as numbers.
+
+Every property of `Bounds` is one displayed formula of the paper, named by its label. Where the paper contradicts itself
+or has a slip, both versions are here: the plain name is the theorem as printed, the longer name describes the other.
+"""
 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 
-from covey.paper.theory.formulas import Bounds, corollary_epsilon
-from covey.paper.theory.power import PowerBounds
+from covey.paper.theory.power import (
+    PowerBounds,
+    as_frame,
+    as_text,
+    coherence_bound,
+    largest_init_scale,
+    quantity,
+    read_sizes,
+    read_start,
+)
+from covey.paper.theory.times import FlowTimes
 from covey.path import Path
-from covey.validation import FloatArray, as_numbers, check_scale, positive, real, whole
+from covey.validation import as_numbers, check_scale, positive, real, whole
 
-__all__ = ["Bounds", "PowerBounds", "bounds", "bounds_from_path", "power_bounds"]
+__all__ = ["Bounds", "bounds", "bounds_from_path", "corollary_epsilon"]
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Conditions and guarantees of Theorems convergence-alg-1 and -2 and of Corollary subgaussian-noise.
+
+    The result of `bounds`. Attributes are the inputs, in the paper's letters; properties are the formulas.
+
+    Attributes
+    ----------
+    n, p, L, s : int
+        Rows, columns, groups, non-zero groups.
+    u_star : tuple of float
+        Magnitudes of the non-zero groups: ``norm(w*_l) = u*_l^2``.
+    epsilon : float
+        The precision parameter.
+    noise, group_noise : float
+        Bounds on ``norm(X'xi/n, inf)`` and on ``max_l norm(X_l'xi/n)``.
+    sigma : float or None
+    init_scale, step_size : float
+        alpha and gamma at which times and radii are evaluated.
+    group_size : int
+        Columns of the largest group.
+    """
+
+    n: int
+    p: int
+    L: int
+    s: int
+    u_star: tuple[float, ...]
+    epsilon: float
+    noise: float
+    group_noise: float
+    sigma: float | None
+    init_scale: float
+    step_size: float
+    group_size: int
+
+    @property
+    def u_max(self) -> float:
+        """``max u*_l`` over the support."""
+        return max(self.u_star)
+
+    @property
+    def u_min(self) -> float:
+        """``min u*_l`` over the support."""
+        return min(self.u_star)
+
+    @quantity("section gd-norm")
+    def zeta(self) -> float:
+        """``80 max(norm(X'xi/n, inf), epsilon)``."""
+        return 80.0 * max(self.noise, self.epsilon)
+
+    @property
+    def corrected(self) -> PowerBounds:
+        """The corrected theorems, for N = 2."""
+        norms = tuple(u * u for u in self.u_star)
+        return PowerBounds(2, norms, self.L, self.epsilon, self.group_noise, self.init_scale, self.step_size)
+
+    @quantity("noise by its norm in a group")
+    def zeta_corrected(self) -> float:
+        """``80 max(max_l norm(X_l'xi/n), epsilon)``: Euclidean norms by group.
+
+        Lemma phase2-boundness bounds ``v_l'X_l'xi/n`` by the largest entry, through ``norm(v)_1 <= norm(v)_2``. The
+        correct bound is the norm of the group's part, up to ``sqrt(p_l)`` times as large; for groups of one column they
+        agree.
+        """
+        return self.corrected.zeta
+
+    @property
+    def n_recoverable(self) -> int:
+        """Groups with ``u*_l^2 >= zeta_corrected``; the others are only guaranteed to stay small."""
+        return self.corrected.n_recoverable
+
+    @quantity("corollary, statement")
+    def epsilon_statement(self) -> float | None:
+        """``2 sqrt(sigma^2 log(2p)/n)``: the corollary as stated."""
+        return None if self.sigma is None else corollary_epsilon(self.sigma, self.n, self.p, "statement")
+
+    @quantity("corollary, proof")
+    def epsilon_proof(self) -> float | None:
+        """``2 sqrt(2 sigma^2 log(2p)/n)``: the corollary's proof, with probability ``1 - 1/(8p^3)``."""
+        return None if self.sigma is None else corollary_epsilon(self.sigma, self.n, self.p, "proof")
+
+    @property
+    def confidence(self) -> float | None:
+        """``1 - 2p exp(-n epsilon^2/(2 sigma^2))``: Lemma bounding-max-noise, columns of norm sqrt(n)."""
+        if self.sigma is None:
+            return None
+        return max(0.0, 1.0 - 2 * self.p * math.exp(-self.n * self.epsilon**2 / (2 * self.sigma**2)))
+
+    @quantity("convergence-alg-1")
+    def init_scale_max(self) -> float:
+        """``min((epsilon^4 ^ 1)/u_max^8, u_min^2/(80 L), epsilon/L)``; alpha must be smaller."""
+        return largest_init_scale(self.epsilon, self.u_max, self.u_min, self.L)
+
+    @quantity("convergence-alg-1")
+    def step_size_max(self) -> float:
+        """``gamma <= 1/(20 u_max^2)``."""
+        return 1.0 / (20.0 * self.u_max**2)
+
+    @quantity("convergence-alg-2, corrected")
+    def step_size_max_alg_2(self) -> float:
+        """``min(1/(20 u_max^2), 4 u_min^2/(9 u_max^4))``: leaves room for a direction step. Not in the paper.
+
+        The corrected theorem convergence-alg-2 has ``gamma/u_min^2 <= eta <= 4/(9 u_max^4)``. At the largest gamma of
+        theorem convergence-alg-1 no eta meets both once ``u_max^2/u_min^2 > 80/9``.
+        """
+        return min(self.step_size_max, 4.0 * self.u_min**2 / (9.0 * self.u_max**4))
+
+    @quantity("convergence-alg-2")
+    def direction_step_theorem(self) -> float:
+        """``eta <= 4/(9 u_max^2)``: Theorem convergence-alg-2 as printed. Too large if u_max > 1."""
+        return 4.0 / (9.0 * self.u_max**2)
+
+    @quantity("direction-bound")
+    def direction_step_lemma(self) -> float:
+        """``eta <= 4/(9 u_max^4)``: required by Lemma direction-bound, on which the theorem rests."""
+        return 4.0 / (9.0 * self.u_max**4)
+
+    @quantity("convergence-alg-2, corrected")
+    def direction_step_min(self) -> float:
+        """``eta >= gamma/u_min^2``: below it, directions keep their angle at the switch. Not in the paper."""
+        return self.step_size / self.u_min**2
+
+    def delta_in(self, algorithm: int = 1) -> float:
+        """``u_min^2/(120 u_max^2)``, times ``sqrt(zeta)/u_max`` for Algorithm 2."""
+        return coherence_bound(self.u_min**2, self.u_max**2, self.zeta, algorithm)
+
+    def delta_out(self, algorithm: int = 1) -> float:
+        """`delta_in` divided by the number of non-zero groups."""
+        return self.delta_in(algorithm) / self.s
+
+    @quantity("convergence-alg-1")
+    def T_lb(self) -> float:
+        """The opening of the window, the same for both theorems.
+
+        ``log(u_max^2/(2 alpha^2)) / (2 log(1 + gamma/2 m)) + floor(log2(u_max^2/zeta)) 5/(2 gamma m)`` with
+        ``m = max(zeta, u_min^2)``; 0 if ``zeta >= u_max^2``, since the bound then holds from the start.
+        """
+        return self.corrected.opening(self.zeta)
+
+    @quantity("with zeta_corrected")
+    def T_lb_corrected(self) -> float:
+        """`T_lb` with `zeta_corrected`."""
+        return self.corrected.T_lb
+
+    @quantity("convergence-alg-1, as printed")
+    def T_ub(self) -> float:
+        """The end of the window as printed: ``5/(16 gamma m) log(1/alpha^4)``.
+
+        The theorem says "at least" this. If ``zeta < u_max^2`` and ``u_max > 0.002``, this value lies below
+        `T_lb` at every admissible alpha, so the printed window is empty: `T_lb` alone is at least
+        ``log(u_max^2/(2 alpha^2))/(gamma m)``.
+        """
+        m = max(self.zeta, self.u_min**2)
+        return 5.0 / (16.0 * self.step_size * m) * math.log(1.0 / self.init_scale) * 4.0
+
+    @quantity("noise-bound, first line of its proof")
+    def T_ub_corrected(self) -> float:
+        """The end of the window: ``log(1/sqrt(alpha))/log(1 + 2 gamma B)``, the first line of the proof of noise-bound.
+
+        ``B = u_min^2/20 + max_l norm(X_l'xi/n)`` is equation noise-bound with the noise in the norm that the proof
+        needs. No factor is lost, and the window [T_lb_corrected, T_ub_corrected] is not empty.
+        """
+        return self.corrected.T_ub
+
+    @quantity("gd-error-bound-on-support")
+    def error_radius(self) -> float:
+        """``2 zeta``: the norm of ``w_l(t) - w*_l`` on the support, equation gd-error-bound-on-support."""
+        return 2.0 * self.zeta
+
+    @quantity("with zeta_corrected")
+    def error_radius_corrected(self) -> float:
+        """``2 zeta_corrected``."""
+        return self.corrected.error_radius
+
+    @quantity("convergence-alg-1")
+    def off_support_radius(self) -> float:
+        """``alpha``: the norm of ``w_l(t)`` off the support, from ``u_l <= sqrt(alpha)``."""
+        return self.init_scale
+
+    @quantity("corollary, with constants")
+    def squared_error(self) -> float:
+        """``s (2 zeta_corrected)^2 + (L - s) alpha^2``: the bound on ``norm(w(t) - w*)^2``, with its constants."""
+        return self.s * self.error_radius_corrected**2 + (self.L - self.s) * self.off_support_radius**2
+
+    @quantity("corollary")
+    def corollary_rate(self) -> float | None:
+        """``s sigma^2 log(p)/n``: Corollary subgaussian-noise, up to its constant."""
+        return None if self.sigma is None else self.s * self.sigma**2 * math.log(self.p) / self.n
+
+    @quantity("with the group size")
+    def corollary_rate_corrected(self) -> float | None:
+        """``s sigma^2 (k + log p)/n`` with groups of at most k columns.
+
+        The printed rate has no k, and least squares on the true groups already has error ``sigma^2 s k/n``.
+        """
+        if self.sigma is None:
+            return None
+        return self.s * self.sigma**2 * (self.group_size + math.log(self.p)) / self.n
+
+    @quantity("group sparsity")
+    def minimax_rate(self) -> float | None:
+        """``sigma^2 s (k + log(e L/s))/n`` with groups of k columns: the minimax order for group sparsity."""
+        if self.sigma is None:
+            return None
+        return self.sigma**2 * self.s * (self.group_size + math.log(math.e * self.L / self.s)) / self.n
+
+    @property
+    def flow(self) -> FlowTimes:
+        """Scale and times of the gradient-flow theorem (gf-es), at the largest scale it allows."""
+        return FlowTimes(self.u_max, self.u_min, self.epsilon, self.noise, self.group_noise)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per quantity: name, value and place in the paper."""
+        flow = self.flow
+        return as_frame(
+            self,
+            ("epsilon", self.epsilon, "used here"),
+            ("flow.init_scale_max", flow.init_scale_max, "gf-es"),
+            ("flow.T_l", flow.T_l, "gf-es, as printed"),
+            ("flow.T_u", flow.T_u, "gf-es, as printed"),
+            ("flow.T_l_corrected", flow.T_l_corrected, "exact scalar flow"),
+            ("flow.T_u_corrected", flow.T_u_corrected, "exact scalar flow"),
+        )
+
+    def __str__(self) -> str:
+        head = (
+            f"bounds for n={self.n}, p={self.p}, L={self.L}, s={self.s}, u* in [{self.u_min:.4g}, {self.u_max:.4g}], "
+            f"init_scale={self.init_scale:.3g}, step_size={self.step_size:.3g}"
+        )
+        return as_text(head, self.to_frame())
+
+
+def corollary_epsilon(sigma: float, n: int, p: int, which: str = "statement") -> float:
+    """``2 sqrt(c sigma^2 log(2p)/n)`` with c = 1 in the corollary's statement and c = 2 in its proof."""
+    if which not in ("statement", "proof"):
+        raise ValueError(f'epsilon must be a number, "statement" or "proof", not {which!r}.')
+    factor = 1.0 if which == "statement" else 2.0
+    return 2.0 * math.sqrt(factor * sigma**2 * math.log(2 * p) / n)
 
 
 def bounds(
@@ -94,7 +349,7 @@ def bounds(
     group_noise = math.sqrt(group_size) * noise if group_noise is None else group_noise
     group_noise = positive(group_noise, "group_noise", zero=True)
     b = Bounds(n, p, L, len(magnitudes), magnitudes, epsilon, noise, group_noise, sigma, math.nan, math.nan, group_size)
-    alpha = _read_start(init_scale, b.init_scale_max, below_one=True)
+    alpha = read_start(init_scale, b.init_scale_max, below_one=True)
     return replace(
         b, init_scale=alpha, step_size=positive(b.step_size_max if step_size is None else step_size, "step_size")
     )
@@ -108,50 +363,6 @@ def bounds_from_path(path: Path, t: float, *, n: int, **given: Any) -> Bounds:
     return bounds(np.sqrt(norms), n=n, p=groups.n_columns, L=groups.n_groups, **given)
 
 
-def power_bounds(
-    norms: ArrayLike,
-    *,
-    L: int,
-    epsilon: float,
-    depth: int = 2,
-    group_noise: float = 0.0,
-    init_scale: float | None = None,
-    step_size: float | None = None,
-) -> PowerBounds:
-    """Conditions, times and radii of the convergence theorems for ``w_l = u_l^N v_l``.
-
-    Parameters
-    ----------
-    norms : array of float
-        ``norm(w*_l)``, one per group or one per non-zero group; zeros are groups outside the support.
-    L : int
-        Groups.
-    epsilon : float
-        The precision.
-    depth : int
-        The power N, at least 2.
-    group_noise : float
-        ``max_l norm(X_l'xi/n)``, or a bound on it.
-    init_scale, step_size : float, optional
-        alpha and gamma for times and radii; by default the largest allowed.
-
-    Examples
-    --------
-    >>> b = power_bounds([1.0, 1.0], L=100, epsilon=0.001, depth=3)
-    >>> round(b.step_size_max, 4), b.T_lb < b.T_ub
-    (0.0222, True)
-    >>> b = power_bounds([1.0, 1.0], L=100, epsilon=0.001)           # the paper's: 1/20
-    >>> b.step_size_max, b.direction_step_min
-    (0.05, 0.05)
-    """
-    depth, L = whole(depth, "depth", least=2), whole(L, "L")
-    positive_norms = _read_sizes(as_numbers(norms, "norms", finite=False), "norms", norms, L)
-    epsilon, group_noise = positive(epsilon, "epsilon"), positive(group_noise, "group_noise", zero=True)
-    b = PowerBounds(depth, positive_norms, L, epsilon, group_noise, math.nan, math.nan)
-    b = replace(b, step_size=positive(b.step_size_max if step_size is None else step_size, "step_size"))
-    return replace(b, init_scale=_read_start(init_scale, b.init_scale_max, below_one=depth == 2))
-
-
 def _magnitudes(u_star: ArrayLike, s: int | None, L: int) -> tuple[float, ...]:
     """The positive magnitudes; a single number stands for s of them."""
     values = as_numbers(u_star, "u_star", finite=False)
@@ -159,34 +370,7 @@ def _magnitudes(u_star: ArrayLike, s: int | None, L: int) -> tuple[float, ...]:
     s = None if s is None else whole(s, "s")
     if values.ndim == 0 and s is not None:
         values = np.full(s, float(values))
-    active = _read_sizes(values, "u_star", u_star, L)
+    active = read_sizes(values, "u_star", u_star, L)
     if s is not None and len(active) != s:
         raise ValueError(f"u_star has {len(active)} positive entries, but s={s}.")
     return active
-
-
-def _read_sizes(values: FloatArray, name: str, given: object, L: int) -> tuple[float, ...]:
-    """The positive entries of magnitudes or norms, of which there is one per group or per non-zero group."""
-    if not np.all(np.isfinite(values)) or np.any(values < 0):
-        raise ValueError(f"{name} must be finite and not negative; got {given!r}.")
-    if values.ndim > 1:
-        raise ValueError(f"{name} must be a number or a vector, not an array of shape {values.shape}.")
-    active = np.atleast_1d(values)[np.atleast_1d(values) > 0]
-    if active.size == 0:
-        raise ValueError(f"{name} has no positive entry: with no non-zero group there is nothing to recover.")
-    if active.size > L:
-        raise ValueError(f"{name} has {active.size} positive entries, but there are only {L} groups.")
-    return tuple(active.tolist())
-
-
-def _read_start(init_scale: float | None, largest: float, *, below_one: bool) -> float:
-    """The start of the magnitudes, by default the largest allowed one."""
-    if init_scale is None:
-        if largest == 0.0:
-            raise ValueError("The largest allowed init_scale underflows to 0: give init_scale or a larger epsilon.")
-        # strictly below the bound, as the theorem requires; for N = 2 also below 1
-        init_scale = min(largest * (1 - 1e-9), 0.5 if below_one else math.inf)
-    init_scale = positive(init_scale, "init_scale")
-    if below_one and init_scale >= 1:
-        raise ValueError(f"init_scale must lie below 1, not {init_scale!r}: sqrt(alpha) bounds nothing otherwise.")
-    return init_scale

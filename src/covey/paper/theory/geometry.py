@@ -3,12 +3,17 @@
 The grouped network maps parameters ``x = [u_1..u_L, v_1..v_p]`` to ``G_i(x) = u_{g(i)}^N v_i``. Two gradients of one
 group do not commute (Lemma non-commuting), so the flow in w is not a mirror flow (Theorem not-mf). The diagonal
 network ``G_i(a, b) = a_i^N - b_i^N`` commutes, and is included for comparison.
+
+The coordinates are polynomials with few terms, kept as dictionaries: a bracket of any order is exact up to round-off
+error in its evaluation, without finite differences or nested automatic differentiation.
 """
 
 from __future__ import annotations
 
 import itertools
+import math
 from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,12 +21,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from covey.groups import Groups
-from covey.paper.theory.fields import Field, Polynomial, bracket, gradient
 from covey.validation import FloatArray, as_numbers, listed, whole
 
 __all__ = [
-    "DiagonalNetwork", "GroupedNetwork", "Parameterization", "Word", "commutes", "lie_bracket", "mirror_pairing",
-    "span_residual", "words",
+    "DiagonalNetwork", "GroupedNetwork", "Parameterization", "Polynomial", "Word", "commutes", "lie_bracket",
+    "mirror_pairing", "span_residual", "words",
 ]  # fmt: skip
 
 # A bracket expression over columns: 3 is grad G_3, (0, (0, 1)) is [grad G_0, [grad G_0, grad G_1]].
@@ -29,6 +33,60 @@ Word = Any
 
 # The number of words grows exponentially with their length.
 LONGEST_WORD = 20
+
+
+# The variables of a monomial with repetitions, sorted: x0^2 x3 is (0, 0, 3); the constant 1 is ().
+Monomial = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Polynomial:
+    """A polynomial with sparse terms; variables are positions in the parameter vector.
+
+    >>> Polynomial({(0, 0, 3): 1}).derivative(0)      # of x0^2 x3
+    Polynomial(terms={(0, 3): 2})
+    """
+
+    terms: Mapping[Monomial, float]
+
+    def __sub__(self, other: Polynomial) -> Polynomial:
+        return _collect([*self.terms.items(), *((monomial, -c) for monomial, c in other.terms.items())])
+
+    def derivative(self, variable: int) -> Polynomial:
+        """The partial derivative in one variable."""
+        terms = {}
+        for monomial, c in self.terms.items():
+            if variable in monomial:
+                at = monomial.index(variable)
+                terms[monomial[:at] + monomial[at + 1 :]] = c * monomial.count(variable)
+        return Polynomial(terms)
+
+    def along(self, field: Field) -> Polynomial:
+        """The derivative along a vector field, ``sum_m field_m df/dx_m``."""
+        return _collect(
+            (tuple(sorted(left + right)), a * b)
+            for variable in self.variables() & field.keys()
+            for left, a in self.derivative(variable).terms.items()
+            for right, b in field[variable].terms.items()
+        )
+
+    def variables(self) -> set[int]:
+        """The variables that occur."""
+        return {variable for monomial in self.terms for variable in monomial}
+
+    def __call__(self, x: FloatArray) -> float:
+        return sum(c * math.prod(float(x[variable]) for variable in monomial) for monomial, c in self.terms.items())
+
+
+# A vector field: the components that are not identically zero.
+Field = Mapping[int, Polynomial]
+
+
+def _collect(terms: Iterable[tuple[Monomial, float]]) -> Polynomial:
+    total: dict[Monomial, float] = {}
+    for monomial, c in terms:
+        total[monomial] = total.get(monomial, 0) + c
+    return Polynomial({monomial: c for monomial, c in total.items() if c != 0})
 
 
 class Parameterization(ABC):
@@ -71,18 +129,21 @@ class Parameterization(ABC):
         """``grad^2 G_i(x)``, shape (n_parameters, n_parameters)."""
         x = self._check(x)
         out = np.zeros((x.size, x.size))
-        for k, component in gradient(self.coordinate(self._column(i))).items():
+        for k, component in self.field(i).items():
             for m in component.variables():
                 out[k, m] = component.derivative(m)(x)
         return out
 
     def field(self, word: Word) -> Field:
-        """The vector field of a bracket expression, as polynomials."""
-        if isinstance(word, tuple | list):
-            if len(word) != 2:
-                raise ValueError(f"A word has two sides, columns or words, like (0, 1) or (0, (0, 1)); got {word!r}.")
-            return bracket(self.field(word[0]), self.field(word[1]))
-        return gradient(self.coordinate(self._column(word)))
+        """The vector field of a bracket expression, as polynomials: ``[X, Y] = (dY) X - (dX) Y``."""
+        if not isinstance(word, tuple | list):
+            G = self.coordinate(self._column(word))
+            return {variable: G.derivative(variable) for variable in G.variables()}
+        if len(word) != 2:
+            raise ValueError(f"A word has two sides, columns or words, like (0, 1) or (0, (0, 1)); got {word!r}.")
+        (X, Y), zero = (self.field(side) for side in word), Polynomial({})
+        out = {k: Y.get(k, zero).along(X) - X.get(k, zero).along(Y) for k in X.keys() | Y.keys()}
+        return {k: component for k, component in out.items() if component.terms}
 
     def bracket(self, word: Word, x: ArrayLike) -> FloatArray:
         """A bracket expression of any order at the point x."""
@@ -127,7 +188,7 @@ class GroupedNetwork(Parameterization):
     def coordinate(self, i: int) -> Polynomial:
         """The monomial ``u_{g(i)}^N v_i``."""
         l, L = int(self.groups.labels[i]), self.groups.n_groups
-        return Polynomial({((l, self.depth), (L + i, 1)): 1})
+        return Polynomial({(*[l] * self.depth, L + i): 1})
 
     def pack(self, u: ArrayLike, v: ArrayLike) -> FloatArray:
         """Magnitudes and directions as one parameter vector."""
@@ -155,7 +216,7 @@ class DiagonalNetwork(Parameterization):
 
     def coordinate(self, i: int) -> Polynomial:
         """The binomial ``a_i^N - b_i^N``."""
-        return Polynomial({((i, self.depth),): 1, ((self.size + i, self.depth),): -1})
+        return Polynomial({(i,) * self.depth: 1, (self.size + i,) * self.depth: -1})
 
 
 def lie_bracket(word: Word, u: ArrayLike, v: ArrayLike, groups: object = None, *, depth: int = 2) -> FloatArray:

@@ -13,17 +13,52 @@ ones of `covey.paper.theory.Bounds`.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
 
+import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
-from covey.paper.theory.flow_times import PowerFlowTimes
-from covey.paper.theory.quantities import as_frame, as_text, quantity
+from covey.paper.theory.times import PowerFlowTimes
+from covey.validation import FloatArray, as_numbers, positive, whole
 
-__all__ = ["PowerBounds"]
+__all__ = ["PowerBounds", "as_frame", "as_text", "power_bounds", "quantity", "read_sizes", "read_start"]
 
 # (1 + a)^(N-1) with a = gamma N u^(N-2) r/4 <= 1/(20 N) while a group grows: the loss of a step relative to the flow
 STEP_LOSS = math.exp(1 / 20)
+
+
+class _Quantity(property):
+    source: str
+
+
+def quantity(source: str) -> Callable[[Callable[[Any], float | None]], Any]:
+    """A property that is a row of the table, with its place in the paper."""
+
+    def named(formula: Callable[[Any], float | None]) -> _Quantity:
+        found = _Quantity(formula)
+        found.source = source
+        return found
+
+    return named
+
+
+def as_frame(bounds: Any, *more: tuple[str, float, str]) -> pd.DataFrame:
+    """One row per quantity of an object, in the order of definition, then its limits on the coherence, then more."""
+    found = [(n, getattr(bounds, n), q.source) for n, q in vars(type(bounds)).items() if isinstance(q, _Quantity)]
+    for k in (1, 2):
+        found.append((f"delta_in, algorithm {k}", bounds.delta_in(k), f"convergence-alg-{k}"))
+        found.append((f"delta_out, algorithm {k}", bounds.delta_out(k), f"convergence-alg-{k}"))
+    return pd.DataFrame([*found, *more], columns=["quantity", "value", "source"])
+
+
+def as_text(head: str, frame: pd.DataFrame) -> str:
+    """The head, and one line per quantity that has a value."""
+    known = frame.dropna()
+    lines = zip(known.quantity, known.value, known.source, strict=True)
+    return "\n".join([head, *(f"  {quantity:<24} {value:>12.5g}  {source}" for quantity, value, source in lines)])
 
 
 @dataclass(frozen=True)
@@ -252,3 +287,74 @@ def coherence_bound(r_min: float, r_max: float, zeta: float, algorithm: int) -> 
     if algorithm not in (1, 2):
         raise ValueError(f"algorithm must be 1 or 2, not {algorithm!r}.")
     return r_min / (120.0 * r_max) * (1.0 if algorithm == 1 else math.sqrt(zeta / r_max))
+
+
+def power_bounds(
+    norms: ArrayLike,
+    *,
+    L: int,
+    epsilon: float,
+    depth: int = 2,
+    group_noise: float = 0.0,
+    init_scale: float | None = None,
+    step_size: float | None = None,
+) -> PowerBounds:
+    """Conditions, times and radii of the convergence theorems for ``w_l = u_l^N v_l``.
+
+    Parameters
+    ----------
+    norms : array of float
+        ``norm(w*_l)``, one per group or one per non-zero group; zeros are groups outside the support.
+    L : int
+        Groups.
+    epsilon : float
+        The precision.
+    depth : int
+        The power N, at least 2.
+    group_noise : float
+        ``max_l norm(X_l'xi/n)``, or a bound on it.
+    init_scale, step_size : float, optional
+        alpha and gamma for times and radii; by default the largest allowed.
+
+    Examples
+    --------
+    >>> b = power_bounds([1.0, 1.0], L=100, epsilon=0.001, depth=3)
+    >>> round(b.step_size_max, 4), b.T_lb < b.T_ub
+    (0.0222, True)
+    >>> b = power_bounds([1.0, 1.0], L=100, epsilon=0.001)           # the paper's: 1/20
+    >>> b.step_size_max, b.direction_step_min
+    (0.05, 0.05)
+    """
+    depth, L = whole(depth, "depth", least=2), whole(L, "L")
+    positive_norms = read_sizes(as_numbers(norms, "norms", finite=False), "norms", norms, L)
+    epsilon, group_noise = positive(epsilon, "epsilon"), positive(group_noise, "group_noise", zero=True)
+    b = PowerBounds(depth, positive_norms, L, epsilon, group_noise, math.nan, math.nan)
+    b = replace(b, step_size=positive(b.step_size_max if step_size is None else step_size, "step_size"))
+    return replace(b, init_scale=read_start(init_scale, b.init_scale_max, below_one=depth == 2))
+
+
+def read_sizes(values: FloatArray, name: str, given: object, L: int) -> tuple[float, ...]:
+    """The positive entries of magnitudes or norms, of which there is one per group or per non-zero group."""
+    if not np.all(np.isfinite(values)) or np.any(values < 0):
+        raise ValueError(f"{name} must be finite and not negative; got {given!r}.")
+    if values.ndim > 1:
+        raise ValueError(f"{name} must be a number or a vector, not an array of shape {values.shape}.")
+    active = np.atleast_1d(values)[np.atleast_1d(values) > 0]
+    if active.size == 0:
+        raise ValueError(f"{name} has no positive entry: with no non-zero group there is nothing to recover.")
+    if active.size > L:
+        raise ValueError(f"{name} has {active.size} positive entries, but there are only {L} groups.")
+    return tuple(active.tolist())
+
+
+def read_start(init_scale: float | None, largest: float, *, below_one: bool) -> float:
+    """The start of the magnitudes, by default the largest allowed one."""
+    if init_scale is None:
+        if largest == 0.0:
+            raise ValueError("The largest allowed init_scale underflows to 0: give init_scale or a larger epsilon.")
+        # strictly below the bound, as the theorem requires; for N = 2 also below 1
+        init_scale = min(largest * (1 - 1e-9), 0.5 if below_one else math.inf)
+    init_scale = positive(init_scale, "init_scale")
+    if below_one and init_scale >= 1:
+        raise ValueError(f"init_scale must lie below 1, not {init_scale!r}: sqrt(alpha) bounds nothing otherwise.")
+    return init_scale
