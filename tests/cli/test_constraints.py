@@ -9,7 +9,7 @@ import pytest
 import covey as library
 from cli.running import covey, refused
 from covey.tables import TableError
-from covey.workflow.constraints import read_constraints
+from covey.workflow.parameters import read_constraints
 
 
 @pytest.fixture(scope="module")

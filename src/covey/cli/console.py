@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from covey.cli import INTERRUPTED, interruptible
-from covey.wording import as_options
+from covey.settings import as_options
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from covey.cli.console import NOT_CONVERGED, check_there, complaints, notice, plain, print_table, say, stages
-from covey.cli.options import Json, takes
+from covey.cli.options import Json, Overwrite, takes
 from covey.settings import FitSettings
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ TERMS = {
 def fit(
     settings: FitSettings,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The folder to write.")] = Path("covey-fit"),
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier fit in the folder.")] = False,
+    overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
     """Fit a table: which variables predict the target, straight or curved, and how well.
@@ -92,9 +92,8 @@ def fit(
         from covey.persistence import import_skops
 
         import_skops()  # needed to write the model; importing it first is fastest
-        from covey.workflow import check_out, fit_table, write_fit
+        from covey.workflow import FOLD_STAGES, check_out, fit_table, write_fit
         from covey.workflow.folder import describe
-        from covey.workflow.scores import FOLD_STAGES
 
         out = located(out) if ".." in out.parts else out  # so that the printed path exists
         check_out(out, overwrite)
@@ -118,7 +117,7 @@ def print_fit(result: Fit, out: Path) -> None:
     """What became of each column, what was selected, how well it predicts, and where to look."""
     from covey.estimators.group_views import too_good
     from covey.search.chosen import binding, how_chosen, in_words, price_of_sparsity
-    from covey.wording import as_options
+    from covey.settings import as_options
 
     model, response = result.estimator, result.problem.response
     if result.encoding is not None:
@@ -150,7 +149,7 @@ def _worded(text: str, result: Fit) -> str:
 
 def _print_variables(encoding: Encoding) -> None:
     """What became of each variable: one line each, or a count of each kind if there are many; then remarks."""
-    from covey.wording import as_options
+    from covey.settings import as_options
 
     table = encoding.table()
     used = table[table["kind"] != "left out"].rename(columns={"kind": "used as"})
@@ -180,7 +179,7 @@ def _selection(result: Fit) -> str:
     title = plain(problem.response.title)
     if result.encoding is None:
         return (
-            f"{result.n_found} of {n - n_always} groups predict {title}{beside} "
+            f"{len(result.found)} of {n - n_always} groups predict {title}{beside} "
             f"({model.n_selected_columns_} of {problem.X.shape[1]} columns, {size})"
         )
     found = model._variables_in_words()
@@ -228,7 +227,7 @@ def _classes(result: Fit) -> str:
 
 
 def _print_scores(result: Fit) -> None:
-    from covey.wording import as_options
+    from covey.settings import as_options
 
     scores, nested = result.scores, result.nested
     name = scores.measure.replace("²", "^2")

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from covey.cli.console import STANDARD, check_out, check_there, complaints, notice, print_table, say, stages, write
-from covey.cli.options import Json, takes
+from covey.cli.options import Json, Overwrite, takes
 from covey.settings import TableSettings
 
 
@@ -40,7 +40,7 @@ def path(
     plot: Annotated[
         Path | None, typer.Option("--plot", metavar="FILE", help="A plot of the path: .png, .svg or .pdf.")
     ] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace earlier files.")] = False,
+    overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
     """Compute only the path: in which order do the variables enter? No model is chosen.
@@ -57,9 +57,8 @@ def path(
     with complaints() as written:
         settings = replace(settings, target=() if target is None else (target,))
         check_there(*settings.data)
-        from covey.workflow import trace_table
-        from covey.workflow.tables import coefficients_along, order_table
-        from covey.workflow.trace import PICTURES, draw
+        from covey.workflow.path import PICTURES, draw, order_table, trace_table
+        from covey.workflow.tables import coefficients_along
 
         if out is not None:
             check_out(out, overwrite=overwrite)

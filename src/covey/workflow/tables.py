@@ -1,4 +1,4 @@
-"""The tables of a fit: every term or group, and every model of the path."""
+"""The tables of a fit: every term or group, and every coefficient along the path."""
 
 from __future__ import annotations
 
@@ -38,21 +38,6 @@ def _ordered(estimator: BaseEstimator, shown: Sequence[int], about: Mapping[str,
     size, selected = facts.pop("size"), estimator.group_norms_[list(shown)] > 0
     table = {**about, "size": size, "selected": selected, "always": [names[l] in always for l in shown], **facts}
     return pd.DataFrame(table).sort_values(["selected", "strength"], ascending=False, kind="stable", ignore_index=True)
-
-
-def order_table(path: Path) -> pd.DataFrame:
-    """The groups in the order in which they woke up, with their strength at the end of the path."""
-    assert path.strengths is not None
-    last = path.strengths[[len(path) - 1]].toarray().ravel()
-    order = [l for l, _ in path.entered]
-    return pd.DataFrame(
-        {
-            "group": [path.groups.names[l] for l in order],
-            "size": path.groups.sizes[order],
-            "woke_up": [t for _, t in path.entered],
-            "strength": last[order],
-        }
-    )
 
 
 def coefficients_along(path: Path, outputs: Sequence[str] = (), expansion: Expansion | None = None) -> pd.DataFrame:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 from pathlib import Path as File
 
+import pandas as pd
+
 from covey.files import write_atomically
 from covey.path import Path
 from covey.search.limit_path import limit_path
@@ -26,6 +28,20 @@ def trace_table(settings: TableSettings, *, most: int, show: Show = show_nothing
         loss=problem.response.loss,
     )  # fmt: skip
     return path, problem
+
+
+def order_table(path: Path) -> pd.DataFrame:
+    """The groups in the order in which they woke up, with their strength at the end of the path."""
+    assert path.strengths is not None
+    order = [l for l, _ in path.entered]
+    return pd.DataFrame(
+        {
+            "group": [path.groups.names[l] for l in order],
+            "size": path.groups.sizes[order],
+            "woke_up": [t for _, t in path.entered],
+            "strength": path.strengths[[len(path) - 1]].toarray().ravel()[order],
+        }
+    )
 
 
 def draw(path: Path, file: File) -> None:
