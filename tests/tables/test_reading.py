@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 import covey
-import covey.tables.reading as reading
-from covey.tables import TableError, find_columns, find_files, read_groups, read_table, read_tables
-from covey.tables.reading import read_text
+import covey.tables.text
+from covey.tables import TableError, find_columns, find_files, read_groups, read_table
+from covey.tables.text import read_text
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_parts_are_in_order_and_columns_by_name(tmp_path):
     for i in range(12):
         part = pd.DataFrame({"i": [i], "x": [0.5]})
         (part if i % 2 else part[["x", "i"]]).to_parquet(tmp_path / f"part-{i:02d}.parquet")
-    table = read_tables([tmp_path])
+    table = read_table(tmp_path)
     assert table["i"].tolist() == list(range(12))
     assert [file.name for file in find_files([tmp_path / "part-0[23]*"])] == ["part-02.parquet", "part-03.parquet"]
 
@@ -186,7 +186,7 @@ def test_leading_zeros_are_kept(tmp_path, encoding):
 def test_a_code_where_two_blocks_meet(tmp_path, monkeypatch):
     (tmp_path / "t.csv").write_text("a,b\n" + "1,2\n" * 20 + "1,0042\n")
     for size in range(1, 20):
-        monkeypatch.setattr(reading, "BLOCK", size)
+        monkeypatch.setattr(covey.tables.text, "BLOCK", size)
         assert read_table(tmp_path / "t.csv")["b"].tolist()[-1] == "0042", size
 
 

@@ -142,14 +142,9 @@ class Classes(Outcome):
         p = predictions.drop(columns="prediction").to_numpy(dtype=float)[known]
         codes = np.array([classes.index(label) for label in truth])
         scores = ClassScores.of(self.estimator.classes_, codes, p, positive=self.facts.get("positive"))
-        found: dict[Hashable, float] = {
-            "accuracy": scores.accuracy,
-            "always_commonest": scores.shares.max(),
-            "log_loss": scores.log_loss,
-        }
-        if scores.position is not None:
-            found |= scores.table.iloc[0].dropna().to_dict()
-        return {str(name): float(value) for name, value in found.items()}
+        found = {"accuracy": scores.accuracy, "always_commonest": scores.shares.max(), "log_loss": scores.log_loss}
+        about_positive = [] if scores.position is None else scores.table.iloc[0].dropna().items()
+        return {str(name): float(value) for name, value in [*found.items(), *about_positive]}
 
 
 class Survival(Outcome):

@@ -21,12 +21,12 @@ from covey.tables import (
     missing_values,
     numeric_frame,
     read_groups,
-    read_tables,
+    read_table,
     refuse_missing,
 )
 from covey.tables.columns import complete_rows, number_column
 from covey.tables.complaint import listed, near
-from covey.tables.pipes import pipe_content
+from covey.tables.text import pipe_content
 from covey.terms import Encoding, Terms
 from covey.validation import Array, FloatArray, as_sample_weight
 from covey.workflow.response import Response, read_offset, read_response
@@ -184,7 +184,7 @@ def read_files(
     """A table, read as the options say, and remarks on how it was read."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        frame = read_tables(
+        frame = read_table(
             sources, sep=settings.sep, decimal=settings.decimal, thousands=settings.thousands,
             na_values=settings.missing,
         )  # fmt: skip
