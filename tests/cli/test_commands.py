@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cli.running import covey, refused
+from cli.running import as_json, covey, done, refused, run_of
 from covey.cli.app import COMMANDS, _never_lose_an_interrupt
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
@@ -41,7 +41,7 @@ def test_path_prints_the_order(table, tmp_path):
 
 
 def test_path_as_json_stops_at_most(table):
-    answer = json.loads(covey("path", table, "-t", "y", "-g", "_", "--most", 2, "--json").stdout)
+    answer = as_json("path", table, "-t", "y", "-g", "_", "--most", 2)
     assert [row["group"] for row in answer["groups"]] == ["b", "a"]
     assert answer["groups_in_all"] == 3
     assert answer["groups"][0]["woke_up"] < answer["groups"][1]["woke_up"]
@@ -54,9 +54,8 @@ def test_path_refuses(table, tmp_path):
 
 
 def test_demo_and_its_command_by_hand(tmp_path):
-    result = covey("demo", "--out", tmp_path / "demo")
-    assert result.exit_code == 0, result.output
-    found = json.loads((tmp_path / "demo" / "fit" / "run.json").read_text())
+    result = done("demo", "--out", tmp_path / "demo")
+    found = run_of(tmp_path / "demo" / "fit")
     # Friedewald's formula, and no other measurement; every repetition of the choice finds it
     truth = {"cholesterol", "hdl", "log_triglycerides", "log_triglycerides~", "log_triglycerides~~"}
     assert {row["term"] for row in found["selected_terms"]} == truth
@@ -67,9 +66,8 @@ def test_demo_and_its_command_by_hand(tmp_path):
     assert "cholesterol (straight), log_triglycerides (curved), hdl (straight)" in result.stdout
     assert (tmp_path / "demo" / "fit" / "report.html").is_file()
     command = result.stdout.strip().splitlines()[-1].replace("'", "").split()
-    by_hand = covey(*command[1:], "--out", tmp_path / "again", "--json")
-    assert by_hand.exit_code == 0, by_hand.output
-    first = json.loads((tmp_path / "demo" / "fit" / "run.json").read_text())
+    by_hand = done(*command[1:], "--out", tmp_path / "again", "--json")
+    first = run_of(tmp_path / "demo" / "fit")
     again = json.loads(by_hand.stdout)
     # the demo has outer folds too
     assert again["selected_terms"] == [

@@ -110,34 +110,6 @@ def test_a_group_file_with_and_without_a_header(tmp_path):
         assert groups.labels.tolist() == [0, 1, 0]
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("column,group\na,1\n", "gives no group to: 'b'"),
-        ("column,group\na,1\nb,1\nc,2\n", "names columns that the data lack: 'c'"),
-        ("column\na\n", "must have two columns"),
-    ],
-)
-def test_bad_group_files(tmp_path, content, message):
-    path = tmp_path / "groups.csv"
-    path.write_text(content)
-    with pytest.raises(TableError, match=message):
-        read_groups(str(path), ["a", "b"])
-
-
-@pytest.mark.parametrize(
-    ("spec", "message"),
-    [
-        ("nowhere.csv", "is not a file"),
-        ("regex:(", "is not a regular expression"),
-        ("regex:z(.)", "does not match the start of column 'a'"),
-    ],
-)
-def test_bad_group_patterns(spec, message):
-    with pytest.raises(TableError, match=message):
-        read_groups(spec, ["a", "b"])
-
-
 def test_the_reader_of_the_command_line_in_python(tmp_path):
     (tmp_path / "a.csv").write_text("x;y\n1,5;2\n")
     (tmp_path / "b.csv").write_text("y;x\n3;2,5\n")
