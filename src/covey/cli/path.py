@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -17,16 +16,6 @@ from covey.settings import TableSettings
 @takes(TableSettings, "family", "quantile", "power", "order", "offset")
 def path(
     settings: TableSettings,
-    target: Annotated[
-        str | None,
-        typer.Option(
-            "--target",
-            "-t",
-            metavar="COL",
-            help="The column to predict. For survival times, give --time and --event instead.",
-            show_default=False,
-        ),
-    ] = None,
     most: Annotated[int, typer.Option(min=1, help="Stop when this many variables or groups have entered.")] = 20,
     out: Annotated[
         Path | None,
@@ -55,10 +44,8 @@ def path(
       covey path trial.csv --time months --event dead --groups _
     """
     with complaints() as written:
-        settings = replace(settings, target=() if target is None else (target,))
         check_there(*settings.data)
-        from covey.workflow.path import PICTURES, draw, order_table, trace_table
-        from covey.workflow.tables import coefficients_along
+        from covey.workflow.path import PICTURES, coefficients_along, draw, order_table, trace_table
 
         if out is not None:
             check_out(out, overwrite=overwrite)

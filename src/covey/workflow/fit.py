@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -24,7 +25,6 @@ from covey.terms import Encoding
 from covey.workflow.parameters import check_settings, find_positive, make_estimator
 from covey.workflow.problem import Problem, Show, pose, show_nothing
 from covey.workflow.stability import select_by_halves
-from covey.workflow.tables import groups_table, terms_table
 
 # The most groups that a half-sample looks for, as a share of all: beyond it, random draws would be found often too.
 MOST_OF_HALF = 0.5
@@ -89,19 +89,36 @@ class Fit:
         return (*map(as_options, remarks), *self.warnings)
 
     def groups_table(self) -> pd.DataFrame:
-        """All terms or groups: selected ones first, in order of strength."""
-        table = groups_table(self.shown) if self.encoding is None else terms_table(self.shown)
-        names = table.iloc[:, 0]
+        """All groups, or the terms of all variables and the pairs that woke up: selected ones first, by strength."""
+        model, encoding = self.shown, self.encoding
+        names, norms, woke = model.groups_.names, model.group_norms_, dict(model.path_.entered)
+        always = set(model.always_groups_)
+        if encoding is None:
+            rows = list(range(len(names)))
+            about: dict[str, Any] = {"group": list(names)}
+        else:
+            every = model.expansion_.terms
+            rows = [l for l, term in enumerate(every) if len(term.variables) == 1 or l in woke or norms[l] > 0]
+            about = {
+                "term": [every[l].name for l in rows],
+                "kind": [every[l].kind for l in rows],
+                "variables": [", ".join(every[l].variables) for l in rows],
+                "parents": [", ".join(every[j].name for j in every[l].parents) for l in rows],
+            }
+        facts = model._facts(rows)
+        about |= {"size": facts.pop("size"), "selected": norms[rows] > 0, "always": [names[l] in always for l in rows]}
+        table = pd.DataFrame({**about, **facts})
+        table = table.sort_values(["selected", "strength"], ascending=False, kind="stable", ignore_index=True)
+        shown = table.iloc[:, 0]
         if self.nested is not None and selects_groups(self.estimator):
-            counts = self.nested.frequencies | dict.fromkeys(self.estimator.always_groups_, self.nested.n_folds)
-            table["outer_folds"] = [counts.get(name, 0) for name in names]
+            counts = self.nested.frequencies | dict.fromkeys(always, self.nested.n_folds)
+            table["outer_folds"] = [counts.get(name, 0) for name in shown]
         if self.stability is not None:
             shares = self.stability.to_frame()["frequency"].to_dict()
-            if self.encoding is not None:  # a term has the share of its variable; pairs are not tried there
-                terms = self.encoding.terms
-                shares = {term.name: shares.get(term.variables[0], np.nan) for term in terms}
-            table["half_samples"] = names.map(shares)
-        return table
+            if encoding is not None:  # a term has the share of its variable; pairs are not tried there
+                shares = {term.name: shares.get(term.variables[0], np.nan) for term in encoding.terms}
+            table["half_samples"] = shown.map(shares)
+        return table if encoding is None else table.drop(columns="norm", errors="ignore")
 
 
 def fit_table(settings: FitSettings, show: Show = show_nothing) -> Fit:

@@ -28,9 +28,9 @@ from covey.search.chosen import how_chosen
 from covey.settings import TableSettings, as_options
 from covey.tables.spreadsheet import guarded
 from covey.workflow.fit import Fit
+from covey.workflow.path import coefficients_along
 from covey.workflow.problem import Problem
 from covey.workflow.stability import TableSelection
-from covey.workflow.tables import coefficients_along
 
 SHARED_FILES = frozenset({"model.skops", "path.parquet", "report.html", "run.json"})
 TERM_FILES = SHARED_FILES | {"terms.csv", "rating.csv"}
