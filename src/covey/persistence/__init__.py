@@ -112,9 +112,9 @@ def dump_bytes(model: BaseEstimator) -> bytes:
         raise ModelFileError(
             "A model made from a formula holds formulaic's objects, which covey.load would not trust: pickle it."
         )
-    kind = type(model).__name__
+    kind, skops = type(model).__name__, import_skops()
     try:
-        content: bytes = import_skops().dumps(model, compression=zipfile.ZIP_DEFLATED)
+        content: bytes = skops.dumps(model, compression=zipfile.ZIP_DEFLATED)
         unchecked, foreign, has_model = _audit(content)
     except Exception as reason:
         raise ModelFileError(f"{kind} cannot be saved: {reason}") from reason
