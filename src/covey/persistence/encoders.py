@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import copy
 import warnings
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from sklearn.feature_extraction import DictVectorizer
 from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from covey.persistence.annotations import require
-
-# A category that no encoder knows.
-UNKNOWN = "\0unknown"
 
 
 def check_encoder(part: object) -> None:
@@ -33,6 +28,9 @@ def check_encoder(part: object) -> None:
         _encode(part, [{}] if isinstance(part, DictVectorizer) else [""])
     elif isinstance(part, OneHotEncoder) and "categories_" in vars(part):
         _check_categories(part)
+        are_numbers = all(values.dtype.kind in "iufb" for values in part.categories_)
+        first = [values[:1].astype(values.dtype if are_numbers else object) for values in part.categories_]
+        _encode(part, np.column_stack(first))
     elif isinstance(part, TfidfTransformer) and "idf_" in vars(part):
         belongs = np.shape(part.idf_) == (vars(part).get("n_features_in_"),)
         require(belongs, "idf_ does not belong to the columns of the encoder")
@@ -55,23 +53,20 @@ def check_steps(pipeline: Pipeline) -> None:
         require(same, f"{type(encoder).__name__} makes {width} columns, which are not those of the next step")
 
 
-def _encode(part: CountVectorizer | DictVectorizer | OneHotEncoder, rows: Any) -> Any:
-    """Encode rows: a wrong type, or an attribute that is gone, shows nowhere else."""
+def _encode(part: CountVectorizer | DictVectorizer | OneHotEncoder, row: Any) -> None:
+    """Encode a row: a wrong type, or an attribute that is gone, shows nowhere else."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of names and categories that the encoder does not know
-            found = part.transform(rows)
+            warnings.simplefilter("ignore")  # of names, which the row has not
+            found = part.transform(row)
         np.asarray(found if hasattr(found, "columns") else found.dtype.type(0), dtype=float)
     except Exception as reason:
         raise ValueError(f"{type(part).__name__} cannot encode a row: {reason}") from None
-    return found
 
 
 def _check_vocabulary(part: CountVectorizer | DictVectorizer) -> None:
     table = part.vocabulary_
-    whole = isinstance(table, dict) and all(
-        isinstance(place, int | np.integer) and not isinstance(place, bool) for place in table.values()
-    )
+    whole = isinstance(table, dict) and all(_is_index(place) for place in table.values())
     require(whole, "vocabulary_ is not as it was written")
     in_order = sorted(map(int, table.values())) == list(range(len(table)))
     require(in_order, "vocabulary_ has columns that do not exist, or lacks some")
@@ -86,27 +81,53 @@ def _check_vocabulary(part: CountVectorizer | DictVectorizer) -> None:
 
 
 def _check_categories(part: OneHotEncoder) -> None:
-    """Encode every category, and one that is unknown: each makes at most one entry, among its feature's columns.
+    """Compute the number of columns per feature again from the categories, dropped and infrequent ones.
 
-    The matrix is made sparse, which needs no entry to be in its place; a dense one would be written outside.
+    Encoding all categories instead would take rows times features for a file that stores their sum.
     """
     categories = part.categories_
     are_arrays = isinstance(categories, list) and all(
-        isinstance(values, np.ndarray) and values.ndim == 1 and values.size for values in categories
+        isinstance(values, np.ndarray) and values.ndim == 1 for values in categories
     )
     require(are_arrays, "categories_ is not as it was written")
-    names = getattr(part, "feature_names_in_", range(len(categories)))
-    require(len(names) == len(categories), "categories_ do not belong to the columns of the encoder")
-    n_rows = max(values.size for values in categories)
-    known = pd.DataFrame({name: np.resize(values, n_rows) for name, values in zip(names, categories, strict=True)})
-    unknown = pd.DataFrame([[UNKNOWN] * len(names)] * (part.handle_unknown != "error"), columns=known.columns)
-    sparse = copy.copy(part)
-    sparse.sparse_output, sparse._sklearn_output_config = True, {}
-    ends = np.cumsum([0, *part._n_features_outs])
-    for table in (known, unknown)[: 1 + len(unknown)]:
-        found = _encode(sparse, table)
-        found.check_format(full_check=True)
-        for start, end in pairwise(ends):
-            alone = (found[:, start:end].sum(axis=1) <= 1).all()
-            require(alone, "categories_ do not belong to the columns of the encoder")
-    _encode(part, known.head(1))
+    per_feature = [
+        _per_feature(part, name, len(categories))
+        for name in ("_drop_idx_after_grouping", "_infrequent_indices", "_default_to_infrequent_mappings")
+    ]
+    widths = []
+    for values, drop, rare, mapping in zip(categories, *per_feature, strict=True):
+        if values.dtype.kind in "iufb":  # looked up by bisection; a missing value comes last
+            known = values[~np.isnan(values)] if values.dtype.kind == "f" else values
+            ascend = (known[1:] > known[:-1]).all() and known.size >= values.size - 1
+            require(ascend, "categories_ are not in order")
+        size = values.size
+        require((rare is None) == (mapping is None), "infrequent categories do not belong to categories_")
+        if rare is not None:
+            exist = _are_indices(rare, size) and np.unique(rare).size == rare.size > 0
+            require(exist, "infrequent categories that do not exist")
+            size -= rare.size - 1
+            mapped = _are_indices(mapping, size) and mapping.shape == values.shape
+            require(mapped, "infrequent categories do not belong to categories_")
+        require(drop is None or (_is_index(drop) and 0 <= drop < size), "a dropped category that does not exist")
+        widths.append(size - (drop is not None))
+    n_features, outs = getattr(part, "n_features_in_", len(widths)), vars(part).get("_n_features_outs")
+    require(n_features == len(widths) and outs == widths, "categories_ do not belong to the columns of the encoder")
+
+
+def _per_feature(part: OneHotEncoder, name: str, n: int) -> list[Any]:
+    """An attribute with one entry per feature, or None for every feature."""
+    value = vars(part).get(name)
+    if value is None:
+        return [None] * n
+    one_each = isinstance(value, list | np.ndarray) and getattr(value, "ndim", 1) == 1 and len(value) == n
+    require(one_each, f"{name} is not as it was written")
+    return list(value)
+
+
+def _is_index(value: object) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def _are_indices(values: Any, length: int) -> bool:
+    are_whole = isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.kind in "iu"
+    return are_whole and bool(((values >= 0) & (values < length)).all())
