@@ -118,6 +118,7 @@ def test_progress_on_a_terminal(table, tmp_path):
     import pty
 
     command = [sys.executable, "-m", "covey.cli", "fit", str(table), "-t", "y", "-g", "_", "--out", str(tmp_path / "f")]
+    command += ["--no-nested", "--selection", "bic"]
     parent, child = pty.openpty()
     environment = {**ENVIRONMENT, "TERM": "xterm-256color", "NO_COLOR": "1"}
     process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=child)

@@ -138,7 +138,9 @@ def test_the_positive_class_is_chosen_and_classes_are_weighted_and_scored(table,
     model = library.load(out / "model.skops")
     coefficients = pd.read_csv(out / "coefficients.csv")["coefficient"].to_numpy()
     np.testing.assert_allclose(coefficients[1:], -model.coef_[0], rtol=1e-9)
-    assert "odds of <bdi>ill &lt;b&gt;</bdi> against <bdi>well</bdi>" in (out / "report.html").read_text()
+    page = (out / "report.html").read_text()
+    assert "odds of <bdi>ill &lt;b&gt;</bdi> against <bdi>well</bdi>" in page
+    assert "Held-out class predictions" in page
     run = run_of(out)
     assert model.classes_.tolist() == ["ill <b>", "well"]
     assert run["classes"] == ["well", "ill <b>"]  # the positive one last
