@@ -63,8 +63,10 @@ def atomic_folder(folder: Path, names: Collection[str]) -> Iterator[Path]:
     sweep(target, names)
     draft = _draft(target)
     draft.mkdir()
-    lock = _lock_folder(draft)
+    lock = os.open(draft, os.O_RDONLY) if CAN_LOCK else None
     try:
+        if lock is not None:
+            _lock(lock)
         with _named(folder):
             yield draft
         if target.exists():
@@ -125,10 +127,10 @@ def sweep(target: Path, names: Collection[str] = ()) -> None:
     """
     if not CAN_LOCK:
         return
-    left = re.compile(rf"\.{re.escape(target.name[:LONGEST_NAME])}\.[0-9a-f]{{16}}\.(part|old)")
+    named = re.compile(rf"\.{re.escape(target.name[:LONGEST_NAME])}\.[0-9a-f]{{16}}\.(part|old)")
     with suppress(OSError):
         for name in sorted(os.listdir(target.parent)):
-            if left.fullmatch(name):
+            if named.fullmatch(name):
                 _sweep_one(target.parent / name, target, names)
 
 
@@ -210,11 +212,3 @@ def _lock(handle: int) -> None:
     if CAN_LOCK:
         with suppress(OSError):  # some network file systems have no locks
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-
-def _lock_folder(folder: Path) -> int | None:
-    if not CAN_LOCK:
-        return None
-    handle = os.open(folder, os.O_RDONLY)
-    _lock(handle)
-    return handle

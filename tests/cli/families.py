@@ -5,22 +5,12 @@ import pandas as pd
 
 from covey import Groups, GroupSparseClassifier, GroupSparseRegressor
 from covey.losses import MultiQuantile, Ordinal, Tweedie
+from covey.selection import Size
 
 N_GROUPS = 6
 RESPONSES = [
-    "two",
-    "truth",
-    "three",
-    "count",
-    "positive",
-    "heavy",
-    "share",
-    "first",
-    "second",
-    "events",
-    "cost",
-    "mark",
-]
+    "two", "truth", "three", "count", "positive", "heavy", "share", "first", "second", "events", "cost", "mark",
+]  # fmt: skip
 EXPOSURE = "years"
 
 
@@ -50,86 +40,68 @@ def make_table(n_rows=140, seed=0):
     )
 
 
+def regress(**options):
+    return lambda: GroupSparseRegressor(**{"random_state": 0, **options})
+
+
+def classify(**options):
+    return lambda: GroupSparseClassifier(**{"random_state": 0, **options})
+
+
 # options of the command line, responses, and the estimator of the same model
 CASES = {
-    "two classes": (["--selection", "ebic"], ["two"], GroupSparseClassifier(selection="ebic")),
-    "truth values, folds": (
-        ["--selection", "3", "--rule", "select", "--seed", "2"],
-        ["truth"],
-        GroupSparseClassifier(selection=3, random_state=2),
+    "folds": ("", "first", regress()),
+    "seed": ("--seed 3", "first", regress(random_state=3)),
+    "mean": ("--rule predict", "first", regress(rule="predict")),
+    "hold-out": ("--selection holdout", "first", regress(selection="holdout")),
+    "criterion": ("--selection gcv", "first", regress(selection="gcv")),
+    "discrepancy": ("--selection discrepancy", "first", regress(selection="discrepancy")),
+    "size": ("--selection size:2 --always g5", "first", regress(selection=Size(2), always=["g5"])),
+    "columns": ("--standardize column --factors 1", "first", regress(standardize="column", factors=1)),
+    "two classes": ("--selection ebic", "two", classify(selection="ebic")),
+    "truth values": ("--selection 3 --rule select --seed 2", "truth", classify(selection=3, random_state=2)),
+    "three classes": ("--selection size:2 --always g5", "three", classify(selection=Size(2), always=["g5"])),
+    "counts": (
+        "--family poisson --offset log:years --selection 3", "count", regress(loss="poisson", selection=3),
     ),
-    "three classes, always": (
-        ["--selection", "size:2", "--always", "g5"],
-        ["three"],
-        GroupSparseClassifier(selection="size", always=["g5"]),
-    ),
-    "counts, exposure": (
-        ["--family", "poisson", "--offset", "log:years", "--selection", "3"],
-        ["count"],
-        GroupSparseRegressor(loss="poisson", selection=3),
-    ),
-    "positive": (
-        ["--family", "gamma", "--selection", "holdout"],
-        ["positive"],
-        GroupSparseRegressor(loss="gamma", selection="holdout"),
-    ),
-    "heavy": (["--family", "huber", "--selection", "3"], ["heavy"], GroupSparseRegressor(loss="huber", selection=3)),
+    "positive": ("--family gamma --selection holdout", "positive", regress(loss="gamma", selection="holdout")),
+    "heavy": ("--family huber --selection 3", "heavy", regress(loss="huber", selection=3)),
     "overdispersed counts": (
-        ["--family", "negative-binomial", "--offset", "log:years", "--selection", "bic"],
-        ["events"],
-        GroupSparseRegressor(loss="negative-binomial", selection="bic"),
+        "--family negative-binomial --offset log:years --selection bic", "events",
+        regress(loss="negative-binomial", selection="bic"),
     ),
-    "amounts with zeros": (
-        ["--power", "1.4", "--selection", "3"],
-        ["cost"],
-        GroupSparseRegressor(loss=Tweedie(1.4), selection=3),
-    ),
+    "amounts with zeros": ("--power 1.4 --selection 3", "cost", regress(loss=Tweedie(1.4), selection=3)),
     "quantiles": (
-        ["--quantile", "0.2,0.7", "--selection", "size:2"],
-        ["first"],
-        GroupSparseRegressor(loss=MultiQuantile([0.2, 0.7]), selection="size"),
+        "--quantile 0.2,0.7 --selection size:2", "first", regress(loss=MultiQuantile([0.2, 0.7]), selection=Size(2)),
     ),
     "grades": (
-        ["--order", "poor,fair,good", "--selection", "3"],
-        ["mark"],
-        GroupSparseClassifier(loss=Ordinal(order=["poor", "fair", "good"]), selection=3),
+        "--order poor,fair,good --selection 3", "mark",
+        classify(loss=Ordinal(order=["poor", "fair", "good"]), selection=3),
     ),
-    "shares": (
-        ["--family", "binomial", "--selection", "bic"],
-        ["share"],
-        GroupSparseRegressor(loss="binomial", selection="bic"),
-    ),
+    "shares": ("--family binomial --selection bic", "share", regress(loss="binomial", selection="bic")),
     "several": (
-        ["--selection", "3", "--rule", "predict", "--always", "g5"],
-        ["first", "second"],
-        GroupSparseRegressor(selection=3, rule="predict", always=["g5"]),
+        "--selection 3 --rule predict --always g5", "first second",
+        regress(selection=3, rule="predict", always=["g5"]),
     ),
-}
+}  # fmt: skip
 
 
 def fitted(case, frame):
     """The estimator of a case, fitted; its columns and its offset."""
-    options, targets, model = CASES[case]
+    options, targets, make = CASES[case]
     offset = np.log(frame[EXPOSURE].to_numpy()) if "--offset" in options else None
     X = frame[[name for name in frame.columns if name.startswith("g")]]
     groups = Groups.from_labels([name[:2] for name in X.columns], columns=list(X.columns))
-    if model.selection == "size":
-        from covey.selection import Size
-
-        model.set_params(selection=Size(2))
-    model.set_params(groups=groups, random_state=model.random_state or 0)
-    y = frame[targets[0]].to_numpy() if len(targets) == 1 else frame[targets].to_numpy()
+    y = np.squeeze(frame[targets.split()].to_numpy())
     if y.dtype.kind not in "fib":
         y = y.astype(str)
-    return model.fit(X, y, offset=offset), X, y, offset
+    return make().set_params(groups=groups).fit(X, y, offset=offset), X, y, offset
 
 
 def command(case, file, out):
     """The arguments of the same fit on the command line."""
     options, targets, _ = CASES[case]
-    unused = [name for name in (*RESPONSES, EXPOSURE) if name not in targets]
-    if "--offset" in options:
-        unused.remove(EXPOSURE)
-    asked = [word for name in targets for word in ("--target", name)]
-    asked += [word for name in unused for word in ("--drop", name)]
-    return ["fit", file, *asked, "--groups", "_", "--out", out, *options]
+    used = [*targets.split(), *([EXPOSURE] if "--offset" in options else [])]
+    unused = [name for name in (*RESPONSES, EXPOSURE) if name not in used]
+    wanted = [word for name in targets.split() for word in ("--target", name)]
+    return ["fit", file, *wanted, "--drop", ",".join(unused), "--groups", "_", "--out", out, *options.split()]

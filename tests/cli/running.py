@@ -1,5 +1,7 @@
 """Run a command in this process, and look at what is left on the disk."""
 
+import json
+
 from typer.testing import CliRunner
 
 from covey.cli.app import app
@@ -12,6 +14,23 @@ def covey(*arguments, **options):
     if arguments[:1] == ("fit",) and "--nested" not in arguments:
         arguments = (*arguments, "--no-nested")
     return RUNNER.invoke(app, list(map(str, arguments)), env={"COLUMNS": "200", "NO_COLOR": "1"}, **options)
+
+
+def done(*arguments, **options):
+    """Run a command that succeeds."""
+    result = covey(*arguments, **options)
+    assert result.exit_code == 0, (result.output, result.exception)
+    return result
+
+
+def as_json(*arguments):
+    """What a command says as JSON."""
+    return json.loads(done(*arguments, "--json").stdout)
+
+
+def run_of(folder):
+    """What a fit wrote about itself."""
+    return json.loads((folder / "run.json").read_text())
 
 
 def refused(result, *words):

@@ -65,8 +65,8 @@ def test_a_command_has_the_options_of_its_table(name, settings, others):
     assert parameters.keys() - others == settings.table().keys()
     for option in parameters.keys() - others:
         entry = settings.table()[option]
-        assert parameters[option].help == entry.option.help
-        assert entry.option.positional or entry.flag in parameters[option].opts
+        assert parameters[option].help == entry.help
+        assert entry.positional or entry.flag in parameters[option].opts
 
 
 def test_what_the_options_set():

@@ -1,15 +1,13 @@
 """``covey fit --constraint``: signs, bounds and shapes, and what the console and the folder say of them."""
 
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
 
 import covey as library
-from cli.running import covey, refused
+from cli.running import covey, refused, run_of
 from covey.tables import TableError
-from covey.workflow.constraints import read_constraints
+from covey.workflow.parameters import read_constraints
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +32,7 @@ def test_the_option_gives_the_model_of_the_library(table, tmp_path):
     model = library.load(tmp_path / "fit" / "model.skops")
     assert model.constraints == {"price": "<=0", "age": "increasing", "ad": ">=0"}
     assert np.diff(model.effect("age").effect).min() >= -1e-12
-    run = json.loads((tmp_path / "fit" / "run.json").read_text())
+    run = run_of(tmp_path / "fit")
     assert [one["binds"] for one in run["constraints"]] == model.constraints_["binds"].tolist()
     page = (tmp_path / "fit" / "report.html").read_text()
     assert "--constraint age=increasing" in page

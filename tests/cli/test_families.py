@@ -1,7 +1,5 @@
 """Which family a target is taken for, what each can be asked, and how good predictions are said to be."""
 
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,7 +7,7 @@ from sklearn.metrics import log_loss, mean_poisson_deviance, r2_score, roc_auc_s
 
 import covey as library
 from cli.families import RESPONSES, command, make_table
-from cli.running import covey, refused
+from cli.running import as_json, covey, done, refused, run_of
 from covey.settings import TableSettings
 from covey.tables import TableError
 from covey.workflow.response import read_response
@@ -123,71 +121,48 @@ def test_what_a_family_cannot_is_refused(table, tmp_path, options, words):
     assert not (tmp_path / "fit").exists()
 
 
-def test_always_takes_groups_terms_and_columns(table, tmp_path):
-    unused = [word for name in RESPONSES if name != "first" for word in ("--drop", name)]
-    asked = ["fit", table, "-t", "first", *unused, "--selection", "size:2", "--json"]
-    asked += ["--groups", "g2_*", "-o", tmp_path / "fit", "--always", "years", "--always", "g0_1", "--always", "g2"]
-    result = covey(*asked)
-    assert result.exit_code == 0, result.output
-    answer = json.loads(result.stdout)
-    assert answer["always"] == ["years", "g0_1", "g2"]
-    assert answer["groups_found"] == 2
-    assert {row["group"] for row in answer["selected_groups"] if row["always"]} == {"years", "g0_1", "g2"}
-
-
 def fit_and_predict(case, table, folder, *targets):
-    nested = ["--nested"] if case == "two classes" else []
-    assert covey(*command(case, table, folder / "fit"), *nested, "--json").exit_code == 0
-    asked = [word for name in targets for word in ("--target", name)]
-    result = covey("predict", folder / "fit", table, *asked, "--json")
-    assert result.exit_code == 0, result.output
-    return json.loads(result.stdout), library.load(folder / "fit" / "model.skops")
+    done(*command(case, table, folder / "fit"))
+    wanted = [word for name in targets for word in ("--target", name)]
+    return as_json("predict", folder / "fit", table, *wanted)
 
 
-def test_classes_are_scored_by_accuracy_and_log_loss(table, tmp_path):
-    answer, model = fit_and_predict("two classes", table, tmp_path, "two")
-    frame = pd.read_csv(table)
-    assert answer["accuracy"] == pytest.approx(np.mean(np.array(answer["prediction"]) == frame["two"]))
-    p = np.column_stack([answer[f"probability_{label}"] for label in model.classes_])
-    assert answer["log_loss"] == pytest.approx(log_loss(frame["two"], p, labels=list(model.classes_)))
-    run = json.loads((tmp_path / "fit" / "run.json").read_text())
-    assert run["classes"] == ["ill <b>", "well"]
-    assert run["scores"]["held_out_r2"] == run["nested"]["mean"]
-    assert run["scores"]["held_out_r2"] < run["scores"]["train_r2"]
-    held_out = run["nested"]["classes"]
-    assert np.sum(held_out["confusion"]) == len(frame)
-    assert np.trace(held_out["confusion"]) / len(frame) == pytest.approx(held_out["accuracy"])
-    assert held_out["positive"] == "well"
-    other = tmp_path / "other.csv"
-    frame.assign(two="dead").to_csv(other, index=False)
-    refused(covey("predict", tmp_path / "fit", other, "--target", "two"), "holds 'dead'", "'ill <b>', 'well'")
-
-
-def test_the_positive_class_is_chosen_and_classes_are_weighted(table, tmp_path):
-    other, out = tmp_path / "other", tmp_path / "fit"
+def test_the_positive_class_is_chosen_and_classes_are_weighted_and_scored(table, tmp_path):
+    other, out, frame = tmp_path / "other", tmp_path / "fit", pd.read_csv(table)
     given = ("fit", table, "-t", "two", "-g", "_", "--selection", "ebic", "--drop", ",".join(RESPONSES[1:]))
-    result = covey(*given, "--nested", "--positive", "ill <b>", "--class-weight", "balanced", "-o", out)
-    assert result.exit_code == 0, result.output
-    assert "coefficients describe the odds of ill <b> against well" in result.stdout
-    assert "Held-out probabilities of ill <b>" in result.stdout
-    assert "of all ill <b>, found" in result.stdout
-    assert covey(*given, "--class-weight", "well=2,ill <b>=2", "-o", other).exit_code == 0
+    printed = done(*given, "--nested", "--positive", "ill <b>", "--class-weight", "balanced", "-o", out).stdout
+    assert "coefficients describe the odds of ill <b> against well" in printed
+    assert "Held-out probabilities of ill <b>" in printed
+    assert "of all ill <b>, found" in printed
     # the other class's odds are the inverse, in every file; the model file keeps scikit-learn's order
     model = library.load(out / "model.skops")
     coefficients = pd.read_csv(out / "coefficients.csv")["coefficient"].to_numpy()
     np.testing.assert_allclose(coefficients[1:], -model.coef_[0], rtol=1e-9)
+    page = (out / "report.html").read_text()
+    assert "odds of <bdi>ill &lt;b&gt;</bdi> against <bdi>well</bdi>" in page
+    assert "Held-out class predictions" in page
+    run = run_of(out)
     assert model.classes_.tolist() == ["ill <b>", "well"]
-    run = json.loads((out / "run.json").read_text())
-    assert run["nested"]["classes"]["positive"] == "ill <b>"
-    assert "odds of <bdi>ill &lt;b&gt;</bdi> against <bdi>well</bdi>" in (out / "report.html").read_text()
-    scored = json.loads(covey("predict", out, table, "--target", "two", "--json").stdout)
-    truth = pd.read_csv(table)["two"] == "ill <b>"
-    assert scored["auc"] == pytest.approx(roc_auc_score(truth, scored["probability_ill <b>"]))
-    assert scored["base_rate"] == pytest.approx(truth.mean())
+    assert run["classes"] == ["well", "ill <b>"]  # the positive one last
+    assert run["scores"]["held_out_r2"] == run["nested"]["mean"] < run["scores"]["train_r2"]
+    held_out = run["nested"]["classes"]
+    assert held_out["positive"] == "ill <b>"
+    assert np.sum(held_out["confusion"]) == len(frame)
+    assert np.trace(held_out["confusion"]) / len(frame) == pytest.approx(held_out["accuracy"])
+    # the scores of predictions
+    scored = as_json("predict", out, table, "--target", "two")
+    p = np.column_stack([scored[f"probability_{label}"] for label in model.classes_])
+    assert scored["accuracy"] == pytest.approx(np.mean(np.array(scored["prediction"]) == frame["two"]))
+    assert scored["log_loss"] == pytest.approx(log_loss(frame["two"], p, labels=list(model.classes_)))
+    assert scored["auc"] == pytest.approx(roc_auc_score(frame["two"] == "ill <b>", p[:, 0]))
+    assert scored["base_rate"] == pytest.approx((frame["two"] == "ill <b>").mean())
+    frame.assign(two="dead").to_csv(tmp_path / "dead.csv", index=False)
+    refused(covey("predict", out, tmp_path / "dead.csv", "--target", "two"), "holds 'dead'", "'ill <b>', 'well'")
     # equal weights change nothing
-    equal = library.load(other / "model.skops")
-    assert covey(*given, "-o", tmp_path / "plain").exit_code == 0
-    np.testing.assert_allclose(equal.coef_, library.load(tmp_path / "plain" / "model.skops").coef_, atol=1e-8)
+    done(*given, "--class-weight", "well=2,ill <b>=2", "-o", other)
+    done(*given, "-o", tmp_path / "plain")
+    equal, plain = (library.load(folder / "model.skops") for folder in (other, tmp_path / "plain"))
+    np.testing.assert_allclose(equal.coef_, plain.coef_, atol=1e-8)
 
 
 def test_the_affirmative_class_is_the_positive_one_for_constraints_too(table, tmp_path):
@@ -197,8 +172,7 @@ def test_the_affirmative_class_is_the_positive_one_for_constraints_too(table, tm
     frame.to_csv(other, index=False)
     given = ("fit", other, "-t", "two", "-g", "1", "--selection", "ebic", "--drop", ",".join(RESPONSES[1:]))
     columns = [name for name in frame if name not in RESPONSES]
-    result = covey(*given, "--constraint", "*>=0", "--no-nested", "-o", out)
-    assert result.exit_code == 0, result.output
+    result = done(*given, "--constraint", "*>=0", "--no-nested", "-o", out)
     assert "coefficients describe the odds of Ja against Nein" in result.stdout
     coefficients = pd.read_csv(out / "coefficients.csv").set_index("column")["coefficient"]
     assert coefficients[columns].min() >= 0
@@ -221,21 +195,21 @@ def test_classes_that_are_not_there(options, words, table, tmp_path):
 
 
 def test_counts_are_scored_by_deviance_and_need_their_exposure(table, tmp_path):
-    answer, _ = fit_and_predict("counts, exposure", table, tmp_path, "count")
+    answer = fit_and_predict("counts", table, tmp_path, "count")
     frame = pd.read_csv(table)
     assert answer["deviance"] == pytest.approx(mean_poisson_deviance(frame["count"], answer["prediction"]))
-    run = json.loads((tmp_path / "fit" / "run.json").read_text())
+    run = run_of(tmp_path / "fit")
     assert answer["deviance_explained"] == pytest.approx(run["scores"]["train_r2"])
     other = tmp_path / "other.csv"
     frame.drop(columns="years").to_csv(other, index=False)
     refused(covey("predict", tmp_path / "fit", other), "lacks 'years', the offset of the fit", "all ones")
     frame.assign(years=2 * frame["years"]).to_csv(other, index=False)
-    doubled = json.loads(covey("predict", tmp_path / "fit", other, "--json").stdout)
+    doubled = as_json("predict", tmp_path / "fit", other)
     np.testing.assert_allclose(doubled["prediction"], 2 * np.array(answer["prediction"]))
 
 
 def test_several_responses_are_scored_each(table, tmp_path):
-    answer, _ = fit_and_predict("several", table, tmp_path, "first", "second")
+    answer = fit_and_predict("several", table, tmp_path, "first", "second")
     frame = pd.read_csv(table)
     for name in ("first", "second"):
         assert answer[f"r2_{name}"] == pytest.approx(r2_score(frame[name], answer[f"prediction_{name}"]))

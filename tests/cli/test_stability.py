@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cli.running import covey, refused
+from cli.running import as_json, covey, done, refused, run_of
 
-OTHERS = ["--drop", "months", "--drop", "dead"]
+GENES = ["-t", "y", "-g", "_", "--drop", "case,months,dead"]
 
 
 @pytest.fixture(scope="module")
@@ -32,30 +32,14 @@ def table(frame, tmp_path):
 
 
 def test_half_samples(table, tmp_path):
-    arguments = [
-        table,
-        "-t",
-        "y",
-        "-g",
-        "_",
-        "--drop",
-        "case",
-        *OTHERS,
-        "--pairs",
-        5,
-        "--max-false",
-        6,
-        "--always",
-        "age",
-    ]
-    result = covey("stability", *arguments, "--out", tmp_path / "believed")
-    assert result.exit_code == 0, result.output
+    arguments = [table, *GENES, "--pairs", 5, "--max-false", 6, "--always", "age"]
+    result = done("stability", *arguments, "--out", tmp_path / "believed")
     assert "of 30 groups can be believed to predict y (half-samples, 160 rows)" in result.stdout
     assert "Expected number of mistakes: at most" in result.stdout
     groups = pd.read_csv(tmp_path / "believed" / "groups.csv")
     assert set(groups[groups["selected"]]["group"]) >= {f"g{g}" for g in range(8)}
     assert len(groups) == 30
-    run = json.loads((tmp_path / "believed" / "run.json").read_text())
+    run = run_of(tmp_path / "believed")
     assert run["always"] == ["age"]
     assert run["half_samples"] == 10
     assert [row["group"] for row in run["selected_groups"]] == groups[groups["selected"]]["group"].tolist()
@@ -65,17 +49,14 @@ def test_half_samples(table, tmp_path):
 
 
 def test_knockoffs(table):
-    result = covey(
-        "stability", table, "-t", "y", "-g", "_", "--drop", "case", *OTHERS, "--method", "knockoffs", "--fdr", 0.2
-    )
-    assert result.exit_code == 0, result.output
+    result = done("stability", table, *GENES, "--method", "knockoffs", "--fdr", 0.2)
     assert "(knockoffs, 160 rows)" in result.stdout
     assert "On average at most 20%" in result.stdout
     assert "g7" in result.stdout
 
 
 def test_classes(table):
-    result = covey("stability", table, "-t", "case", "-g", "_", "--drop", "y", *OTHERS, "--pairs", 2, "--json")
+    result = covey("stability", table, "-t", "case", "-g", "_", "--drop", "y,months,dead", "--pairs", 2, "--json")
     found = json.loads(result.stdout)
     assert found["family"] == "binomial"
     assert found["groups"] == 31
@@ -83,26 +64,20 @@ def test_classes(table):
 
 def test_survival_times(table):
     columns = ["--time", "months", "--event", "dead", "--drop", "y", "--drop", "case", "-g", "_", "--ties", "breslow"]
-    found = json.loads(covey("stability", table, *columns, "--pairs", 2, "--max-false", 6, "--json").stdout)
+    found = as_json("stability", table, *columns, "--pairs", 2, "--max-false", 6)
     assert found["family"] == "cox"
     assert {row["group"] for row in found["selected_groups"]} & {f"g{g}" for g in range(8)}
 
 
 def test_what_is_refused(table):
-    refused(covey("stability", table, "-t", "y", "--drop", "case", *OTHERS, "--fdr", 0.1), "--fdr has no effect")
-    refused(
-        covey("stability", table, "-t", "y", "--drop", "case", *OTHERS, "--method", "knockoffs", "--pairs", 3),
-        "--pairs has no effect",
-    )
+    refused(covey("stability", table, *GENES, "--fdr", 0.1), "--fdr has no effect")
+    refused(covey("stability", table, *GENES, "--method", "knockoffs", "--pairs", 3), "--pairs has no effect")
 
 
 def test_a_fit_with_stability(table, tmp_path):
-    result = covey(
-        "fit", table, "-t", "y", "-g", "_", "--drop", "case", *OTHERS, "--stability", "--out", tmp_path / "fit"
-    )
-    assert result.exit_code == 0, result.output
+    result = done("fit", table, *GENES, "--stability", "--out", tmp_path / "fit")
     assert "half samples" in result.stdout
     groups = pd.read_csv(tmp_path / "fit" / "groups.csv").set_index("group")
     assert (groups.loc[[f"g{g}" for g in range(8)], "half_samples"] >= 0.75).all()
     assert "Which groups to believe" in (tmp_path / "fit" / "report.html").read_text()
-    assert "mistakes: at most" in json.loads((tmp_path / "fit" / "run.json").read_text())["stability"]
+    assert "mistakes: at most" in run_of(tmp_path / "fit")["stability"]

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cli.running import RUNNER, covey, refused
+from cli.running import RUNNER, covey, done, refused
 from covey.cli.app import app
 
 FULL = "/dev/full"
@@ -25,13 +25,12 @@ def fitted(tmp_path_factory):
     frame = pd.DataFrame({"a": rng.standard_normal(60), "city": rng.choice(["Köln", "Nîmes"], 60)})
     frame["y"] = 2 * frame["a"] + (frame["city"] == "Köln") + 0.1 * rng.standard_normal(60)
     frame.to_csv(folder / "t.csv", index=False)
-    assert covey("fit", folder / "t.csv", "-t", "y", "-o", folder / "fit").exit_code == 0
+    done("fit", folder / "t.csv", "-t", "y", "-o", folder / "fit")
     return folder
 
 
 def predicted(*arguments, **options):
-    result = covey("predict", *arguments, **options)
-    assert result.exit_code == 0, (result.output, result.exception)
+    result = done("predict", *arguments, **options)
     return pd.read_csv(io.StringIO(result.stdout))["prediction"].to_numpy()
 
 
@@ -91,20 +90,19 @@ def test_excel(fitted, tmp_path):
 def test_text_of_windows_is_read_with_a_notice(fitted, tmp_path):
     frame = pd.read_csv(fitted / "t.csv")
     frame.to_csv(tmp_path / "t.csv", index=False, encoding="cp1252")
-    result = covey("fit", tmp_path / "t.csv", "-t", "y", "-o", tmp_path / "fit")
-    assert result.exit_code == 0, result.output
+    result = done("fit", tmp_path / "t.csv", "-t", "y", "-o", tmp_path / "fit")
     assert "Köln" in result.stdout
     assert "was read as Windows-1252" in result.stderr
 
 
 def test_files_are_not_overwritten(fitted, tmp_path):
     file = tmp_path / "p.csv"
-    assert covey("predict", fitted / "fit", fitted / "t.csv", "-o", file).exit_code == 0
+    done("predict", fitted / "fit", fitted / "t.csv", "-o", file)
     file.write_text("mine")
     refused(covey("predict", fitted / "fit", fitted / "t.csv", "-o", file), "exists already", "--overwrite")
     refused(covey("path", fitted / "t.csv", "-t", "y", "-o", file), "exists already", "--overwrite")
     assert file.read_text() == "mine"
-    assert covey("predict", fitted / "fit", fitted / "t.csv", "-o", file, "--overwrite").exit_code == 0
+    done("predict", fitted / "fit", fitted / "t.csv", "-o", file, "--overwrite")
     assert file.read_text() != "mine"
 
 
@@ -119,7 +117,7 @@ def test_places_that_are_no_places(fitted, tmp_path):
     refused(covey("fit", fitted / "t.csv", "-t", "y", "--out", "/"), "/ is the root of all folders")
     result = covey("fit", fitted / "t.csv", "-t", "y", "--out", tmp_path / "a" / ".." / "b")
     assert result.stdout.endswith(f"The report: {tmp_path / 'b' / 'report.html'}\n")
-    assert covey("predict", tmp_path / "b", fitted / "t.csv", "--out", tmp_path / "c" / ".." / "p.csv").exit_code == 0
+    done("predict", tmp_path / "b", fitted / "t.csv", "--out", tmp_path / "c" / ".." / "p.csv")
     assert sorted(file.name for file in tmp_path.iterdir()) == ["b", "p.csv"]
 
 
@@ -128,6 +126,15 @@ def test_a_cell_that_holds_a_book(tmp_path):
     result = covey("fit", tmp_path / "t.csv", "-t", "y")
     refused(result, "zzz...' in row 41")
     assert len(result.stderr) < 500
+
+
+def test_a_reader_that_has_seen_enough_is_no_error(fitted):
+    read, write = os.pipe()
+    os.close(read)
+    command = [*COVEY, "predict", fitted / "fit", fitted / "t.csv"]
+    ended = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT)
+    os.close(write)
+    assert (ended.returncode, ended.stderr) == (141, "")
 
 
 @pytest.mark.skipif(not os.path.exists(FULL), reason="this system has no /dev/full")
@@ -151,7 +158,6 @@ def test_an_output_that_is_full_or_closed(fitted, tmp_path):
 
 
 def test_a_name_wins_over_a_pattern(fitted):
-    result = covey("path", fitted / "t.csv", "-t", "y", "--curve", "*:5", "--levels", "city", "--linear", "a", "--json")
-    assert result.exit_code == 0, result.output
+    done("path", fitted / "t.csv", "-t", "y", "--curve", "*:5", "--levels", "city", "--linear", "a", "--json")
     refused(covey("path", fitted / "t.csv", "-t", "y", "--curve", "a", "--linear", "a"), "both --linear and --curve")
     refused(covey("path", fitted / "t.csv", "-t", "y", "--curve", "*", "--linear", "*"), "both --linear and --curve")

@@ -7,9 +7,28 @@ import pandas as pd
 import pytest
 
 import covey as library
-from cli.running import covey, refused
-from cli.survival import OTHERS, make_trial
+from cli.running import as_json, covey, done, refused, run_of
 from covey import GroupSparseCox, survival
+
+
+def make_trial(n_rows=160, seed=0):
+    """Columns g0_0 to g5_1, months and dead; status, site and entry say the same in other words, or add to it."""
+    rng = np.random.default_rng(seed)
+    columns = [f"g{j // 2}_{j % 2}" for j in range(12)]
+    frame = pd.DataFrame(rng.standard_normal((n_rows, 12)), columns=columns)
+    eta = (frame["g1_0"] - frame["g1_1"] + frame["g4_0"]).to_numpy()
+    site = np.array(["north", "south"])[np.arange(n_rows) % 2]
+    entry = rng.uniform(0.0, 0.5, n_rows)
+    death = entry + rng.exponential(np.exp(-eta) * np.where(site == "north", 10.0, 20.0))
+    lost = entry + rng.uniform(1.0, 40.0, n_rows)
+    dead = (death <= lost).astype(int)
+    months = np.maximum(np.ceil(10 * np.minimum(death, lost)) / 10, 0.6)  # with ties
+    return frame.assign(
+        months=months, dead=dead, status=np.where(dead == 1, "dead", "alive"), site=site, entry=entry.round(2)
+    )
+
+
+OTHERS = ["--drop", "status,site,entry"]
 
 
 @pytest.fixture(scope="module")
@@ -24,8 +43,7 @@ def plain_fit(trial, tmp_path_factory):
     """With nested folds, and what the console said."""
     out = tmp_path_factory.mktemp("fits") / "plain"
     asked = ["--time", "months", "--event", "dead", "-g", "_", "--always", "g5,g4", *OTHERS]
-    result = covey("fit", trial, *asked, "--selection", "2", "--nested", "-o", out)
-    assert result.exit_code == 0, result.output
+    result = done("fit", trial, *asked, "--selection", "2", "--nested", "-o", out)
     return out, result.stdout
 
 
@@ -33,10 +51,7 @@ def plain_fit(trial, tmp_path_factory):
 def strata_fit(trial, tmp_path_factory):
     out = tmp_path_factory.mktemp("fits") / "strata"
     asked = ["--time", "months", "--event", "status", "--event-value", "dead", "--start", "entry", "--strata", "site"]
-    result = covey(
-        "fit", trial, *asked, "--drop", "dead", "-g", "_", "--selection", "bic", "--ties", "breslow", "-o", out
-    )
-    assert result.exit_code == 0, result.output
+    done("fit", trial, *asked, "--drop", "dead", "-g", "_", "--selection", "bic", "--ties", "breslow", "-o", out)
     return out
 
 
@@ -60,7 +75,7 @@ def test_the_model_is_that_of_python(trial, plain_fit):
     table = pd.read_csv(out / "coefficients.csv").iloc[1:]
     np.testing.assert_allclose(table["coefficient"], model.coef_)
     np.testing.assert_allclose(table["hazard_ratio"], np.exp(model.coef_))
-    run = json.loads((out / "run.json").read_text())
+    run = run_of(out)
     assert (run["family"], run["events"], run["target"]) == ("cox", int(frame["dead"].sum()), ["months", "dead"])
     assert run["settings"]["estimator"] == "GroupSparseCox"
     assert run["always"] == ["g5", "g4"]
@@ -71,7 +86,7 @@ def test_the_model_is_that_of_python(trial, plain_fit):
 
 def test_files_console_and_report_agree(plain_fit):
     out, said = plain_fit
-    run = json.loads((out / "run.json").read_text())
+    run = run_of(out)
     nested = run["nested"]
     assert nested["measure"] == "concordance"
     assert run["scores"]["held_out_r2"] == nested["mean"]
@@ -94,16 +109,16 @@ def test_files_console_and_report_agree(plain_fit):
 def test_predictions_are_log_risk_and_survival(trial, plain_fit):
     out, _ = plain_fit
     frame, model = pd.read_csv(trial), library.load(out / "model.skops")
-    answer = json.loads(covey("predict", out, trial, "--at", "1,5", "--at", "10", "--json").stdout)
+    answer = as_json("predict", out, trial, "--at", "1,5", "--at", "10")
     np.testing.assert_allclose(answer["prediction"], model.predict(columns_of(frame)))
     curves = model.predict_survival_function(columns_of(frame))
     for time in (1, 5, 10):
         np.testing.assert_allclose(answer[f"survival_{time}"], [curve(time) for curve in curves])
     quartiles = [f"survival_{float(f'{t:.4g}'):g}" for t in np.quantile(frame["months"], [0.25, 0.5, 0.75])]
-    unasked = json.loads(covey("predict", out, trial, "--json").stdout)
+    unasked = as_json("predict", out, trial)
     assert [name for name in unasked if name.startswith("survival")] == quartiles
-    scored = json.loads(covey("predict", out, trial, "-t", "months", "-t", "dead", "--json").stdout)
-    run = json.loads((out / "run.json").read_text())
+    scored = as_json("predict", out, trial, "-t", "months", "-t", "dead")
+    run = run_of(out)
     assert scored["concordance"] == pytest.approx(run["scores"]["train_r2"])
     result = covey("predict", out, trial, "-t", "months", "-t", "dead", "-o", out.parent / "p.csv")
     assert f"concordance {scored['concordance']:.3f}" in result.stderr
@@ -134,7 +149,7 @@ def test_survival_beyond_a_stratum_is_not_known(trial, strata_fit):
     frame = pd.read_csv(trial)
     ends = frame.groupby("site")["months"].max()
     time = float(ends.max())
-    answer = json.loads(covey("predict", strata_fit, trial, "--at", f"{time}", "--json").stdout)
+    answer = as_json("predict", strata_fit, trial, "--at", f"{time}")
     known = np.array([value is not None for value in answer[f"survival_{time:g}"]])
     np.testing.assert_array_equal(known, frame["site"] == ends.idxmax())
 
@@ -145,10 +160,10 @@ def test_several_columns_of_strata(tmp_path):
     frame["sex"] = np.arange(len(frame)) // 2 % 2
     frame.drop(columns=["status", "entry"]).to_csv(file, index=False)
     asked = ["--time", "months", "--event", "dead", "--strata", "site", "--strata", "sex", "--selection", "bic"]
-    assert covey("fit", file, *asked, "-g", "_", "-o", tmp_path / "fit").exit_code == 0
+    done("fit", file, *asked, "-g", "_", "-o", tmp_path / "fit")
     saved = library.load(tmp_path / "fit" / "model.skops")
     assert saved.strata_.tolist() == ["north / 0", "north / 1", "south / 0", "south / 1"]
-    assert covey("predict", tmp_path / "fit", file).exit_code == 0
+    done("predict", tmp_path / "fit", file)
 
 
 def test_the_path_of_survival_times(trial):

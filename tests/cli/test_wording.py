@@ -15,7 +15,7 @@ import typer
 import covey as library
 from cli.running import covey
 from covey.cli.app import app
-from covey.wording import OPTIONS, as_options
+from covey.settings.wording import OPTIONS, as_options
 
 SOURCE = Path(library.__file__).parent
 FILES = [

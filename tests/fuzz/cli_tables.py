@@ -20,43 +20,13 @@ from covey.workflow import GROUP_FILES, TERM_FILES
 RUNNER = CliRunner()
 
 NAMES = [
-    "a",
-    "b_1",
-    "b_2",
-    "=1+1",
-    "-x",
-    "@y",
-    "+z",
-    "'q",
-    "<b>",
-    "ü 名",
-    "a,b",
-    'say "x"',
-    "",
-    " ",
-    "nan",
-    "1",
-    "x" * 300,
-]
-NAMES += ["a\nb", "\x1b[2J", "y", "prediction", "(intercept)", "[red]", "{0}", "%s", "../up", "a:b", "log:a", "size=3"]
+    "a", "b_1", "b_2", "=1+1", "-x", "@y", "+z", "'q", "<b>", "ü 名", "a,b", 'say "x"', "", " ", "nan", "1", "x" * 300,
+    "a\nb", "\x1b[2J", "y", "prediction", "(intercept)", "[red]", "{0}", "%s", "../up", "a:b", "log:a", "size=3",
+]  # fmt: skip
 CELLS = [
-    "",
-    "NA",
-    "nan",
-    "inf",
-    "-inf",
-    "1e999",
-    "1e308",
-    "1e-320",
-    "=2",
-    "text",
-    "0",
-    "-0.0",
-    "true",
-    "1,5",
-    "2020-01-01",
-]
-CELLS += ["\x00", "'", '"', "1_000", "0x10", " 3 ", "9" * 400, "1+2j"]
+    "", "NA", "nan", "inf", "-inf", "1e999", "1e308", "1e-320", "=2", "text", "0", "-0.0", "true", "1,5", "2020-01-01",
+    "\x00", "'", '"', "1_000", "0x10", " 3 ", "9" * 400, "1+2j",
+]  # fmt: skip
 
 
 def verdict(seed: int) -> str:

@@ -14,11 +14,11 @@ from unittest.mock import patch
 import numpy as np
 from numpy.typing import NDArray
 
-from covey import Groups, GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor
+from covey import Groups
 from covey.losses import MultiQuantile, Quantile
 from covey.search.cleaned import Cleaned
 from covey.selection import Folds, Size
-from fuzz.invariances import DESIGNS, LOSSES, Rng, response
+from fuzz.invariances import DESIGNS, LOSSES, Rng, estimator, response
 
 Array = NDArray[np.float64]
 Inequalities = list[tuple[Array, Array]]
@@ -28,15 +28,6 @@ KEPT = 1e-12
 KINDS = (*(loss for loss in LOSSES if loss != "multinomial"), "quantile 0.9", "two quantiles")
 
 SHAPES = {"increasing": (1, 1.0), "decreasing": (1, -1.0), "convex": (2, 1.0), "concave": (2, -1.0)}
-
-
-def estimator(loss: str, groups: Groups, **options: Any) -> Any:
-    """Of the loss."""
-    if loss == "cox":
-        return GroupSparseCox(groups, **options)
-    if loss in ("logistic", "ordinal"):
-        return GroupSparseClassifier(groups, **({"loss": loss} if loss == "ordinal" else {}), **options)
-    return GroupSparseRegressor(groups, loss="squared" if loss == "two" else loss, **options)
 
 
 def columns(rng: Rng, n: int, p: int) -> Any:
@@ -124,6 +115,7 @@ def verdict(seed: int) -> str:
     }  # fmt: skip
     if loss != "cox" and rng.random() < 0.3:
         options["standardize"] = [False, "column"][rng.integers(2)]
+    options |= {"ties": "efron"} if loss == "cox" else {}
     words = f"{kind}, {n} rows, {p} columns, groups of {groups.sizes[0]}, {options}"
     model, models = estimator(loss, groups, **options), list[Array]()
     if kind == "quantile 0.9":

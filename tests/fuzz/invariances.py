@@ -69,22 +69,42 @@ OPTIONS: dict[str, dict[str, Any]] = {
 STORED = ("Fortran", "CSR matrix", "CSC array", "memmap", "backed", "without columns", "torch")
 
 
-def response(loss: str, X: Any, rng: Rng) -> Any:
-    """Responses of the loss's kind that depend on the first three columns; tied where they can be."""
-    eta = X[:, :3] @ np.array([1.0, -1.0, 0.7]) + 0.5 * rng.standard_normal(len(X))
+def estimator(loss: str, *groups: Groups, **options: Any) -> Any:
+    """An estimator of the loss; events are tied as Breslow does, for which weights are repetitions."""
+    if loss == "cox":
+        return GroupSparseCox(*groups, **{"ties": "breslow", **options})
+    if loss in ("logistic", "multinomial", "ordinal"):
+        return GroupSparseClassifier(*groups, **({"loss": "ordinal"} if loss == "ordinal" else {}), **options)
+    return GroupSparseRegressor(*groups, loss="squared" if loss == "two" else loss, **options)
+
+
+def respond(loss: str, eta: Any, rng: Rng, digits: int = 1) -> Any:
+    """Responses of the loss's kind to linear predictors; tied where they can be."""
     if loss in ("squared", "huber", "quantile"):
-        return np.round(eta, 1)
+        return np.round(eta, digits)
     if loss == "two":
-        return np.round(np.stack([eta, eta[::-1]], axis=1), 1)
+        return np.round(np.stack([eta, eta[::-1]], axis=1), digits)
     if loss in ("poisson", "negative-binomial", "tweedie"):
         return rng.poisson(np.exp(np.clip(eta, -3, 2))).astype(float)
     if loss == "gamma":
-        return np.round(np.exp(eta), 1) + 0.1
+        return np.round(np.exp(eta), digits) + 0.1
     if loss == "logistic":
         return (eta > np.median(eta)).astype(int)
     if loss in ("multinomial", "ordinal"):
         return np.digitize(eta, np.quantile(eta, [1 / 3, 2 / 3]))
-    return np.column_stack([np.ceil(4 * rng.exponential(np.exp(-eta))), rng.random(len(X)) < 0.8])
+    return np.column_stack([np.ceil(4 * rng.exponential(np.exp(-eta))), rng.random(len(eta)) < 0.8])
+
+
+def response(loss: str, X: Any, rng: Rng) -> Any:
+    """Responses that depend on the first three columns."""
+    return respond(loss, X[:, :3] @ np.array([1.0, -1.0, 0.7]) + 0.5 * rng.standard_normal(len(X)), rng)
+
+
+def counted(model: Any) -> Any:
+    """The model, which is counted as a fit that was made."""
+    with FITS.get_lock():
+        FITS.value += 1
+    return model
 
 
 @dataclass(frozen=True)
@@ -106,21 +126,10 @@ class Case:
         return f"{self.loss}, {self.design}, {self.selection}, {self.options}, {self.way}, {self.X.shape}"
 
     def fit(self) -> Any:
-        """The model; events are tied as Breslow does, for which weights are repetitions."""
         # the number of factors is read from some columns, so it may change with their order
         options = {"selection": SELECTIONS[self.selection](), "factors": 0, **OPTIONS[self.options]}
-        if self.loss == "cox":
-            model: Any = GroupSparseCox(self.groups, ties="breslow", **options)
-        elif self.loss in ("logistic", "multinomial"):
-            model = GroupSparseClassifier(self.groups, **options)
-        elif self.loss == "ordinal":
-            model = GroupSparseClassifier(self.groups, loss="ordinal", **options)
-        else:
-            model = GroupSparseRegressor(self.groups, loss="squared" if self.loss == "two" else self.loss, **options)
-        model.fit(self.X, self.y, sample_weight=self.weight)
-        with FITS.get_lock():
-            FITS.value += 1
-        return model
+        model = estimator(self.loss, self.groups, **options)
+        return counted(model.fit(self.X, self.y, sample_weight=self.weight))
 
 
 def case(seed: int) -> Case:
@@ -156,6 +165,15 @@ def predictor(model: Any, X: Any) -> Any:
 def difference(one: Any, other: Any) -> float:
     """How far two predictors are apart, relative to the largest."""
     return float(np.abs(one - other).max()) / max(1.0, float(np.abs(one).max()))
+
+
+def compared(case: Any, model: Any, one: Any, other: Any) -> str:
+    """Empty when two models say the same of rows; otherwise how far they are apart."""
+    if case.loss == "huber" and model.loss_.threshold < NOISELESS * np.ptp(case.y):
+        return ""  # round-off error is the scale of the loss, and decides
+    apart = difference(one, other)
+    close = CLOSE_QUANTILES if case.loss == "quantile" else CLOSE
+    return f"{case}: apart by {apart:.2g}" if not apart <= close else ""
 
 
 def saved(case: Case, model: Any, rng: Rng) -> Any:
@@ -228,8 +246,4 @@ def verdict(case: Case) -> str:
             return "" if case.way == "weights" and "class" in str(refused) else f"{case}: {refused}"
         except AssertionError as wrong:
             return f"{case}: {wrong}"
-    if case.loss == "huber" and model.loss_.threshold < NOISELESS * np.ptp(case.y):
-        return ""  # round-off error is the scale of the loss, and decides
-    apart = difference(predictor(model, case.X), predictor(other, case.X))
-    close = CLOSE_QUANTILES if case.loss == "quantile" else CLOSE
-    return f"{case}: apart by {apart:.2g}" if not apart <= close else ""
+    return compared(case, model, predictor(model, case.X), predictor(other, case.X))

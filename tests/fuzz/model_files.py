@@ -28,22 +28,8 @@ from covey.search.chosen import how_chosen, in_words, judged
 from covey.workflow import FitSettings, PredictSettings, fit_table, predict_table
 
 CONSTANTS = [
-    "0",
-    "-1",
-    "1",
-    "3",
-    "99999999999",
-    "1e400",
-    "NaN",
-    "null",
-    "true",
-    '""',
-    '"x"',
-    "[]",
-    "{}",
-    '"[]"',
-    '"[1]"',
-]
+    "0", "-1", "1", "3", "99999999999", "1e400", "NaN", "null", "true", '""', '"x"', "[]", "{}", '"[]"', '"[1]"',
+]  # fmt: skip
 NUMBERS = [0, -1, 1, 7, 2**31, 2**62, -(2**62), np.nan, np.inf, 1e300, -1e-300]
 
 

@@ -17,10 +17,10 @@ import numpy as np
 import pandas as pd
 
 import covey
-from covey import GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor, Terms
+from covey import Terms
 from covey.designs.rows import REPEATED
-from fuzz.invariances import CLOSE, CLOSE_QUANTILES, FITS, NOISELESS, difference
 from fuzz.invariances import SELECTIONS as ALL_SELECTIONS
+from fuzz.invariances import compared, counted, estimator, respond
 
 Rng = np.random.Generator
 
@@ -59,19 +59,7 @@ def response(loss: str, table: pd.DataFrame, rng: Rng) -> Any:
     first, second = (pd.factorize(table[name], sort=True)[0].astype(float) for name in table.columns[:2])
     eta = first / (first.std() or 1.0) - second / (second.std() or 1.0)
     eta = eta + np.sin(eta) - eta.mean() + 0.4 * rng.standard_normal(len(table))
-    if loss in ("squared", "huber", "quantile"):
-        return np.round(eta, 2)
-    if loss == "two":
-        return np.round(np.stack([eta, eta[::-1]], axis=1), 2)
-    if loss == "poisson":
-        return rng.poisson(np.exp(np.clip(eta, -3, 2))).astype(float)
-    if loss == "gamma":
-        return np.round(np.exp(eta), 2) + 0.1
-    if loss == "logistic":
-        return (eta > np.median(eta)).astype(int)
-    if loss in ("multinomial", "ordinal"):
-        return np.digitize(eta, np.quantile(eta, [1 / 3, 2 / 3]))
-    return np.column_stack([np.ceil(4 * rng.exponential(np.exp(-eta))), rng.random(len(table)) < 0.8])
+    return respond(loss, eta, rng, digits=2)
 
 
 @dataclass(frozen=True)
@@ -101,18 +89,7 @@ class Case:
         numbers = [name for name in self.table if self.table[name].dtype.kind in "fi"]
         if self.options in ("increasing", "positive") and numbers:
             options["constraints"] = {min(numbers): "increasing" if self.options == "increasing" else ">=0"}
-        if self.loss == "cox":
-            model: Any = GroupSparseCox(ties="breslow", **options)
-        elif self.loss in ("logistic", "multinomial"):
-            model = GroupSparseClassifier(**options)
-        elif self.loss == "ordinal":
-            model = GroupSparseClassifier(loss="ordinal", **options)
-        else:
-            model = GroupSparseRegressor(loss="squared" if self.loss == "two" else self.loss, **options)
-        model.fit(self.table, self.y, sample_weight=self.weight)
-        with FITS.get_lock():
-            FITS.value += 1
-        return model
+        return counted(estimator(self.loss, **options).fit(self.table, self.y, sample_weight=self.weight))
 
 
 def case(seed: int) -> Case:
@@ -211,8 +188,4 @@ def verdict(case: Case) -> str:
         except (ValueError, AssertionError) as wrong:
             # of two copies the first column stays, and the other one cannot have a constraint
             return "" if case.way == "columns" and "the same values as" in str(wrong) else f"{case}: {wrong}"
-    if case.loss == "huber" and model.loss_.threshold < NOISELESS * np.ptp(case.y):
-        return ""
-    apart = difference(one, other)
-    close = CLOSE_QUANTILES if case.loss == "quantile" else CLOSE
-    return f"{case}: apart by {apart:.2g}" if not apart <= close else ""
+    return compared(case, model, one, other)

@@ -4,6 +4,7 @@ import copy
 import io
 import json
 import pickle
+import re
 import subprocess
 import sys
 import zipfile
@@ -344,7 +345,9 @@ def test_the_table_of_attributes_has_every_attribute_of_a_fitted_model(table):
         assert {one for one in vars(fitted) if one.endswith("_")} == listed - of_terms
         fitted = type(fitted)(terms="auto").fit(frame, response)
         assert {one for one in vars(fitted) if one.endswith("_")} == listed
-        assert {field.name for field in fields(fitted.path_)} == set(PATH)
+        # all fields of a path are checked by their annotations; of arrays the shapes are checked, too
+        arrays = {field.name for field in fields(fitted.path_) if re.search("rray", field.type)}
+        assert arrays | {"n_outputs"} == set(PATH)
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -7,8 +7,8 @@ import pytest
 import covey
 from cli.running import covey as command
 from cli.running import refused
+from covey.settings import as_options
 from covey.tables import TableError, read_table
-from covey.wording import as_options
 
 PRICES = [1701263, 957, 2596, 310, 44210, 8, 1057566, 12000, 999, 73004, 5100, 640]
 

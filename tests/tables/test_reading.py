@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 import covey
-import covey.tables.reading as reading
-from covey.tables import TableError, find_columns, find_files, read_groups, read_table, read_tables
-from covey.tables.reading import read_text
+import covey.tables.text
+from covey.tables import TableError, find_columns, find_files, read_groups, read_table
+from covey.tables.text import read_text
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_parts_are_in_order_and_columns_by_name(tmp_path):
     for i in range(12):
         part = pd.DataFrame({"i": [i], "x": [0.5]})
         (part if i % 2 else part[["x", "i"]]).to_parquet(tmp_path / f"part-{i:02d}.parquet")
-    table = read_tables([tmp_path])
+    table = read_table(tmp_path)
     assert table["i"].tolist() == list(range(12))
     assert [file.name for file in find_files([tmp_path / "part-0[23]*"])] == ["part-02.parquet", "part-03.parquet"]
 
@@ -108,34 +108,6 @@ def test_a_group_file_with_and_without_a_header(tmp_path):
         file.write_text(f"{header}a,1\nb,2\nc,1\n")
         groups = read_groups(str(file), ["a", "b", "c"])
         assert groups.labels.tolist() == [0, 1, 0]
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("column,group\na,1\n", "gives no group to: 'b'"),
-        ("column,group\na,1\nb,1\nc,2\n", "names columns that the data lack: 'c'"),
-        ("column\na\n", "must have two columns"),
-    ],
-)
-def test_bad_group_files(tmp_path, content, message):
-    path = tmp_path / "groups.csv"
-    path.write_text(content)
-    with pytest.raises(TableError, match=message):
-        read_groups(str(path), ["a", "b"])
-
-
-@pytest.mark.parametrize(
-    ("spec", "message"),
-    [
-        ("nowhere.csv", "is not a file"),
-        ("regex:(", "is not a regular expression"),
-        ("regex:z(.)", "does not match the start of column 'a'"),
-    ],
-)
-def test_bad_group_patterns(spec, message):
-    with pytest.raises(TableError, match=message):
-        read_groups(spec, ["a", "b"])
 
 
 def test_the_reader_of_the_command_line_in_python(tmp_path):
@@ -186,7 +158,7 @@ def test_leading_zeros_are_kept(tmp_path, encoding):
 def test_a_code_where_two_blocks_meet(tmp_path, monkeypatch):
     (tmp_path / "t.csv").write_text("a,b\n" + "1,2\n" * 20 + "1,0042\n")
     for size in range(1, 20):
-        monkeypatch.setattr(reading, "BLOCK", size)
+        monkeypatch.setattr(covey.tables.text, "BLOCK", size)
         assert read_table(tmp_path / "t.csv")["b"].tolist()[-1] == "0042", size
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from covey.cli import INTERRUPTED, interruptible
-from covey.wording import as_options
+from covey.settings import as_options
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -25,6 +25,13 @@ FRAMES = (".csv", ".tsv", ".parquet", ".feather")
 
 # The name of standard input and output.
 STANDARD = Path("-")
+
+# What to do about errors of files.
+REMEDIES = {
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "; free some space, or choose another place with --out"),
+    **dict.fromkeys((errno.EACCES, errno.EPERM), "; choose another place, or ask for permission"),
+    errno.EROFS: "; choose another place with --out",
+}
 
 # Errors of writing. Those of files have a name (see `covey.files`), and those of standard output have none.
 FAILED_WRITES = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EBADF, errno.EFBIG)
@@ -55,7 +62,7 @@ def complaints(interrupted: str = "Stopped; nothing was written.") -> Iterator[l
             discard_output(reason, written)
             raise typer.Exit(NOT_READ) from None
         where = f"{reason.filename}: " if reason.filename and reason.strerror else ""
-        _fail(f"{where}{reason.strerror or reason}{_remedy(reason)}")
+        _fail(f"{where}{reason.strerror or reason}{REMEDIES.get(reason.errno or 0, '')}")
     except (ValueError, ModuleNotFoundError) as reason:
         _fail(str(reason))
     except MemoryError:
@@ -75,23 +82,9 @@ def discard_output(reason: OSError, written: Sequence[Path] = ()) -> None:
 
 def _fail(message: str) -> None:
     lines = ITEM.join(plain(line) for line in as_options(message).split(ITEM))
-    typer.echo(f"{typer.style('error:', fg='red') if _colours() else 'error:'} {lines}", err=True)
+    colours = sys.stderr.isatty() and "NO_COLOR" not in os.environ
+    typer.echo(f"{typer.style('error:', fg='red') if colours else 'error:'} {lines}", err=True)
     raise typer.Exit(BAD_INPUT)
-
-
-def _remedy(reason: OSError) -> str:
-    remedies = {
-        errno.ENOSPC: "; free some space, or choose another place with --out",
-        errno.EDQUOT: "; free some space, or choose another place with --out",
-        errno.EACCES: "; choose another place, or ask for permission",
-        errno.EPERM: "; choose another place, or ask for permission",
-        errno.EROFS: "; choose another place with --out",
-    }
-    return remedies.get(reason.errno or 0, "")
-
-
-def _colours() -> bool:
-    return sys.stderr.isatty() and "NO_COLOR" not in os.environ
 
 
 def notice(message: str) -> None:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from covey.cli.console import NOT_CONVERGED, check_there, complaints, notice, plain, print_table, say, stages
-from covey.cli.options import Json, takes
-from covey.settings import FitSettings
+from covey.cli.options import Json, Overwrite, takes
+from covey.settings import FitSettings, as_options
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,7 +44,7 @@ TERMS = {
 def fit(
     settings: FitSettings,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The folder to write.")] = Path("covey-fit"),
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier fit in the folder.")] = False,
+    overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
     """Fit a table: which variables predict the target, straight or curved, and how well.
@@ -92,9 +93,8 @@ def fit(
         from covey.persistence import import_skops
 
         import_skops()  # needed to write the model; importing it first is fastest
-        from covey.workflow import check_out, fit_table, write_fit
+        from covey.workflow import FOLD_STAGES, check_out, fit_table, write_fit
         from covey.workflow.folder import describe
-        from covey.workflow.scores import FOLD_STAGES
 
         out = located(out) if ".." in out.parts else out  # so that the printed path exists
         check_out(out, overwrite)
@@ -117,44 +117,42 @@ def fit(
 def print_fit(result: Fit, out: Path) -> None:
     """What became of each column, what was selected, how well it predicts, and where to look."""
     from covey.estimators.group_views import too_good
+    from covey.estimators.term_views import as_terms
     from covey.search.chosen import binding, how_chosen, in_words, price_of_sparsity
-    from covey.wording import as_options
 
-    model, response = result.estimator, result.problem.response
-    if result.encoding is not None:
-        _print_variables(result.encoding)
-    family = f"{response.family}{f' ({plain(response.reason)})' if response.reason else ''}{_classes(result)}"
-    say(
-        f"{_selection(result)}.\nFamily: {family}.\n"
-        f"Model: {_worded(in_words(model), result)}. Chosen by {how_chosen(model)}."
+    model, response, encoding = result.estimator, result.problem.response, result.encoding
+    worded = str if encoding is None else as_terms
+    if encoding is not None:
+        _print_variables(encoding)
+    family = f"{response.family}{f' ({plain(response.reason)})' if response.reason else ''}"
+    if response.has_classes and not result.outputs:
+        what = "coefficients" if encoding is None else "effects"
+        family += f"; {what} describe {plain(result.shown._odds_in_words())}"
+    _say_all(
+        f"{_selection(result)}.",
+        f"Family: {family}.",
+        f"Model: {worded(in_words(model))}. Chosen by {how_chosen(model)}.",
+        worded(as_options(price_of_sparsity(model))),
+        plain(as_options(binding(result.shown))),
     )
-    if price := price_of_sparsity(model):
-        say(_worded(as_options(price), result))
-    if binds := binding(result.shown):
-        say(plain(as_options(binds)))
-    every = out / ("groups.csv" if result.encoding is None else "terms.csv")
+    every = out / ("groups.csv" if encoding is None else "terms.csv")
     print_table(_selected(result), most=SHOWN, more=f": {every}")
     _print_scores(result)
-    _print_warning(result)
-    if question := too_good(model):
-        say(plain(question))
-    say(f"The report: {out / 'report.html'}")
+    _say_all(plain(_split_warning(result)), plain(too_good(model)), f"The report: {out / 'report.html'}")
 
 
-def _worded(text: str, result: Fit) -> str:
-    """Text about groups, as text about terms if the table has variables."""
-    from covey.estimators.term_views import as_terms
-
-    return text if result.encoding is None else as_terms(text)
+def _say_all(*lines: str) -> None:
+    for line in filter(None, lines):
+        say(line)
 
 
 def _print_variables(encoding: Encoding) -> None:
     """What became of each variable: one line each, or a count of each kind if there are many; then remarks."""
-    from covey.wording import as_options
-
     table = encoding.table()
     used = table[table["kind"] != "left out"].rename(columns={"kind": "used as"})
-    used["used as"] = [" + ".join(KINDS.get(part, part) for part in _parts(kind)) for kind in used["used as"]]
+    # a kind is such as ``curve + [year]``
+    parts = [[part.strip("[]") for part in kind.split(" + ")] for kind in used["used as"]]
+    used["used as"] = [" + ".join(KINDS.get(part, part) for part in kind) for kind in parts]
     if len(used) > MOST_VARIABLES:
         counts = ", ".join(f"{count} as {kind}" for kind, count in used["used as"].value_counts().items())
         say(f"{len(used)} of {len(table)} variables are used: {counts}.")
@@ -162,74 +160,53 @@ def _print_variables(encoding: Encoding) -> None:
         used["missing"] = [str(count) if count else "" for count in used["missing"]]
         shown = [name for name in ("variable", "used as", "values", "missing") if (used[name] != "").any()]
         print_table(used[shown], most=MOST_VARIABLES)
-    for remark in encoding.remarks:
-        say(plain(as_options(remark)))
-
-
-def _parts(kind: str) -> list[str]:
-    """The parts of a kind such as ``curve + [year]``."""
-    return [part.strip("[]") for part in kind.split(" + ")]
+    _say_all(*(plain(as_options(remark)) for remark in encoding.remarks))
 
 
 def _selection(result: Fit) -> str:
     """How many terms or groups predict the response, and which variables these are."""
-    model, problem = result.estimator, result.problem
-    n_always, n = len(model.always_groups_), model.groups_.n_groups
+    model, problem, encoding = result.estimator, result.problem, result.encoding
     events = "" if problem.response.n_events is None else f", {problem.response.n_events} events"
-    beside, size = f", plus {n_always} always in" if n_always else "", f"{len(problem.y)} rows{events}"
-    title = plain(problem.response.title)
-    if result.encoding is None:
+    title, size = plain(problem.response.title), f"{len(problem.y)} rows{events}"
+    if encoding is None:
+        n_always = len(model.always_groups_)
+        beside = f", plus {n_always} always in" if n_always else ""
         return (
-            f"{result.n_found} of {n - n_always} groups predict {title}{beside} "
+            f"{len(result.found)} of {model.groups_.n_groups - n_always} groups predict {title}{beside} "
             f"({model.n_selected_columns_} of {problem.X.shape[1]} columns, {size})"
         )
     found = model._variables_in_words()
-    text = f"{len(model.variables_)} of {len(result.encoding.variables)} variables predict {title} ({size})"
+    text = f"{len(model.variables_)} of {len(encoding.variables)} variables predict {title} ({size})"
     return text + (f": {plain(found)}" if found else "")
 
 
 def _selected(result: Fit) -> pd.DataFrame:
     """The selected terms or groups, as they are printed."""
-    import numpy as np
-
-    every, n_splits = result.groups_table(), result.estimator.n_splits_
+    table, n_splits = result.groups_table(), result.estimator.n_splits_
+    n_outer = 0 if result.nested is None else result.nested.n_folds
+    each = [str(name) for name in table if str(name).startswith("strength_")]
     hidden = [
         "selected",
-        *(["variables", "parents", "woke_up"] if "term" in every else []),
-        *([] if every["always"].any() else ["always"]),
-        *(["folds"] if "outer_folds" in every and "folds" in every else []),
+        *(["variables", "parents", "woke_up"] if "term" in table else []),
+        *([] if table["always"].any() else ["always"]),
+        *(["folds"] if "outer_folds" in table and "folds" in table else []),
+        *(each if len(each) > MOST_RESPONSES else []),
     ]
-    table = every[every["selected"]].drop(columns=hidden)
-    each = table.columns[table.columns.str.startswith("strength_")]
-    for name in each:
-        table[name] = [f"{value:.4g}" for value in table[name]]
-    if len(each) > MOST_RESPONSES:
-        table = table.drop(columns=each)
-    if "kind" in table:
-        table = table.assign(kind=[TERMS[kind] for kind in table["kind"]]).rename(columns={"size": "columns"})
-    if "always" in table:
-        table["always"] = ["yes" if is_in else "" for is_in in table["always"]]
-    if "folds" in table:
-        table["folds"] = [f"{count} of {n_splits}" for count in table["folds"]]
-    if "outer_folds" in table:
-        assert result.nested is not None
-        table["outer_folds"] = [f"{count} of {result.nested.n_folds}" for count in table["outer_folds"]]
-    if "half_samples" in table:
-        table["half_samples"] = ["" if np.isnan(share) else f"{share:.0%}" for share in table["half_samples"]]
-    return table
-
-
-def _classes(result: Fit) -> str:
-    """Which class's odds the coefficients describe, if there is one row of them."""
-    if not result.problem.response.has_classes or result.outputs:
-        return ""
-    what = "coefficients" if result.encoding is None else "effects"
-    return f"; {what} describe {plain(result.shown._odds_in_words())}"
+    table = table[table["selected"]].drop(columns=hidden)
+    in_words: dict[str, Callable[[Any], str]] = {
+        **dict.fromkeys(each, "{:.4g}".format),
+        "kind": TERMS.__getitem__,
+        "always": lambda is_in: "yes" if is_in else "",
+        "folds": lambda count: f"{count} of {n_splits}",
+        "outer_folds": lambda count: f"{count} of {n_outer}",
+        "half_samples": lambda share: f"{share:.0%}" if share == share else "",
+    }
+    for name in table.columns.intersection(list(in_words)):
+        table[name] = [in_words[name](value) for value in table[name]]
+    return table.rename(columns={"size": "columns"}) if "kind" in table else table
 
 
 def _print_scores(result: Fit) -> None:
-    from covey.wording import as_options
-
     scores, nested = result.scores, result.nested
     name = scores.measure.replace("²", "^2")
     if nested is not None:
@@ -264,18 +241,13 @@ def _thresholds(scores: ClassScores) -> pd.DataFrame:
     return table.assign(**shown).replace({"nan%": "", "nan": ""}).rename(columns=heads)
 
 
-def _print_warning(result: Fit) -> None:
-    """Warn if the selection depends on how the rows were split into outer folds or, without those, into folds."""
+def _split_warning(result: Fit) -> str:
+    """Whether the selection depends on how the rows were split into outer folds or, without those, into folds."""
     from covey.search.agreement import fold_counts, split_warning
 
-    model, nested = result.estimator, result.nested
-    selected = [name for name in model.selected_groups_ if name not in model.always_groups_]
-    counts = fold_counts(model)
+    model, nested, counts = result.estimator, result.nested, fold_counts(result.estimator)
     if not counts:
-        return
+        return ""
     if nested is None:
-        warning = split_warning(selected, counts, model.n_splits_)
-    else:
-        warning = split_warning(selected, nested.frequencies, nested.n_folds, "repetitions of the choice")
-    if warning:
-        say(plain(warning))
+        return split_warning(result.found, counts, model.n_splits_)
+    return split_warning(result.found, nested.frequencies, nested.n_folds, "repetitions of the choice")

@@ -9,9 +9,10 @@ from typing import Annotated, Any
 
 import typer
 
-from covey.settings import Entry, Settings
+from covey.settings import Option, Settings
 
 Json = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object, and nothing else.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace earlier files.")]
 
 
 def takes(settings: type[Settings], *without: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -23,15 +24,15 @@ def takes(settings: type[Settings], *without: str) -> Callable[[Callable[..., No
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         declared = list(signature(command, eval_str=True).parameters.values())[1:]
         left_out = {*without, *(one.name for one in declared)}
-        entries = [one for one in settings.table().values() if one.name not in left_out]
-        several = {one.name for one in entries if one.several}
+        options = [one for one in settings.table().values() if one.name not in left_out]
 
         @wraps(command)
         def run(**given: Any) -> None:
-            values = {one.name: given.pop(one.name) for one in entries}
-            command(settings(**{n: tuple(v or ()) if n in several else v for n, v in values.items()}), **given)
+            values = {one.name: given.pop(one.name) for one in options}
+            values |= {one.name: tuple(values[one.name] or ()) for one in options if one.several}
+            command(settings(**values), **given)
 
-        parameters = [_parameter(one) for one in entries]
+        parameters = [_parameter(one) for one in options]
         parameters += [one.replace(kind=Parameter.KEYWORD_ONLY) for one in declared]
         run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
         run.__annotations__ = {one.name: one.annotation for one in parameters}
@@ -40,19 +41,17 @@ def takes(settings: type[Settings], *without: str) -> Callable[[Callable[..., No
     return decorate
 
 
-def _parameter(one: Entry) -> Parameter:
-    """An entry of a table of options as a parameter that typer reads."""
-    option, kind, default = one.option, one.kind, one.default
-    if one.several:
-        kind, default = list[str], Parameter.empty if option.positional else None
-        kind = kind if option.positional else kind | None
-    shared: dict[str, Any] = {"metavar": option.metavar, "help": option.help}
-    if option.positional:
-        info: Any = typer.Argument(**shared, show_default=False)
+def _parameter(one: Option) -> Parameter:
+    """An option as a parameter that typer reads; it takes lists where settings have tuples."""
+    kind, default = (list[str], None) if one.several else (one.kind, one.default)
+    if one.positional:
         default = Parameter.empty
+        info: Any = typer.Argument(metavar=one.metavar, help=one.help, show_default=False)
     else:
-        flag = f"{one.flag}/{one.negative}" if one.negative else one.flag
-        shown = option.shown or (default is not None and default is not False)
-        names = [flag, *([option.short] if option.short else [])]
-        info = typer.Option(*names, **shared, min=option.least, rich_help_panel=option.panel, show_default=shown)
+        kind = kind | None if one.several else kind
+        names = [f"{one.flag}/{one.negative}" if one.negative else one.flag, *([one.short] if one.short else [])]
+        info = typer.Option(
+            *names, metavar=one.metavar, help=one.help, min=one.least, rich_help_panel=one.panel,
+            show_default=one.shown or (default is not None and default is not False),
+        )  # fmt: skip
     return Parameter(one.name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, info])

@@ -3,30 +3,19 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from covey.cli.console import STANDARD, check_out, check_there, complaints, notice, print_table, say, stages, write
-from covey.cli.options import Json, takes
+from covey.cli.options import Json, Overwrite, takes
 from covey.settings import TableSettings
 
 
 @takes(TableSettings, "family", "quantile", "power", "order", "offset")
 def path(
     settings: TableSettings,
-    target: Annotated[
-        str | None,
-        typer.Option(
-            "--target",
-            "-t",
-            metavar="COL",
-            help="The column to predict. For survival times, give --time and --event instead.",
-            show_default=False,
-        ),
-    ] = None,
     most: Annotated[int, typer.Option(min=1, help="Stop when this many variables or groups have entered.")] = 20,
     out: Annotated[
         Path | None,
@@ -40,7 +29,7 @@ def path(
     plot: Annotated[
         Path | None, typer.Option("--plot", metavar="FILE", help="A plot of the path: .png, .svg or .pdf.")
     ] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace earlier files.")] = False,
+    overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
     """Compute only the path: in which order do the variables enter? No model is chosen.
@@ -55,11 +44,8 @@ def path(
       covey path trial.csv --time months --event dead --groups _
     """
     with complaints() as written:
-        settings = replace(settings, target=() if target is None else (target,))
         check_there(*settings.data)
-        from covey.workflow import trace_table
-        from covey.workflow.tables import coefficients_along, order_table
-        from covey.workflow.trace import PICTURES, draw
+        from covey.workflow.path import PICTURES, coefficients_along, draw, order_table, trace_table
 
         if out is not None:
             check_out(out, overwrite=overwrite)

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from covey.cli.console import STANDARD, check_out, check_there, complaints, notice, plain, stages, write
-from covey.cli.options import Json, takes
+from covey.cli.options import Json, Overwrite, takes
 from covey.settings import PredictSettings
 
 # The scores in words, with the digits to print.
@@ -45,7 +45,7 @@ def predict(
             help="A .csv, .tsv, .parquet or .feather file; standard output (-) by default.",
         ),
     ] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier file.")] = False,
+    overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
     """Predict every row of a table with a fitted model.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from covey.cli.console import check_there, complaints, notice, plain, print_table, say, stages
-from covey.cli.options import Json, takes
+from covey.cli.options import Json, Overwrite, takes
 from covey.settings import StabilitySettings
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def stability(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="DIR", help="A folder to write: groups.csv and run.json.")
     ] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier result in the folder.")] = False,
+    overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
     """Find the variables or groups of a table that can be trusted, with a bound on the number of mistakes.

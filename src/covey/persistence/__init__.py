@@ -20,11 +20,9 @@ from covey.validation import last_step
 
 __all__ = ["TRUSTED", "ModelFileError", "dump_bytes", "import_skops", "load", "save"]
 
-ESTIMATORS = tuple(FITTED)
-
 # Types allowed in a file besides numbers, text, arrays and scikit-learn's estimators, which skops trusts by default.
 TRUSTED = (
-    *ESTIMATORS,
+    *FITTED,
     "covey.estimators.terms.TermGroups",
     "covey.groups.partition.Groups",
     "covey.path.Path",
@@ -110,36 +108,38 @@ def save(model: BaseEstimator, file: str | Path) -> None:
 
 def dump_bytes(model: BaseEstimator) -> bytes:
     """The content of a model file."""
-    last = last_step(model)
-    if hasattr(last, "formula_"):
+    if hasattr(last_step(model), "formula_"):
         raise ModelFileError(
             "A model made from a formula holds formulaic's objects, which covey.load would not trust: pickle it."
         )
-    skops = import_skops()
+    kind, skops = type(model).__name__, import_skops()
     try:
         content: bytes = skops.dumps(model, compression=zipfile.ZIP_DEFLATED)
-        held = skops.get_untrusted_types(data=content)
+        unchecked, foreign, has_model = _audit(content)
     except Exception as reason:
-        raise ModelFileError(f"{type(model).__name__} cannot be saved: {reason}") from reason
-    unchecked = foreign_types(inspect(content))
+        raise ModelFileError(f"{kind} cannot be saved: {reason}") from reason
     if unchecked:
         raise ModelFileError(f"The model holds {', '.join(unchecked)}, and {UNCHECKED}")
-    foreign = sorted(set(held) - set(TRUSTED))
     if foreign:
         raise ModelFileError(
             f"The model holds {', '.join(foreign)}, which covey.load would not trust. Instead of a function for "
             "groups=, give covey.Groups or covey.TermGroups; save a model with your own loss by pickle, or by skops "
             "itself with that type trusted."
         )
-    if not set(held) & set(ESTIMATORS):
-        raise ModelFileError(f"{type(model).__name__} contains no covey estimator; save it with skops itself.")
+    if not has_model:
+        raise ModelFileError(f"{kind} contains no covey estimator; save it with skops itself.")
     try:
         check_contents(model)
     except Exception as reason:
-        raise ModelFileError(
-            f"{type(model).__name__} cannot be saved: covey.load would refuse it ({reason})."
-        ) from reason
+        raise ModelFileError(f"{kind} cannot be saved: covey.load would refuse it ({reason}).") from reason
     return content
+
+
+def _audit(content: bytes, largest: int = LARGEST) -> tuple[list[str], list[str], bool]:
+    """The types of a file that cannot be checked, those that are not trusted, and whether it has a covey estimator."""
+    unchecked = foreign_types(inspect(content, largest=largest))
+    held = set(import_skops().get_untrusted_types(data=content))
+    return unchecked, sorted(held.difference(TRUSTED)), not held.isdisjoint(FITTED)
 
 
 def load(file: str | Path, *, largest: int = LARGEST) -> Any:
@@ -169,20 +169,16 @@ def load(file: str | Path, *, largest: int = LARGEST) -> Any:
         raise FileNotFoundError(f"There is no model file {path}.")
     if path.stat().st_size > largest:
         raise ModelFileError(f"{path} has {path.stat().st_size:,} bytes, but at most {largest:,} are allowed: {LARGER}")
-    skops = import_skops()
-    content = path.read_bytes()
+    skops, content = import_skops(), path.read_bytes()
     try:
-        unchecked = foreign_types(inspect(content, largest=largest))
-        held = set(skops.get_untrusted_types(data=content))
-    except zipfile.BadZipFile:
-        raise ModelFileError(
-            f"{path} is not a model file, or it is damaged; models are written by covey.save."
-        ) from None
+        unchecked, foreign, has_model = _audit(content, largest)
     except TooLargeError as reason:
         raise ModelFileError(f"{path} is too large: {reason}; {LARGER}") from None
     except Exception as reason:
-        raise ModelFileError(f"{path} is not a model file, or it is damaged ({_in_words(reason)}).") from None
-    foreign = sorted(held - set(TRUSTED))
+        said = f" ({_in_words(reason)})" if not isinstance(reason, zipfile.BadZipFile) else ""
+        raise ModelFileError(
+            f"{path} is not a model file, or it is damaged{said}; models are written by covey.save."
+        ) from None
     if foreign:
         raise ModelFileError(
             f"{path} requests {', '.join(foreign[:6])}, which covey does not trust; nothing was loaded."
@@ -190,7 +186,7 @@ def load(file: str | Path, *, largest: int = LARGEST) -> Any:
         )
     if unchecked:
         raise ModelFileError(f"{path} requests {', '.join(unchecked[:6])}; nothing was loaded: {UNCHECKED}")
-    if not held & set(ESTIMATORS):
+    if not has_model:
         raise ModelFileError(f"{path} does not contain a covey model.")
     try:
         model = skops.loads(content, trusted=list(TRUSTED))

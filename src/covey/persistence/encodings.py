@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from covey.persistence.annotations import check_fields, has_type, require
 from covey.terms import Encoding, Expansion
 from covey.terms.dates import Date
-from covey.terms.encoding import Variable
 from covey.terms.expansion import CHILDREN
 from covey.terms.levels import Category
 from covey.terms.numbers import Number
-from covey.validation import FloatArray
 
 __all__ = ["check_expansion"]
 
@@ -25,122 +26,87 @@ def check_expansion(expansion: Expansion) -> None:
     ValueError
         Names the variable.
     """
+    check_fields(expansion)
     encoding, ranges = expansion.encoding, expansion.ranges
     _check_encoding(encoding)
-    if ranges.shape != (2, len(encoding.column_names)) or not _are_numbers(ranges) or (ranges[0] > ranges[1]).any():
-        raise ValueError("the ranges of the encoded columns are not as they were written")
+    fits = ranges.shape == (2, len(encoding.column_names)) and (ranges[0] <= ranges[1]).all()
+    require(fits, "the ranges of the encoded columns are not as they were written")
+    known = 1 <= expansion.depth <= len(CHILDREN) and _are_pairs(expansion.pairs, len(encoding.terms))
+    require(known, "the pairs of the expansion are not as they were written")
     linear = {l for l, term in enumerate(encoding.terms) if term.kind == "linear"}
-    is_known = _is_count(expansion.depth) and 1 <= expansion.depth <= len(CHILDREN)
-    if not is_known or not _are_pairs(expansion.pairs, len(encoding.terms)):
-        raise ValueError("the pairs of the expansion are not as they were written")
-    if not all(_is_count(l) and l in linear for l in expansion.unlisted) or not _differ(expansion.unlisted):
-        raise ValueError("the expansion has unlisted pairs of terms that do not exist")
+    unlisted = expansion.unlisted
+    require(linear.issuperset(unlisted) and _differ(unlisted), "the expansion has unlisted pairs of no terms")
 
 
 def _check_encoding(encoding: Encoding) -> None:
     fitted = {name: encoding.variable(name) for name in encoding.variables if name not in encoding.dropped}
-    texts = [*encoding.variables, *encoding.dropped, *encoding.dropped.values(), *encoding.remarks]
-    if not _are_texts(texts) or not _differ(encoding.variables) or not set(encoding.dropped) < set(encoding.variables):
-        raise ValueError("the variables of the encoding are not as they were written")
+    texts = (*encoding.variables, *encoding.dropped, *encoding.dropped.values(), *encoding.remarks)
+    known = has_type(texts, tuple[str, ...]) and _differ(encoding.variables)
+    known = known and set(encoding.dropped) < set(encoding.variables)
+    require(known, "the variables of the encoding are not as they were written")
     for name, variable in fitted.items():
-        if variable.name != name or not _is_variable(variable):
-            raise ValueError(f"the encoding of {name!r} is not as it was written")
-    if sum(len(encoding.terms_of(name)) for name in fitted) != len(encoding.terms):
-        raise ValueError("the encoding has terms of no variable")
-    pairs, n = encoding.pairs, len(encoding.terms)
-    if not all(_is_count(place) and place < n for place in pairs.members) or not _differ(pairs.members):
-        raise ValueError("the encoding has pairs of terms that do not exist")
-    if not _are_pairs((*pairs.listed, *pairs.left_out), n):
-        raise ValueError("the pairs of the encoding are not as they were written")
+        require(variable.name == name and _fits(variable), f"the encoding of {name!r} is not as it was written")
+    n, pairs = len(encoding.terms), encoding.pairs
+    require(sum(len(encoding.terms_of(name)) for name in fitted) == n, "the encoding has terms of no variable")
+    check_fields(pairs)
+    known = all(place < n for place in pairs.members) and _differ(pairs.members)
+    known = known and _are_pairs([*pairs.listed, *pairs.left_out], n)
+    require(known, "the pairs of the encoding are not as they were written")
 
 
-def _is_variable(variable: Variable) -> bool:
+def _fits(variable: Any) -> bool:
+    """Whether all parts of a fitted variable have their types, lengths and order."""
+    check_fields(variable)
     if isinstance(variable, Number):
-        return _is_number(variable)
+        return _number_fits(variable)
     if isinstance(variable, Category):
-        return _is_category(variable)
-    return _is_date(variable)
+        return _category_fits(variable)
+    assert isinstance(variable, Date)
+    for season in variable.seasons:
+        check_fields(season)
+        if season.period <= 0 or len(season.centres) % 2 or not season.centres:
+            return False
+    return _fits(variable.trend) and (variable.week is None or _fits(variable.week))
 
 
-def _is_number(number: Number) -> bool:
-    """Whether all parts of a fitted number have their types and shapes."""
-    knots, values, labels = number.knots, number.values, number.labels
-    single = np.array([number.mean, number.sd, number.share_missing, *number.quantiles])
+def _number_fits(number: Number) -> bool:
+    knots, values = number.knots, number.values
     return (
-        _are_numbers(single)
-        and number.sd > 0
+        number.sd > 0
         and 0 <= number.share_missing < 1
         and len(number.quantiles) > 1
-        and bool((np.diff(number.quantiles) >= 0).all())
-        and _is_count(number.n_missing)
-        and _is_count(number.n_distinct)
+        and _ascend(number.quantiles)
         and knots.ndim == 1
-        and _are_numbers(knots)
-        and bool((np.diff(knots) > 0).all())
+        and _ascend(knots, strictly=True)
         and values.ndim == 2
-        and _are_numbers(values)
         and (values.size == 0 or (values.shape[0] == len(knots) >= 3 and values.shape[1] <= len(knots)))
-        and _is_count(number.n_smooth)
         and number.n_smooth <= values.shape[1]
-        and (labels is None or (_are_texts(labels) and _differ(labels)))
-        and _are_flags((number.integer, number.always))
+        and (number.labels is None or _differ(number.labels))
     )
 
 
-def _is_category(category: Category) -> bool:
-    """Whether all parts of a fitted category have their types and lengths."""
-    labels, shares = category.labels, np.array([*category.shares, category.n_rows])
-    special = [text for text in (category.other, category.missing) if text is not None]
+def _category_fits(category: Category) -> bool:
+    labels, shares = category.labels, np.array(category.shares)
+    special = {category.other, category.missing} - {None}
     return (
-        isinstance(category.name, str)
-        and len(labels) > 0
-        and _are_texts([*labels, *category.joined, *special])
+        len(labels) == len(category.counts) == len(category.shares) > 0
         and _differ(labels)
-        and set(special) <= set(labels)
+        and special <= set(labels)
         and (category.other is not None or not category.joined)
-        and len(labels) == len(category.counts) == len(category.shares)
-        and all(_is_count(count) for count in category.counts)
-        and _are_numbers(shares)
-        and bool((shares >= 0).all() and (shares[:-1] <= 1 + 1e-9).all())
-        and _are_flags((category.always,))
+        and category.n_rows >= 0
+        and bool((shares >= 0).all() and (shares <= 1 + 1e-9).all())
     )
 
 
-def _is_date(date: Date) -> bool:
-    """Whether all parts of a fitted date have their types and lengths."""
-    return (
-        _is_number(date.trend)
-        and (date.week is None or _is_category(date.week))
-        and _are_texts(season.name for season in date.seasons)
-        and all(
-            _are_numbers(np.array([season.period, *season.centres]))
-            and season.period > 0
-            and len(season.centres) % 2 == 0 < len(season.centres)
-            for season in date.seasons
-        )
-    )
-
-
-def _are_numbers(array: FloatArray) -> bool:
-    return array.dtype.kind in "fiu" and bool(np.isfinite(array).all())
-
-
-def _is_count(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
-
-
-def _are_pairs(pairs: Iterable[tuple[int, ...]], n_terms: int) -> bool:
+def _are_pairs(pairs: Iterable[tuple[int, int]], n_terms: int) -> bool:
     """Whether all are pairs of two terms, the first one first."""
-    return all(len(pair) == 2 and all(map(_is_count, pair)) and pair[0] < pair[1] < n_terms for pair in pairs)
+    return all(first < second < n_terms for first, second in pairs)
 
 
-def _are_texts(values: Iterable[object]) -> bool:
-    return all(isinstance(value, str) for value in values)
+def _ascend(values: ArrayLike, strictly: bool = False) -> bool:
+    steps = np.diff(np.asarray(values))
+    return bool((steps > 0).all() if strictly else (steps >= 0).all())
 
 
-def _are_flags(values: Iterable[object]) -> bool:
-    return all(isinstance(value, bool) for value in values)
-
-
-def _differ(values: tuple[object, ...]) -> bool:
+def _differ(values: Sequence[object]) -> bool:
     return len(set(values)) == len(values)

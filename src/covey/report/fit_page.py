@@ -16,7 +16,7 @@ from covey.report.path_plot import path_view, positions, strength_axis, time_axi
 from covey.report.residuals import residual_view
 from covey.report.survival import survival_view
 from covey.report.terms import column_view, effect_view, terms_view
-from covey.wording import as_options
+from covey.settings import as_options
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -5,7 +5,7 @@ else. The command line, the settings in ``run.json``, the command that repeats a
 are all read from these tables.
 """
 
-from covey.settings.option import Entry, Option, Settings
+from covey.settings.option import Option, Settings
 from covey.settings.tables import (
     HALVES,
     KNOCKOFFS,
@@ -16,17 +16,18 @@ from covey.settings.tables import (
     StabilitySettings,
     TableSettings,
 )
+from covey.settings.wording import as_options
 
 __all__ = [
     "HALVES",
     "KNOCKOFFS",
     "SURVIVAL",
     "VARIABLES",
-    "Entry",
     "FitSettings",
     "Option",
     "PredictSettings",
     "Settings",
     "StabilitySettings",
     "TableSettings",
+    "as_options",
 ]

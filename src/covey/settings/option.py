@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields, replace
 from functools import cache
 from typing import Any, get_type_hints
 
@@ -13,7 +13,7 @@ REQUIRED: Any = MISSING
 
 @dataclass(frozen=True)
 class Option:
-    """What a table of options says about a field besides its name, type and default."""
+    """An option of a command; its name, type and default are those of the field of the settings class."""
 
     help: str
     metavar: str | None = None  # the placeholder for its value
@@ -24,21 +24,9 @@ class Option:
     none: object = None  # the value of that parameter if the option is "none"
     shown: str = ""  # the default on the help page, if the estimator chooses it
     least: int | None = None  # its smallest value
-
-
-def option(default: object, *about: Any, **more: Any) -> Any:
-    """A field of a settings class: its default, or `REQUIRED`, and its `Option`."""
-    return field(default=default, metadata={"option": Option(*about, **more)})
-
-
-@dataclass(frozen=True)
-class Entry:
-    """An entry of a table of options: a field of a settings class with its option."""
-
-    name: str
-    kind: Any
-    default: object
-    option: Option
+    name: str = ""
+    kind: Any = None
+    default: Any = None
 
     @property
     def flag(self) -> str:
@@ -56,26 +44,41 @@ class Entry:
         says_no = self.default is True or self.kind == bool | None
         return self.flag.replace("--", "--no-", 1) if says_no else ""
 
+    def words(self, value: object) -> Iterator[str]:
+        """The option with a value, as words of a command."""
+        if isinstance(value, bool):
+            yield self.flag if value else self.negative
+            return
+        for item in value if isinstance(value, tuple) else (value,):
+            yield from (str(item),) if self.positional else (self.flag, str(item))
+
+
+def option(default: object, *about: Any, **more: Any) -> Any:
+    """A field of a settings class: its default, or `REQUIRED`, and its `Option`."""
+    return field(default=default, metadata={"option": Option(*about, **more)})
+
 
 class Settings:
     """Base class of the settings of a command."""
 
     @classmethod
     @cache
-    def table(cls) -> Mapping[str, Entry]:
+    def table(cls) -> Mapping[str, Option]:
         """The options, by the names of the fields."""
         kinds = get_type_hints(cls)
-        entries = fields(cls)  # type: ignore[arg-type]
-        return {one.name: Entry(one.name, kinds[one.name], one.default, one.metadata["option"]) for one in entries}
+        return {
+            one.name: replace(one.metadata["option"], name=one.name, kind=kinds[one.name], default=one.default)
+            for one in fields(cls)  # type: ignore[arg-type]
+        }
 
     def parameters(self) -> dict[str, Any]:
         """The parameters that the options set, without those left to their defaults."""
         found = {}
         for one in self.table().values():
             value = getattr(self, one.name)
-            if one.option.parameter and value is not None:
+            if one.parameter and value is not None:
                 value = int(value) if isinstance(value, str) and value.isdigit() else value
-                found[one.option.parameter] = one.option.none if value == "none" else value
+                found[one.parameter] = one.none if value == "none" else value
         return found
 
     def changed(self) -> dict[str, object]:
@@ -91,18 +94,6 @@ class Settings:
         >>> FitSettings(("a table.csv",), ("y",), groups=("g=x*",), nested=False).command("fit", "out")
         "covey fit 'a table.csv' --target y --groups 'g=x*' --seed 0 --no-nested --out out"
         """
-        words = ["covey", name]
         changed = {"seed": getattr(self, "seed", 0), **self.changed()}
-        for one in self.table().values():
-            if one.name in changed:
-                words += _words(one, changed[one.name])
-        return shlex.join([*words, "--out", out])
-
-
-def _words(one: Entry, value: object) -> Iterator[str]:
-    """An option with its value, as words of a command."""
-    if isinstance(value, bool):
-        yield one.flag if value else one.negative
-        return
-    for item in value if isinstance(value, tuple) else (value,):
-        yield from (str(item),) if one.option.positional else (one.flag, str(item))
+        words = [word for n, one in self.table().items() if n in changed for word in one.words(changed[n])]
+        return shlex.join(["covey", name, *words, "--out", out])

@@ -39,8 +39,8 @@ class TableSettings(Settings):
     data: tuple[str, ...] = option(REQUIRED, DATA, "DATA", positional=True)
     target: tuple[str, ...] = option(
         (),
-        "The column to predict. Repeat it, or give a list, for several responses. Survival times have --time and "
-        "--event instead.",
+        "The column to predict. Repeat it, or give a list, for several responses, which `covey fit` takes. Survival "
+        "times have --time and --event instead.",
         "COL",
         short="-t",
     )

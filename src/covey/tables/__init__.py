@@ -12,7 +12,7 @@ from covey.tables.columns import (
 )
 from covey.tables.complaint import TableError
 from covey.tables.grouping import read_groups
-from covey.tables.reading import find_files, read_table, read_tables
+from covey.tables.reading import find_files, read_table
 from covey.tables.unreadable import disguise_of
 
 __all__ = [
@@ -28,6 +28,5 @@ __all__ = [
     "numeric_frame",
     "read_groups",
     "read_table",
-    "read_tables",
     "refuse_missing",
 ]

@@ -116,12 +116,12 @@ def _floats(X: object) -> FloatArray | None:
     return values if values.ndim == 2 else None
 
 
-def complete_rows(frame: pd.DataFrame, columns: Sequence[str]) -> tuple[pd.DataFrame, tuple[str, ...]]:
+def complete_rows(frame: pd.DataFrame, columns: Sequence[str]) -> tuple[pd.DataFrame, list[str]]:
     """The rows with a value in each of these columns, and a notice if that leaves some out."""
     complete = frame.dropna(subset=list(columns)).reset_index(drop=True)
     left_out = len(frame) - len(complete)
     notice = f"--drop-missing left out {left_out} of {len(frame)} rows with missing values; {len(complete)} are left."
-    return complete, (notice,) if left_out else ()
+    return complete, [notice] if left_out else []
 
 
 def numeric_frame(frame: pd.DataFrame, remedy: str | None = None) -> pd.DataFrame:

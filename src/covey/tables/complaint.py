@@ -8,7 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, TypeAlias
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from covey.validation import some
 
@@ -75,6 +77,17 @@ def near(name: str, columns: Sequence[str]) -> str:
     plain = name.strip().casefold()
     close = [one for one in columns if one.strip().casefold() == plain] or get_close_matches(name, columns, n=1)
     return f"did you mean {close[0]!r}?" if close else f"the columns are {listed(columns)}."
+
+
+def refuse_rows(
+    bad: NDArray[np.bool_], values: NDArray[Any], must: str, remedy: str, against: NDArray[Any] | None = None
+) -> None:
+    """Refuse values that break a rule, with the first one, its row, and how many there are."""
+    if bad.any():
+        n, row = int(bad.sum()), int(np.argmax(bad))
+        beside = "" if against is None else f" against {against[row]:g}"
+        rows = f"{n} such row{'' if n == 1 else 's'}"
+        raise TableError(f"{must}, but is {values[row]:g}{beside} in row {row + 1} ({rows}); {remedy}.")
 
 
 def check_names(names: Sequence[str], where: object) -> None:

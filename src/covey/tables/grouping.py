@@ -35,33 +35,24 @@ def read_groups(specs: Specs, columns: Sequence[str]) -> Groups:
     ('a', 'size', 'z')
     """
     wanted = [specs] if isinstance(specs, str) else list(specs or ())
-    if not wanted:
-        return Groups.coerce(None, len(columns), columns)
-    if len(wanted) == 1 and not Path(wanted[0]).is_file():
-        spec = wanted[0]
+    if len(wanted) != 1:
+        return _by_patterns(wanted, columns)
+    (spec,) = wanted
+    if Path(spec).is_file():
+        return _from_file(Path(spec), columns)
+    if spec.startswith("regex:"):
+        return _by_expression(spec.removeprefix("regex:"), columns)
+    try:
         if spec.isdecimal() and not are_codes([spec]):  # 00731 is a name
-            return _by_size(int(spec), columns)
-        if is_separator(spec):
-            return _by_separator(spec.removeprefix("sep:"), columns)
-        if spec.startswith("regex:"):
-            return _by_expression(spec[6:], columns)
-    if len(wanted) == 1 and Path(wanted[0]).is_file():
-        return _from_file(Path(wanted[0]), columns)
-    return _by_patterns(wanted, columns)
-
-
-def _by_size(size: int, columns: Sequence[str]) -> Groups:
-    try:
-        return Groups.coerce(None if size == 1 else size, len(columns), columns)
+            return Groups.coerce(None if int(spec) == 1 else int(spec), len(columns), columns)
     except ValueError as reason:
-        raise TableError(f"--groups {size}: {reason}") from None
-
-
-def _by_separator(separator: str, columns: Sequence[str]) -> Groups:
+        raise TableError(f"--groups {int(spec)}: {reason}") from None
     try:
-        return Groups.from_separator(separator, columns)
+        if is_separator(spec):
+            return Groups.from_separator(spec.removeprefix("sep:"), columns)
     except ValueError as reason:
         raise TableError(f"--{reason}") from None
+    return _by_patterns(wanted, columns)
 
 
 def _by_expression(pattern: str, columns: Sequence[str]) -> Groups:

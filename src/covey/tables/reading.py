@@ -2,41 +2,23 @@
 
 from __future__ import annotations
 
-import codecs
-import csv
-import gzip
 import io
-import re
-import warnings
 from collections.abc import Sequence
-from functools import partial
 from glob import glob, has_magic
+from importlib import import_module
 from pathlib import Path
-from typing import IO, Any, BinaryIO, cast
+from typing import IO
+from zipfile import BadZipFile
 
-import numpy as np
 import pandas as pd
 
 from covey.optional import optional
-from covey.tables.complaint import Column, TableError, check_names, listed, shown
-from covey.tables.excel import read_excel
-from covey.tables.marks import Marks, are_codes, as_numbers, doubtful_points, refuse_doubtful
-from covey.tables.pipes import STANDARD, pipe_content
-from covey.tables.spreadsheet import unguarded
+from covey.tables.complaint import TableError, check_names, listed
+from covey.tables.marks import Marks, as_numbers
+from covey.tables.text import SEPARATORS, STANDARD, pipe_content, read_text
 
-# Enough for three million columns of twenty characters. A file with a longer line has no line breaks or is not a table,
-# and a parser would hold the line in memory several times before failing.
-LONGEST_LINE = 64 * 2**20
-BLOCK = 2**20
-
-# The most digits of a code that two blocks of a file may share.
-LONGEST_CODE = 64
-
-SEPARATORS = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
 KINDS = (*SEPARATORS, ".xlsx", ".parquet", ".feather")
 OTHER_NAMES = {".pq": ".parquet", ".arrow": ".feather", ".xlsm": ".xlsx"}
-
-UNKNOWN = Marks()
 
 # The first bytes of the formats, for pipes, which have no names.
 FIRST = {b"PAR1": ".parquet", b"ARROW1": ".feather", b"PK\x03\x04": ".xlsx"}
@@ -64,21 +46,6 @@ def find_files(sources: Sequence[str | Path]) -> tuple[Path, ...]:
     if not found:
         raise TableError("No table was given.")
     return tuple(found)
-
-
-def read_tables(
-    sources: Sequence[str | Path], *, sep: str | None = None, decimal: str | None = None, thousands: str | None = None,
-    na_values: Sequence[str] = (),
-) -> pd.DataFrame:  # fmt: skip
-    """Read files with the same columns as one table, concatenated in order; `read_table` has the parameters."""
-    files, marks = find_files(sources), Marks.of(decimal, thousands)
-    frames = [_read_file(file, sep=sep, marks=marks, na_values=na_values) for file in files]
-    first = frames[0]
-    for file, frame in zip(files, frames, strict=True):
-        odd = set(first.columns) ^ set(frame.columns)
-        if odd:
-            raise TableError(f"{files[0]} and {file} do not belong to one table: only one of them has {listed(odd)}.")
-    return first if len(frames) == 1 else pd.concat([frame[first.columns] for frame in frames], ignore_index=True)
 
 
 def read_table(
@@ -110,41 +77,39 @@ def read_table(
     -------
     pandas.DataFrame
     """
-    sources = [path] if isinstance(path, str | Path) else list(path)
-    return read_tables(sources, sep=sep, decimal=decimal, thousands=thousands, na_values=na_values)
+    files, marks = find_files([path] if isinstance(path, str | Path) else path), Marks.of(decimal, thousands)
+    frames = []
+    for file in files:
+        try:
+            frame = _read_file(file, sep, marks, na_values)
+        except OSError as reason:
+            raise TableError(f"{file} cannot be read: {reason.strerror or reason}.") from None
+        if frame.empty:
+            raise TableError(f"{file} has no rows.")
+        frames.append(as_numbers(frame.set_axis(frame.columns.map(str), axis=1), marks))
+    first = frames[0]
+    for file, frame in zip(files, frames, strict=True):
+        odd = set(first.columns) ^ set(frame.columns)
+        if odd:
+            raise TableError(f"{files[0]} and {file} do not belong to one table: only one of them has {listed(odd)}.")
+    return first if len(frames) == 1 else pd.concat([frame[first.columns] for frame in frames], ignore_index=True)
 
 
-def _read_file(path: Path, *, sep: str | None, marks: Marks, na_values: Sequence[str]) -> pd.DataFrame:
+def _read_file(path: Path, sep: str | None, marks: Marks, na_values: Sequence[str]) -> pd.DataFrame:
     """Read one file in the format of its extension, or of its first bytes if it is a pipe."""
-    try:
-        content = pipe_content(path)
-        if content is None and not path.is_file():
-            raise TableError(f"There is no file {path}.")
-        kind = (
-            _kind(path)
-            if content is None
-            else next((k for first, k in FIRST.items() if content.startswith(first)), ".csv")
-        )
-        if not (path.stat().st_size if content is None else content):
-            raise TableError(f"{path} cannot be read as a table: it is empty.")
-        if kind in SEPARATORS:
-            frame = read_text(path, kind, sep=sep, marks=marks, na_values=na_values)
-        elif sep is not None:
-            raise TableError(f"sep={sep!r} is for text files, which {path} is not: leave it out.")
-        else:
-            read = read_excel if kind == ".xlsx" else _read_arrow
-            frame = read(path, kind, path if content is None else io.BytesIO(content))
-            frame = _without(frame, na_values)
-    except OSError as reason:
-        raise TableError(f"{path} cannot be read: {reason.strerror or reason}.") from None
-    if frame.empty:
-        raise TableError(f"{path} has no rows.")
-    frame.columns = frame.columns.map(str)
-    return as_numbers(frame, marks)
-
-
-def _without(frame: pd.DataFrame, na_values: Sequence[str]) -> pd.DataFrame:
-    """The frame with missing values in place of some texts and numbers."""
+    content = pipe_content(path)
+    if content is None:
+        kind, size = _kind(path), path.stat().st_size
+    else:
+        kind, size = next((k for first, k in FIRST.items() if content.startswith(first)), ".csv"), len(content)
+    if not size:
+        raise TableError(f"{path} cannot be read as a table: it is empty.")
+    if kind in SEPARATORS:
+        return read_text(path, kind, sep=sep, marks=marks, na_values=na_values)
+    if sep is not None:
+        raise TableError(f"sep={sep!r} is for text files, which {path} is not: leave it out.")
+    read = _read_excel if kind == ".xlsx" else _read_arrow
+    frame = read(path, kind, path if content is None else io.BytesIO(content))
     if not na_values:
         return frame
     numbers = pd.to_numeric(pd.Series(na_values, dtype=object), errors="coerce").dropna()
@@ -177,188 +142,26 @@ def _read_arrow(path: Path, kind: str, source: Path | IO[bytes]) -> pd.DataFrame
             check_names(table.column_names, path)
         return table.to_pandas()
     except (pyarrow.ArrowException, OSError) as reason:
-        said = str(reason).splitlines()[0].rstrip(".")
-        raise TableError(f"{path} cannot be read as {kind[1:].capitalize()}: {said}.") from None
+        raise _unreadable(path, kind[1:].capitalize(), reason) from None
 
 
-def read_text(
-    path: Path, kind: str, *, sep: str | None = None, marks: Marks = UNKNOWN, na_values: Sequence[str] = (),
-    longest_line: int = LONGEST_LINE,
-) -> pd.DataFrame:  # fmt: skip
-    """Read a text table, gzipped or not.
-
-    If `sep` is not given, the file's extension determines the separator, unless the header lacks it and contains a
-    semicolon or a tab instead.
-    """
-    header = ""
+def _read_excel(path: Path, kind: str, source: Path | IO[bytes]) -> pd.DataFrame:
+    """Read the only sheet with content; its first line has the names."""
+    with optional(f"Reading {path}"):
+        import_module("openpyxl")
     try:
-        encoding = _encoding(path, longest_line)
-        with io.TextIOWrapper(_open(path), encoding, newline="") as text:
-            header = text.readline(longest_line)
-            separator = _separator(header, SEPARATORS[kind]) if sep is None else _one_mark(sep)
-            n_values = _n_values(text, separator)
-        names = next(csv.reader(io.StringIO(header), delimiter=separator, skipinitialspace=True), [])
-        check_names(names, path)
-        parse: Any = partial(
-            pd.read_csv,
-            sep=separator,
-            decimal=marks.decimal,
-            low_memory=False,
-            encoding=encoding,
-            skipinitialspace=True,
-            na_values=list(na_values),
-        )
-        with _open(path) as stream:
-            frame = parse(stream)
-        doubtful = (
-            [name for name, column in frame.items() if doubtful_points(column)] if marks.thousands is None else []
-        )
-        if doubtful:
-            with _open(path) as stream:
-                refuse_doubtful(parse(stream, usecols=doubtful, dtype=str), path)
-        whole = [name for name, column in frame.items() if _is_whole(column)]
-        if whole and _has_codes(path, encoding, separator):
-            with _open(path) as stream:
-                as_text = parse(stream, usecols=whole, dtype=str)
-            codes = {name: as_text[name] for name in whole if are_codes(as_text[name].dropna().unique())}
-            frame = frame.assign(**codes)
-    except UnicodeDecodeError:
-        raise TableError(f"{path} is not UTF-8 text; save it as CSV in UTF-8, or as Parquet.") from None
-    except (pd.errors.EmptyDataError, pd.errors.ParserError, EOFError, gzip.BadGzipFile, csv.Error) as reason:
-        said = str(reason).removeprefix("Error tokenizing data. C error: ").strip().rstrip(".")
-        first = f" The first line is {shown(header.strip())}: if that is not the header, remove it." if header else ""
-        raise TableError(f"{path} cannot be read as a table: {said}.{first}{_hint(header, sep)}") from None
-    if not frame.index.equals(pd.RangeIndex(len(frame))) or (n_values > len(names) and header.count('"') % 2 == 0):
-        remedy = "write it without row names, or name them; if that line is not the header, remove it"
-        if frame.iloc[:, -1].isna().all():
-            remedy = "lines end with a separator, which the header lacks: add it there, or remove it"
-        raise TableError(
-            f"{path} has more values in a row than names in its header, {shown(header.strip())}; {remedy}."
-            f"{_hint(header, sep)}"
-        )
-    unnamed = [name for name in frame.columns[1:] if str(name).startswith("Unnamed: ")]
-    # a separator at the end of every line makes an empty column
-    frame = frame.drop(columns=[name for name in unnamed if frame[name].isna().all()])
-    nameless = [name for name in unnamed if name in frame]
-    if nameless:
-        warnings.warn(
-            f"{path} has no name for {len(nameless)} of its columns in the first line, {shown(header.strip())}: if "
-            "that is not the header, remove it.",
-            stacklevel=5,
-        )
-    frame = unguarded(frame)
-    check_names([str(name) for name in frame.columns], path)
-    return frame
+        sheets = pd.read_excel(source, sheet_name=None, header=None, engine="openpyxl")
+    except (BadZipFile, KeyError, ValueError, TypeError) as reason:
+        raise _unreadable(path, "Excel", reason) from None
+    filled = {name: sheet for name, sheet in sheets.items() if not sheet.empty}
+    if len(filled) != 1:
+        several = f"several sheets with content, {listed(list(filled))}" if filled else "no sheet with content"
+        raise TableError(f"{path} has {several}: save the table as a file of its own.")
+    (sheet,) = filled.values()
+    names = [f"Unnamed: {j}" if pd.isna(name) else str(name) for j, name in enumerate(sheet.iloc[0])]
+    check_names(names, path)
+    return sheet.iloc[1:].set_axis(names, axis=1).reset_index(drop=True).infer_objects()
 
 
-def _n_values(text: IO[str], separator: str) -> int:
-    """The number of values in the next line that is not empty: of one too many, a parser makes row names."""
-    if separator == " ":  # repeated spaces separate once
-        return 0
-    try:
-        return len(next(filter(None, csv.reader(text, delimiter=separator, skipinitialspace=True)), []))
-    except csv.Error:  # a cell that is longer than csv allows
-        return 0
-
-
-def _is_whole(column: Column) -> bool:
-    """Whether a parser made integers of a column; floats if values are missing."""
-    if column.dtype.kind != "f":
-        return column.dtype.kind in "iu"
-    known = column.to_numpy()[~np.isnan(column)]
-    return bool(known.size) and bool((known == np.rint(known)).all())
-
-
-def _has_codes(path: Path, encoding: str, separator: str) -> bool:
-    """Whether a cell of a text file holds digits after a zero, such as 00731, which a parser makes a number."""
-    ends = rf'["\s{re.escape(separator)}]'
-    code = re.compile(rf"(?:^|{ends})0\d+(?:{ends}|$)")
-    with io.TextIOWrapper(_open(path), encoding, newline="") as text:
-        before = ""
-        while block := text.read(BLOCK):
-            if code.search(before + block):
-                return True
-            before = block[-LONGEST_CODE:]
-    return False
-
-
-def _encoding(path: Path, longest_line: int) -> str:
-    """The encoding of a text file: UTF-8, UTF-16 if it begins with its mark, or else that of Western Windows.
-
-    Refuses a file with a line that is too long, before any parser has it in memory.
-    """
-    with _open(path) as stream:
-        first = stream.read(2)
-        if first in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
-            return "utf-16"
-        stream.seek(0)
-        if _check_lines(stream, path, longest_line):
-            return "utf-8-sig"
-        stream.seek(0)
-        content = stream.read()
-    if b"\0" in content:
-        raise TableError(f"{path} is not UTF-8 text; save it as CSV in UTF-8, or as Parquet.")
-    content.decode("cp1252")  # five bytes have no meaning there
-    warnings.warn(
-        f"{path} is not UTF-8 text: it was read as Windows-1252 (Latin-1). If names look odd, save it in UTF-8.",
-        stacklevel=6,
-    )
-    return "cp1252"
-
-
-def _open(path: Path) -> BinaryIO:
-    content = pipe_content(path)
-    if content is None:
-        return cast(BinaryIO, gzip.open(path) if path.suffix.lower() == ".gz" else open(path, "rb"))
-    return cast(BinaryIO, io.BytesIO(gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content))
-
-
-def _check_lines(stream: BinaryIO, path: Path, longest: int) -> bool:
-    """Refuse a file as soon as a line exceeds `longest` bytes, without reading further; return whether it is UTF-8."""
-    block_size = min(BLOCK, longest)
-    since = 0  # bytes since the last line end
-    decoder, is_utf8 = codecs.getincrementaldecoder("utf-8")(), True
-    while block := stream.read(block_size):
-        first = block.find(b"\n")
-        since += len(block) if first < 0 else first
-        if since > longest:
-            raise TableError(
-                f"{path} has a line of more than {longest} bytes; is it a table with one line per row? "
-                "A table that wide is better stored as Parquet."
-            )
-        if first >= 0:
-            since = len(block) - block.rfind(b"\n") - 1
-        try:
-            if is_utf8:
-                decoder.decode(block)
-        except UnicodeDecodeError:
-            is_utf8 = False
-    return is_utf8
-
-
-def _separator(header: str, promised: str) -> str:
-    """The separator between the names of a header.
-
-    >>> _separator("a;b", ","), _separator("a,b;c", ","), _separator("a", ",")
-    (';', ',', ',')
-    """
-    return next((mark for mark in (promised, ",", ";", "\t", "|") if mark in header), promised)
-
-
-def _one_mark(sep: str) -> str:
-    r"""The separator character, given as a word or as itself.
-
-    >>> _one_mark("tab") == _one_mark(r"\t") == "\t"
-    True
-    """
-    mark = {"tab": "\t", "\\t": "\t", "space": " "}.get(sep, sep)
-    if len(mark) != 1:
-        raise TableError(f"sep= must be one character, tab or space, not {sep!r}.")
-    return mark
-
-
-def _hint(header: str, sep: str | None) -> str:
-    """A hint at another separator, if the header is ambiguous."""
-    if sep is None and ";" in header and "," in header:
-        return " If ; separates the values, give sep=';' (and decimal=',' if numbers have a decimal comma)."
-    return ""
+def _unreadable(path: Path, what: str, reason: Exception) -> TableError:
+    return TableError(f"{path} cannot be read as {what}: {str(reason).splitlines()[0].rstrip('.')}.")

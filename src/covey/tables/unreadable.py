@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -27,10 +28,22 @@ WITH_UNIT = re.compile(rf"{NUMBER}\s*(%|[€$£¥°]|\s[a-zA-Z]{{1,3}}\.?)$|[+\-
 # A longer word, or no space, as in 12kg: such texts are numbers if few words are used, and codes otherwise.
 WITH_WORD = re.compile(rf"{NUMBER}(\s+[^\W\d_]+|[^\W\d_]{{2,}})\.?$")
 MOST_UNITS = 3
-TYPOGRAPHIC_MINUS = re.compile(r"[\u2212\u2013]\s*\d*[.,]?\d+([eE][+-]?\d+)?$")
-LIMIT = re.compile(rf"[<>≤≥]=?\s*{NUMBER}$")
-IN_BRACKETS = re.compile(r"[([]\s*[€$£]?\d+([.,]\d+)*\s*[€$£]?[)\]]$")
-TIME_OF_DAY = re.compile(r"([01]?\d|2[0-4]):[0-5]\d(:[0-5]\d(\.\d+)?)?( ?[aApP]\.?[mM]\.?)?$")
+
+# Other spellings of numbers and dates: a pattern, what a column of them holds, and what to do.
+SPELLINGS = (
+    (r"[\u2212\u2013]\s*\d*[.,]?\d+([eE][+-]?\d+)?$", "{first}, with a dash instead of a minus", "write a minus"),
+    (
+        rf"[<>≤≥]=?\s*{NUMBER}$",
+        "{first}, a limit instead of a number ({n_bad} of {n_known} values)",
+        "write a number, such as half of the limit",
+    ),
+    (r"[([]\s*[€$£]?\d+([.,]\d+)*\s*[€$£]?[)\]]$", "{first}, a number in brackets", "write it with a minus"),
+    (
+        r"([01]?\d|2[0-4]):[0-5]\d(:[0-5]\d(\.\d+)?)?( ?[aApP]\.?[mM]\.?)?$",
+        "times of the day, {first}",
+        "write them as numbers of hours",
+    ),
+)
 
 # Text with at most this many different values is taken as categories, whatever it looks like.
 FEW_LEVELS = 10
@@ -53,15 +66,11 @@ class Unreadable:
     # How to read its table, such as ``decimal=','``; empty if the column can only be left out or be changed
     marks: str = ""
 
-
-def is_identifier(column: Column) -> bool:
-    """Whether nearly every row has a different value.
-
-    >>> is_identifier(pd.Series(["p1", "p2", "p3"])), is_identifier(pd.Series(["a", "b", "a"]))
-    (True, False)
-    """
-    known = column.dropna()
-    return len(known) > 1 and known.nunique() >= MOSTLY_DIFFERENT * len(known)
+    @classmethod
+    def unless_left_out(cls, name: str, holds: str, remedy: str = "") -> Unreadable:
+        """A column that can also be left out."""
+        without = f"leave it out with {leave_out([name])}"
+        return cls(name, f"holds {holds}", f"{remedy}, or {without}" if remedy else without)
 
 
 def disguise_of(column: Column) -> tuple[str, str] | None:
@@ -72,37 +81,33 @@ def disguise_of(column: Column) -> tuple[str, str] | None:
     """
     if column.dtype.kind in "biufcmM":
         return None
-    texts = [str(value).strip() for value in column.dropna().head(LOOKED_AT)]
+    texts = _texts(column.dropna())
     if marks := describe_marks(texts):
         return marks[0], f"read the table with {marks[1]}"
-    return (
-        ("a number with a unit", "write the number alone") if len(set(texts)) > FEW_LEVELS and _units(texts) else None
-    )
+    has_units = len(set(texts)) > FEW_LEVELS and _units(texts)
+    return ("a number with a unit", "write the number alone") if has_units else None
 
 
 def read_unreadable(column: Column, bad: NDArray[np.bool_]) -> Unreadable:
     """Describe a column of a matrix whose values in the rows `bad` are not numbers."""
-    name = str(column.name)
-    without = f"leave it out with {leave_out([name])}"
-    becomes = "give terms='auto' instead of groups=, and {} become terms, or " + without
+    found = partial(Unreadable.unless_left_out, str(column.name))
+    becomes = "give terms='auto' instead of groups=, and {} become terms"
     if pd.api.types.is_datetime64_any_dtype(column):
-        return Unreadable(name, "holds dates", becomes.format("dates"))
+        return found("dates", becomes.format("dates"))
     if pd.api.types.is_timedelta64_dtype(column):
-        return Unreadable(name, "holds durations", f"write them as numbers in one unit, or {without}")
+        return found("durations", "write them as numbers in one unit")
     if column.dtype.kind == "c":
-        return Unreadable(name, "holds complex numbers", f"write two columns, or {without}")
-    texts = [str(value).strip() for value in column[bad].head(LOOKED_AT)]
+        return found("complex numbers", "write two columns")
+    texts, first = _texts(column[bad]), _first(column, bad)
     if _all_match(ISO_DATE, texts) or _all_match(OTHER_DATE, texts):
-        return Unreadable(name, f"holds dates, {_first(column, bad)}", becomes.format("dates"))
-    faulty = _read_fault(column, bad, texts)
-    if faulty is not None:
-        return faulty
+        return found(f"dates, {first}", becomes.format("dates"))
+    if fault := _read_fault(column, bad, texts):
+        return fault
     n, n_known = column.nunique(), int(column.notna().sum())
-    if is_identifier(column):
-        holds = f"holds text, {_first(column, bad)}, with {n} different values in {n_known} rows"
-        return Unreadable(name, f"{holds}: an identifier or free text", without)
-    values = f"with {n} different values, " if n > 1 else "that is always the same, "
-    return Unreadable(name, f"holds text {values}{_first(column, bad)}", becomes.format("categories"))
+    if n_known > 1 and n >= MOSTLY_DIFFERENT * n_known:
+        return found(f"text, {first}, with {n} different values in {n_known} rows: an identifier or free text")
+    values = f"with {n} different values" if n > 1 else "that is always the same"
+    return found(f"text {values}, {first}", becomes.format("categories"))
 
 
 def find_faulty(columns: Iterable[Column]) -> list[Unreadable]:
@@ -111,74 +116,65 @@ def find_faulty(columns: Iterable[Column]) -> list[Unreadable]:
     for column in columns:
         if column.nunique() > FEW_LEVELS:
             bad = (pd.to_numeric(column, errors="coerce").isna() & column.notna()).to_numpy()
-            fault = _read_fault(column, bad, [str(value).strip() for value in column[bad].head(LOOKED_AT)])
+            fault = _read_fault(column, bad, _texts(column[bad]))
             found += [fault] if fault is not None and bad.any() else []
     return found
 
 
 def _read_fault(column: Column, bad: NDArray[np.bool_], texts: Sequence[str]) -> Unreadable | None:
     """Describe a column that holds numbers or dates, except for the spelling of the texts in some rows."""
-    name, first = str(column.name), _first(column, bad)
-    without = f"leave it out with {leave_out([name])}"
+    name, first, n_known = str(column.name), _first(column, bad), int(column.notna().sum())
     if _all_match(OTHER_DATE, texts):
-        return Unreadable(
-            name,
-            f"holds dates, {first}, of which the day or the month may come first",
-            f"write them as 2020-12-31, or {without}",
-        )
+        holds = f"dates, {first}, of which the day or the month may come first"
+        return Unreadable.unless_left_out(name, holds, "write them as 2020-12-31")
     if dates := _read_dates(column, bad, texts):
         return dates
     if marks := describe_marks(texts):
         holds, remedy = marks
         return Unreadable(name, f"holds {first}, {holds}", f"read the table with {remedy}", remedy)
-    if _all_match(TYPOGRAPHIC_MINUS, texts):
-        return Unreadable(name, f"holds {first}, with a dash instead of a minus", f"write a minus, or {without}")
     if _units(texts):
-        return Unreadable(name, f"holds {first}, a number with a unit", f"write the number alone, or {without}")
-    if _all_match(LIMIT, texts):
-        holds = f"holds {first}, a limit instead of a number ({int(bad.sum())} of {column.notna().sum()} values)"
-        return Unreadable(name, holds, f"write a number, such as half of the limit, or {without}")
-    if _all_match(IN_BRACKETS, texts):
-        return Unreadable(name, f"holds {first}, a number in brackets", f"write it with a minus, or {without}")
-    if _all_match(TIME_OF_DAY, texts):
-        return Unreadable(name, f"holds times of the day, {first}", f"write them as numbers of hours, or {without}")
-    return _read_odd(column, bad, "a number") if 2 * bad.sum() < column.notna().sum() else None
+        return Unreadable.unless_left_out(name, f"{first}, a number with a unit", "write the number alone")
+    for pattern, holds, remedy in SPELLINGS:
+        if _all_match(re.compile(pattern), texts):
+            holds = holds.format(first=first, n_bad=int(bad.sum()), n_known=n_known)
+            return Unreadable.unless_left_out(name, holds, remedy)
+    return _read_odd(column, bad, "a number") if 2 * bad.sum() < n_known else None
 
 
 def _read_dates(column: Column, bad: NDArray[np.bool_], texts: Sequence[str]) -> Unreadable | None:
     """Describe a column of dates that are written in several ways, of which some do not exist, or among other text."""
-    are_dates = [bool(ISO_DATE.match(text) or OTHER_DATE.match(text)) for text in texts]
+    iso = [bool(ISO_DATE.match(text)) for text in texts]
+    are_dates = [is_iso or bool(OTHER_DATE.match(text)) for is_iso, text in zip(iso, texts, strict=True)]
     if 2 * sum(are_dates) <= len(texts):
         return None
     if not all(are_dates):
         known = column.astype(str).str.strip()
         return _read_odd(column, bad & ~(known.str.match(ISO_DATE) | known.str.match(OTHER_DATE)).to_numpy(), "a date")
-    name, written = str(column.name), [ISO_DATE.match(text) is not None for text in texts]
-    without = f"leave it out with {leave_out([name])}"
-    if not all(written):
-        others = f"{texts[written.index(True)]!r} and {texts[written.index(False)]!r}"
-        return Unreadable(
-            name, f"holds dates in more than one format, {others}", f"write all as 2020-12-31, or {without}"
-        )
+    if not all(iso):
+        holds = f"dates in more than one format, {texts[iso.index(True)]!r} and {texts[iso.index(False)]!r}"
+        return Unreadable.unless_left_out(str(column.name), holds, "write all as 2020-12-31")
     odd = np.zeros_like(bad)
-    odd[np.flatnonzero(bad)[: len(texts)]] = pd.to_datetime(
-        pd.Series(texts), format="ISO8601", errors="coerce", utc=True
-    ).isna()
+    read = pd.to_datetime(pd.Series(texts), format="ISO8601", errors="coerce", utc=True)
+    odd[np.flatnonzero(bad)[: len(texts)]] = read.isna()
     return _read_odd(column, odd, "a date") if odd.any() else None
 
 
 def _read_odd(column: Column, odd: NDArray[np.bool_], what: str) -> Unreadable:
     """Describe a column in which these rows are the only ones that are not numbers, or not dates."""
-    name = str(column.name)
-    n_odd, n_known = int(odd.sum()), int(column.notna().sum())
-    different = list(dict.fromkeys(str(value).strip() for value in column[odd].head(LOOKED_AT)))
-    more = "" if n_odd == 1 else f" ({n_odd} of {n_known} values are not: {listed(different, 3)})"
+    name, n_odd = str(column.name), int(odd.sum())
+    different = list(dict.fromkeys(_texts(column[odd])))
+    more = "" if n_odd == 1 else f" ({n_odd} of {column.notna().sum()} values are not: {listed(different, 3)})"
     levels = f"take its values as categories with terms={{{name!r}: 'levels'}}"
-    remedy = f"correct it or empty the cell, {levels} if they are codes, or leave it out with {leave_out([name])}"
+    remedy = f"correct it or empty the cell, {levels} if they are codes"
     are_codes = all(len(text) <= LONGEST_CODE and not re.search(r"\d", text) for text in different)
     if len(different) <= MOST_CODES and are_codes:
         remedy = f"if that means missing, read the table with na_values={different!r}; otherwise {remedy}"
-    return Unreadable(name, f"holds {_first(column, odd)}, which is not {what}{more}", remedy)
+    return Unreadable.unless_left_out(name, f"{_first(column, odd)}, which is not {what}{more}", remedy)
+
+
+def _texts(values: Column) -> list[str]:
+    """The first values as text."""
+    return [str(value).strip() for value in values.head(LOOKED_AT)]
 
 
 def _units(texts: Sequence[str]) -> bool:

@@ -24,14 +24,12 @@ from covey.files import atomic_folder, check_folder
 from covey.persistence import dump_bytes
 from covey.report import FitReport, render
 from covey.search.chosen import how_chosen
-from covey.settings import TableSettings
+from covey.settings import TableSettings, as_options
 from covey.tables.spreadsheet import guarded
-from covey.terms import Encoding
-from covey.wording import as_options
 from covey.workflow.fit import Fit
+from covey.workflow.path import coefficients_along
 from covey.workflow.problem import Problem
 from covey.workflow.stability import TableSelection
-from covey.workflow.tables import coefficients_along
 
 SHARED_FILES = frozenset({"model.skops", "path.parquet", "report.html", "run.json"})
 TERM_FILES = SHARED_FILES | {"terms.csv", "rating.csv"}
@@ -44,26 +42,20 @@ PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "pandas", "pyarrow", "sko
 def check_out(folder: Path, overwrite: bool) -> None:
     """Refuse a folder that cannot be written or holds files that are not covey's, before the work starts."""
     check_folder(folder, FILES, overwrite=overwrite)
-    written = _written(folder)
-    present = sorted(folder.iterdir()) if folder.exists() else []
+    try:
+        checksums = dict(json.loads((folder / "run.json").read_bytes())["files"])
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):  # there is no fit in it
+        checksums = {}
     foreign = [
         file.name
-        for file in present
-        if (not written if file.name == "run.json" else written.get(file.name) != _checksum(file.read_bytes()))
+        for file in (sorted(folder.iterdir()) if folder.exists() else ())
+        if (not checksums if file.name == "run.json" else checksums.get(file.name) != _checksum(file.read_bytes()))
     ]
     if foreign:
         raise FileExistsError(
             f"{folder} contains {', '.join(foreign)}, which covey did not write in this form; move it away, or choose "
             "another folder with --out."
         )
-
-
-def _written(folder: Path) -> dict[str, str]:
-    """The checksums of the files that a fit wrote to a folder; empty if there is no fit in it."""
-    try:
-        return dict(json.loads((folder / "run.json").read_bytes())["files"])
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        return {}
 
 
 def _checksum(content: bytes) -> str:
@@ -77,7 +69,8 @@ def write_fit(fit: Fit, folder: Path, *, overwrite: bool = False) -> None:
     expansion = getattr(fit.estimator, "expansion_", None)
     coefficients_along(fit.shown.path_, fit.outputs, expansion).to_parquet(path, index=False)
     if expansion is None:
-        tables = {"coefficients.csv": _csv(fit.coefficients_table()), "groups.csv": _csv(fit.groups_table())}
+        coefficients = fit.shown.coefficients()
+        tables = {"coefficients.csv": _csv(coefficients), "groups.csv": _csv(fit.groups_table())}
     else:
         tables = {"terms.csv": _csv(fit.groups_table()), "rating.csv": _rating(fit.shown)}
     contents = {
@@ -118,9 +111,17 @@ def _write(folder: Path, names: Collection[str], contents: Mapping[str, bytes], 
 
 def describe(fit: Fit) -> dict[str, object]:
     """A fit as plain values: its results, and everything needed to repeat it."""
-    e, response = fit.shown, fit.problem.response
+    e, response, encoding, nested = fit.shown, fit.problem.response, fit.encoding, fit.nested
     intercept = np.asarray(e.intercept_, dtype=float).ravel().tolist()
-    what = "groups" if fit.encoding is None else "terms"
+    what = "groups" if encoding is None else "terms"
+    score = None if nested is None else nested.as_dict()
+    if score is not None and encoding is not None:
+        score["verdict"] = as_terms(str(score["verdict"]))
+    options = e.get_params(deep=False)
+    del options["groups"], options["terms"]  # written elsewhere
+    plain = {
+        name: value if isinstance(value, int | float | str | None) else repr(value) for name, value in options.items()
+    }
     return {
         "target": _one_or_list(response.targets),
         "family": response.family,
@@ -128,34 +129,27 @@ def describe(fit: Fit) -> dict[str, object]:
         "rows": len(response.y),
         "events": response.n_events,
         "columns": fit.problem.X.shape[1],
-        "variables": None if fit.encoding is None else _variables(fit.encoding),
+        "variables": None if encoding is None else json.loads(encoding.table().to_json(orient="records")),
         what: e.groups_.n_groups,
         "model": e.recipe_,
         "shrunk": e.shrunk_,
         "chosen_by": how_chosen(e),
-        f"{what}_found": fit.n_found,
+        f"{what}_found": len(fit.found),
         "always": [str(name) for name in e.always_groups_],
         "constraints": e.constraints_.to_dict("records") if hasattr(e, "constraints_") else None,
         f"selected_{what}": _selected(fit.groups_table()),
         "classes": [str(label) for label in e.classes_] if response.has_classes else None,
         "intercept": intercept if fit.outputs else intercept[0],
-        "nested": None if fit.nested is None else _nested(fit),
+        "nested": score,
         "scores": asdict(fit.scores),
         "stability": None if fit.stability is None else fit.stability.promise(),
         "converged": fit.converged,
         "notices": list(fit.notices),
         "seed": fit.settings.seed,
         "settings": _table_settings(fit.settings)
-        | {"pairs": list(fit.settings.pairs), "estimator": type(e).__name__, "options": _parameters(e)},
+        | {"pairs": list(fit.settings.pairs), "estimator": type(e).__name__, "options": plain},
         **_about_run(fit.problem, fit.seconds, PACKAGES),
     }
-
-
-def _nested(fit: Fit) -> dict[str, object]:
-    """The held-out score as plain values; its verdict is about terms if the table has variables."""
-    assert fit.nested is not None
-    values = fit.nested.as_dict()
-    return values if fit.encoding is None else values | {"verdict": as_terms(str(values["verdict"]))}
 
 
 def describe_selection(selection: TableSelection) -> dict[str, object]:
@@ -168,7 +162,7 @@ def describe_selection(selection: TableSelection) -> dict[str, object]:
         "columns": problem.X.shape[1],
         "groups": found.n_groups,
         "method": settings.method,
-        **selection.describe(),
+        **selection.facts(),
         "promise": found.promise(),
         "remarks": list(found.remarks),
         "always": [str(name) for name in found.always_groups],
@@ -177,12 +171,6 @@ def describe_selection(selection: TableSelection) -> dict[str, object]:
         "settings": _table_settings(settings),
         **_about_run(problem, selection.seconds),
     }
-
-
-def _variables(encoding: Encoding) -> list[dict[str, object]]:
-    """What became of each variable, as plain values."""
-    lines: list[dict[str, object]] = json.loads(encoding.table().to_json(orient="records"))
-    return lines
 
 
 def _selected(table: pd.DataFrame) -> list[dict[Hashable, Any]]:
@@ -210,15 +198,6 @@ def _about_run(problem: Problem, seconds: float, packages: Collection[str] = ())
     }
 
 
-def _parameters(estimator: BaseEstimator) -> dict[str, object]:
-    """The estimator's parameters, as text where they are not plain values. Terms and groups are written elsewhere."""
-    values = estimator.get_params(deep=False)
-    del values["groups"], values["terms"]
-    return {
-        name: value if isinstance(value, int | float | str | None) else repr(value) for name, value in values.items()
-    }
-
-
 def _report(fit: Fit) -> str:
     problem, response = fit.problem, fit.problem.response
     shown = ("data", "target", "groups", "family", "time", "event")
@@ -235,8 +214,7 @@ def _report(fit: Fit) -> str:
     report = FitReport.from_model(
         fit.estimator, problem.X, problem.y, sample_weight=problem.weight, offset=problem.offset,
         target=response.title, outputs=response.targets, settings=settings, nested=fit.nested or 0,
-        positive=fit.positive,
-        stability=fit.stability, command=fit.settings.command("fit", "fit"),
+        positive=fit.positive, stability=fit.stability, command=fit.settings.command("fit", "fit"),
     )  # fmt: skip
     remarks = [replace(one, meaning=as_options(one.meaning), remedy=as_options(one.remedy)) for one in report.remarks]
     return render(replace(report, remarks=tuple(remarks), price=as_options(report.price)))

@@ -58,14 +58,22 @@ class SavedModel:
             used[self.estimator.held_out_.columns] = True
         if self._encoding is not None:
             return self.estimator.expansion_.variables_in(used)
-        if len(self.names) != len(used):
-            return self.names
-        return [name for name, is_used in zip(self.names, used, strict=True) if is_used]
+        return list(np.array(self.names)[used]) if len(self.names) == len(used) else self.names
 
-    def complete_rows(self, frame: pd.DataFrame, target: Sequence[str]) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    @property
+    def strata(self) -> Sequence[str]:
+        """The columns of strata of a model of survival times."""
+        return (self.facts.get("survival") or {}).get("strata", ())
+
+    @property
+    def offset_names(self) -> tuple[str, ...]:
+        """The column of the offset, as it was given and without the prefix of logarithms."""
+        given = self.facts.get("offset") or ""
+        return (given, given.removeprefix("log:")) if given else ()
+
+    def complete_rows(self, frame: pd.DataFrame, target: Sequence[str]) -> tuple[pd.DataFrame, list[str]]:
         """Leave out rows that lack a value without which there is no prediction."""
-        offset, survival = self.facts.get("offset") or "", self.facts.get("survival") or {}
-        used = {*target, *survival.get("strata", ()), offset, offset.removeprefix("log:")}
+        used = {*target, *self.strata, *self.offset_names}
         used |= set(self.needed) if self._steps is None and self._encoding is None else set()
         complete, notices = complete_rows(frame, [name for name in frame.columns if name in used])
         if complete.empty:
@@ -74,18 +82,17 @@ class SavedModel:
 
     def offset(self, frame: pd.DataFrame) -> dict[str, FloatArray]:
         """The offset of the fit as a keyword argument; empty if the fit had none."""
-        given = self.facts.get("offset")
-        if not given:
+        if not self.offset_names:
             return {}
-        name = given if given in frame.columns else given.removeprefix("log:")
-        if name not in frame.columns:
-            none = "ones" if name != given else "zeros"
+        given, plain = self.offset_names
+        if given not in frame.columns and plain not in frame.columns:
+            none = "ones" if plain != given else "zeros"
             raise TableError(
-                f"The table lacks {name!r}, the offset of the fit: add that column, all {none} for unit exposure."
+                f"The table lacks {plain!r}, the offset of the fit: add that column, all {none} for unit exposure."
             )
         return {"offset": read_offset(frame, given)[1]}
 
-    def transform(self, frame: pd.DataFrame) -> tuple[MatrixLike, tuple[str, ...]]:
+    def transform(self, frame: pd.DataFrame) -> tuple[MatrixLike, list[str]]:
         """The variables or columns that the estimator expects, and notices for the user."""
         absent = [name for name in self.needed if name not in frame.columns]
         if absent:
@@ -93,47 +100,36 @@ class SavedModel:
                 f"The table lacks {listed(absent)}, which the model needs; {near(absent[0], list(frame.columns))}"
             )
         if self._steps is not None:
-            return self._through_steps(frame[self.names])
+            try:
+                return self._steps.transform(frame[self.names]), []
+            except (ValueError, MemoryError):  # about the table
+                raise
+            except Exception as reason:
+                raise self.unusable(reason) from reason
         if self._encoding is not None:
-            return self._variables(frame)
-        return self._numbers(frame[self.needed]), ()
+            return self._variables(frame, self._encoding.variables)
+        return self._numbers(frame[self.needed]), []
 
     def unusable(self, reason: Exception) -> ModelFileError:
         """The error for a model whose file has been tampered with."""
         return ModelFileError(f"{self.file} cannot be used: its steps do not match each other ({reason}).")
 
-    def _through_steps(self, frame: pd.DataFrame) -> tuple[MatrixLike, tuple[str, ...]]:
-        """The columns that a pipeline makes of a table."""
-        assert self._steps is not None
-        try:
-            return self._steps.transform(frame), ()
-        except (ValueError, MemoryError):  # about the table
-            raise
-        except Exception as reason:
-            raise self.unusable(reason) from reason
-
     def _numbers(self, frame: pd.DataFrame) -> pd.DataFrame:
         """The columns of a matrix; those with zero coefficients may be missing from the table, and are zero."""
         numeric = numeric_frame(frame, "the model was fitted on numbers there")
         if missing := missing_values(numeric):
-            shown = ", ".join(f"{name!r} ({count})" for name, count in list(missing.items())[:6])
+            shown = listed({name: str(count) for name, count in missing.items()})
             raise TableError(
                 f"Values are missing in {shown}; leave out such rows with --drop-missing, or fit the model without "
                 "--groups: then missing values are allowed."
             )
         return numeric.reindex(columns=self.names, fill_value=0.0)
 
-    def _variables(self, frame: pd.DataFrame) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    def _variables(self, frame: pd.DataFrame, variables: Sequence[str]) -> tuple[pd.DataFrame, list[str]]:
         """The variables of the fit; those without an effect may be missing. `predict` says what is unusual in them."""
-        assert self._encoding is not None
-        extra = [name for name in frame.columns if name not in self.names and name not in self._response]
-        notices = (f"The model was fitted without {listed(extra)}: ignored.",) if extra else ()
-        others = {name: None for name in self._encoding.variables if name not in self.needed}
-        return frame.assign(**others)[list(self._encoding.variables)], notices
-
-    @property
-    def _response(self) -> set[str]:
-        """The columns of the response and the offset, which a table to predict may have."""
-        survival, offset = self.facts.get("survival") or {}, self.facts.get("offset") or ""
-        about = [*survival.get("strata", ()), survival.get("start"), offset, offset.removeprefix("log:")]
-        return {*self.facts.get("targets", ()), *(name for name in about if name)}
+        start = (self.facts.get("survival") or {}).get("start")
+        known = {*self.names, *self.facts.get("targets", ()), *self.strata, *self.offset_names, start}
+        extra = [name for name in frame.columns if name not in known]
+        notices = [f"The model was fitted without {listed(extra)}: ignored."] if extra else []
+        others = {name: None for name in variables if name not in self.needed}
+        return frame.assign(**others)[list(variables)], notices

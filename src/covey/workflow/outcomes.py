@@ -139,24 +139,16 @@ class Classes(Outcome):
             raise TableError(
                 f"--target holds {listed(unseen)}, which the model has not seen: its classes are {listed(classes)}."
             )
-        codes = np.array([classes.index(label) for label in truth])
         p = predictions.drop(columns="prediction").to_numpy(dtype=float)[known]
+        codes = np.array([classes.index(label) for label in truth])
         scores = ClassScores.of(self.estimator.classes_, codes, p, positive=self.facts.get("positive"))
-        found = {
-            "accuracy": scores.accuracy,
-            "always_commonest": float(scores.shares.max()),
-            "log_loss": scores.log_loss,
-        }
-        line = {} if scores.position is None else scores.table.iloc[0].dropna().to_dict()
-        return found | {str(name): float(value) for name, value in line.items()}
+        found = {"accuracy": scores.accuracy, "always_commonest": scores.shares.max(), "log_loss": scores.log_loss}
+        about_positive = [] if scores.position is None else scores.table.iloc[0].dropna().items()
+        return {str(name): float(value) for name, value in [*found.items(), *about_positive]}
 
 
 class Survival(Outcome):
     """The log risk, and the probability of no event by a few times."""
-
-    def __init__(self, model: SavedModel, frame: pd.DataFrame) -> None:
-        super().__init__(model, frame)
-        self.survival = self.facts.get("survival")
 
     def check(self, target: Sequence[str], times: Sequence[float]) -> None:
         if target and len(target) != 2:
@@ -164,33 +156,33 @@ class Survival(Outcome):
 
     def predict(self, times: Sequence[float]) -> pd.DataFrame:
         """Survival is NaN beyond the follow-up of a row's stratum; without times, it is that at the fit's quartiles."""
-        last = self.estimator
-        columns = {"prediction": np.asarray(last.predict(self.X, **self.offset), dtype=float)}
-        if self.survival is None and last.strata_ is not None:
+        model, survived = self.estimator, self.facts.get("survival")
+        columns = {"prediction": np.asarray(model.predict(self.X, **self.offset), dtype=float)}
+        if survived is None and model.strata_ is not None:
             return pd.DataFrame(columns)  # the file does not describe the table of the fit
-        facts = self.survival or {"quartiles": (), "ends": [last.event_times_[-1]]}
-        at = np.array(list(times) or facts["quartiles"], dtype=float)
-        ends = np.array(facts["ends"])
+        facts = survived or {"quartiles": (), "ends": [model.event_times_[-1]]}
+        at, ends = np.array(list(times) or facts["quartiles"], dtype=float), np.array(facts["ends"])
         if (at > ends.max()).any():
             raise TableError(
                 f"--at {at.max():g} lies beyond the follow-up of the fit, which ends at {ends.max():g}: survival by "
                 "then is unknown."
             )
-        strata = None if last.strata_ is None else self._strata()
-        followed = ends[0] if strata is None else ends[np.searchsorted(last.strata_, strata)]
-        functions = last.predict_survival_function(self.X, **self.offset, strata=strata)
-        for time in at:
-            chance = np.array([function(time) for function in functions], dtype=float)
-            columns[f"survival_{time:g}"] = np.where(time > followed, np.nan, chance)
+        strata = self._strata()
+        followed = ends[0] if strata is None else ends[np.searchsorted(model.strata_, strata)]
+        if len(at):
+            chances = model.predict(self.X, **self.offset, at=at, strata=strata)
+            for time, chance in zip(at, chances.T, strict=True):
+                columns[f"survival_{time:g}"] = np.where(time > followed, np.nan, chance)
         return pd.DataFrame(columns)
 
     def intervals(self, share: float) -> pd.DataFrame:
         """The time that this share of rows live at least."""
-        strata = {} if self.estimator.strata_ is None else {"strata": self._strata()}
-        return pd.DataFrame({"lower": self.estimator.predict(self.X, **self.offset, interval=share, **strata)})
+        return pd.DataFrame(
+            {"lower": self.estimator.predict(self.X, **self.offset, interval=share, strata=self._strata())}
+        )
 
     def score(self, target: Sequence[str], predictions: pd.DataFrame) -> dict[str, float]:
-        facts = self.survival or {"event_value": (), "start": None, "strata": ()}
+        facts = self.facts.get("survival") or {"event_value": (), "start": None, "strata": ()}
         needed = [*facts["strata"], *([facts["start"]] if facts["start"] is not None else [])]
         absent = [name for name in needed if name not in self.frame.columns]
         if absent:
@@ -198,15 +190,15 @@ class Survival(Outcome):
         time = number_column(self.frame[target[0]], "--target")
         event = read_events(self.frame[target[1]], facts["event_value"])
         start = None if facts["start"] is None else number_column(self.frame[facts["start"]], "--target")
-        strata = self._strata() if facts["strata"] else None
-        truth = read_survival(survival(time, event, start=start, strata=strata)).rows
+        truth = read_survival(survival(time, event, start=start, strata=self._strata())).rows
         risk = predictions["prediction"].to_numpy(dtype=float)
         return {"concordance": concordance_index(truth, risk, np.ones(len(risk)))}
 
-    def _strata(self) -> Array:
-        """The stratum of each row, as the model encodes it."""
-        assert self.survival is not None
-        names, known = self.survival["strata"], self.estimator.strata_
+    def _strata(self) -> Array | None:
+        """The stratum of each row, as the model encodes it; None if it has none, or does not know their columns."""
+        known, names = self.estimator.strata_, (self.facts.get("survival") or {}).get("strata", ())
+        if known is None or not names:
+            return None
         absent = [name for name in names if name not in self.frame.columns]
         if absent:
             raise TableError(

@@ -39,8 +39,7 @@ def predict_table(settings: PredictSettings, show: Show = show_nothing) -> Predi
     show("loading")
     model = SavedModel(settings.model, intervals=settings.interval is not None)
     show("reading")
-    frame, said = read_files(settings.data, settings)
-    said += _marks_of_fit(settings)
+    frame, notices = read_files(settings.data, settings)
     columns = list(frame.columns)
     settings = replace(
         settings, target=tuple(apart(settings.target, columns)), keep=tuple(apart(settings.keep, columns))
@@ -51,13 +50,27 @@ def predict_table(settings: PredictSettings, show: Show = show_nothing) -> Predi
     show("predicting")
     try:
         found = _predict(model, frame, settings)
-        return replace(found, notices=(*said, *found.notices))
     except (TableError, ModelFileError, MemoryError):
         raise
     except Exception as reason:
         if type(reason) is ValueError:  # raised by covey or scikit-learn; other libraries raise subclasses
             raise
         raise model.unusable(reason) from reason
+    return replace(found, notices=(*notices, *_marks_of_fit(settings), *found.notices))
+
+
+def _predict(model: SavedModel, frame: pd.DataFrame, settings: PredictSettings) -> Prediction:
+    frame, left_out = model.complete_rows(frame, settings.target) if settings.drop_missing else (frame, [])
+    times, outcome = read_at(settings.at), outcome_of(model, frame)
+    outcome.check(settings.target, times)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        predictions = outcome.predict(times)
+        intervals = [] if settings.interval is None else [outcome.intervals(settings.interval)]
+    scores = outcome.score(settings.target, predictions) if settings.target else {}
+    table = pd.concat([frame[list(settings.keep)].reset_index(drop=True), predictions, *intervals], axis=1)
+    remarks = dict.fromkeys(str(one.message) for one in caught)
+    return Prediction(table, scores, (*left_out, *outcome.notices, *remarks))
 
 
 def _marks_of_fit(settings: PredictSettings) -> list[str]:
@@ -72,17 +85,3 @@ def _marks_of_fit(settings: PredictSettings) -> list[str]:
     except (OSError, ValueError, KeyError, TypeError, AttributeError):  # a model file alone
         return []
     return [f"The fit read its table with {' '.join(given)}: add it if this one is written alike."] if given else []
-
-
-def _predict(model: SavedModel, frame: pd.DataFrame, settings: PredictSettings) -> Prediction:
-    frame, left_out = model.complete_rows(frame, settings.target) if settings.drop_missing else (frame, ())
-    times, outcome = read_at(settings.at), outcome_of(model, frame)
-    outcome.check(settings.target, times)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        predictions = outcome.predict(times)
-        intervals = [] if settings.interval is None else [outcome.intervals(settings.interval)]
-    remarks = dict.fromkeys(str(one.message) for one in caught)
-    scores = outcome.score(settings.target, predictions) if settings.target else {}
-    table = pd.concat([frame[list(settings.keep)].reset_index(drop=True), predictions, *intervals], axis=1)
-    return Prediction(table, scores, (*left_out, *outcome.notices, *remarks))

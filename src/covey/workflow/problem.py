@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -21,12 +21,12 @@ from covey.tables import (
     missing_values,
     numeric_frame,
     read_groups,
-    read_tables,
+    read_table,
     refuse_missing,
 )
 from covey.tables.columns import complete_rows, number_column
 from covey.tables.complaint import listed, near
-from covey.tables.pipes import pipe_content
+from covey.tables.text import pipe_content
 from covey.terms import Encoding, Terms
 from covey.validation import Array, FloatArray, as_sample_weight
 from covey.workflow.response import Response, read_offset, read_response
@@ -105,17 +105,16 @@ class Problem:
         """The groups of `columns` with these names, or with a column of these names, for ``--always``."""
         groups = self.groups
         names = {str(name): name for name in groups.names}  # with --groups SIZE names are numbers
+        known = dict.fromkeys([*names, *self.X.columns])
         found = []
-        for given in apart(wanted, {*names, *self.X.columns}):
+        for given in apart(wanted, known):
+            if given not in known:
+                what = "variable" if self.given_groups is None else "group or column"
+                hint = near(given, list(known)).replace("the columns are", "there are")
+                raise TableError(f"--always: there is no {what} {given!r}; {hint}")
             if given in names:
                 found.append(names[given])
                 continue
-            if given not in self.X.columns:
-                what = "variable" if self.given_groups is None else "group or column"
-                hint = near(given, list(dict.fromkeys([*names, *self.X.columns])))
-                raise TableError(
-                    f"--always: there is no {what} {given!r}; {hint.replace('the columns are', 'there are')}"
-                )
             if self.given_groups is None:
                 raise TableError(f"--always: the variable {given!r} is left out: {self.encoding.dropped[given]}.")
             group = int(groups.labels[self.X.columns.get_loc(given)])
@@ -139,37 +138,44 @@ def pose(settings: TableSettings, show: Show = show_nothing, *, squared: str = "
     """Read and check a table, and say what its columns are; `squared` names the command that needs squared loss."""
     check_survival(settings)
     for one in settings.table().values():
-        if settings.groups and one.option.panel == VARIABLES and getattr(settings, one.name):
+        if settings.groups and one.panel == VARIABLES and getattr(settings, one.name):
             raise TableError(f"{one.flag} is for tables of variables: it has no effect with --groups.")
     show("reading")
     files = find_files(settings.data)
-    frame, said = read_files(files, settings)
+    frame, notices = read_files(files, settings)
     inputs = tuple(Input.of(file) for file in files)
     columns = list(frame.columns)
     settings = replace(
         settings, target=tuple(apart(settings.target, columns)), strata=tuple(apart(settings.strata, columns))
     )
-    dropped = {name for given in settings.drop for name in find_columns(given, columns, "--drop")}
-    frame, notices = _without_missing(frame, settings, dropped) if settings.drop_missing else (frame, ())
-    notices = (*said, *notices)
+    used = dict.fromkeys(settings.target, "--target") | dict(survival_columns(settings))
+    dropped = {name: "--drop" for given in settings.drop for name in find_columns(given, columns, "--drop")}
+    if settings.drop_missing:
+        frame, said = _without_missing(frame, settings, dropped, used)
+        notices += said
     if len(frame) == 1:
         raise TableError("The table has 1 row; a fit needs at least 2.")
     response = read_response(frame, settings, listed(map(str, files)), squared)
-    weight, (offset_column, offset) = _weight(frame, settings.weights), _offset(frame, settings.offset, response)
-    used = _response_columns(settings)
-    used |= {name: option for name, option in ((settings.weights, "--weights"), (offset_column, "--offset")) if name}
-    X = frame[[name for name in columns if name not in dropped and name not in used]]
+    weight = offset = terms = groups = None
+    if settings.weights is not None:
+        weight, used[settings.weights] = _weight(frame, settings.weights), "--weights"
+    if settings.offset is not None:
+        if response.family == "multinomial":
+            raise TableError(
+                "--offset: with more than two classes each needs its own offset, which one column cannot give."
+            )
+        name, offset = read_offset(frame, settings.offset)
+        used[name] = "--offset"
+    used = dropped | used
+    X = frame[[name for name in columns if name not in used]]
     if X.shape[1] == 0:
         raise TableError(f"No column is left to predict {response.title!r} from.")
-    terms = groups = None
     if settings.groups:
-        _check_names(X.columns)
-        X = numeric_frame(X)
-        refuse_missing(X)
+        X = _matrix(X)
         groups = read_groups(settings.groups, list(X.columns))
     else:
-        terms = read_terms(settings, X, elsewhere=dict.fromkeys(dropped, "--drop") | used)
-    return Problem(X, response, weight, offset, terms, groups, inputs, settings, notices)
+        terms = read_terms(settings, X, elsewhere=used)
+    return Problem(X, response, weight, offset, terms, groups, inputs, settings, tuple(notices))
 
 
 def read_files(
@@ -178,45 +184,39 @@ def read_files(
     """A table, read as the options say, and remarks on how it was read."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        frame = read_tables(
+        frame = read_table(
             sources, sep=settings.sep, decimal=settings.decimal, thousands=settings.thousands,
             na_values=settings.missing,
         )  # fmt: skip
     return frame, [str(one.message) for one in caught if one.category is UserWarning]
 
 
-def _response_columns(settings: TableSettings) -> dict[str, str]:
-    """The columns of the response, each with its option."""
-    survival = {name: option for option, names in survival_columns(settings).items() for name in names}
-    return {**dict.fromkeys(settings.target, "--target"), **survival}
-
-
-def _weight(frame: pd.DataFrame, name: str | None) -> FloatArray | None:
-    if name is None:
-        return None
+def _weight(frame: pd.DataFrame, name: str) -> FloatArray:
     if name not in frame.columns:
         raise TableError(f"--weights: there is no column {name!r}; {near(name, list(frame.columns))}")
     return as_sample_weight(number_column(frame[name], "--weights"), len(frame), name="--weights") * len(frame)
 
 
-def _offset(frame: pd.DataFrame, given: str | None, response: Response) -> tuple[str | None, FloatArray | None]:
-    if given is None:
-        return None, None
-    if response.family == "multinomial":
+def _matrix(X: pd.DataFrame) -> pd.DataFrame:
+    """The columns of a matrix as numbers, none of which is missing."""
+    nameless = [name for name in X.columns if not name.strip() or name.startswith("Unnamed: ")]
+    if nameless:
         raise TableError(
-            "--offset: with more than two classes each needs its own offset, which one column cannot give."
+            f"The table has a column without a name, perhaps row numbers: name it, or --drop {nameless[0]!r}."
         )
-    return read_offset(frame, given)
+    numbers = numeric_frame(X)
+    refuse_missing(numbers)
+    return numbers
 
 
 def _without_missing(
-    frame: pd.DataFrame, settings: TableSettings, dropped: Collection[str]
-) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    frame: pd.DataFrame, settings: TableSettings, dropped: Collection[str], response: Collection[str]
+) -> tuple[pd.DataFrame, list[str]]:
     """Leave out rows with missing values; those of variables are a level or flagged, so that such rows stay."""
     used = [name for name in frame.columns if name not in dropped]
     if not settings.groups:
         offset = settings.offset or ""
-        needed = {*_response_columns(settings), settings.weights, offset, offset.removeprefix("log:")}
+        needed = {*response, settings.weights, offset, offset.removeprefix("log:")}
         used = [name for name in used if name in needed]
     complete, notices = complete_rows(frame, used)
     if complete.empty:
@@ -227,11 +227,3 @@ def _without_missing(
             "such columns with --drop, or leave out --groups: then missing values are allowed."
         )
     return complete, notices
-
-
-def _check_names(columns: Iterable[str]) -> None:
-    nameless = [name for name in columns if not name.strip() or name.startswith("Unnamed: ")]
-    if nameless:
-        raise TableError(
-            f"The table has a column without a name, perhaps row numbers: name it, or --drop {nameless[0]!r}."
-        )

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -15,7 +14,7 @@ from covey.losses.ordinal import known_order
 from covey.settings import TableSettings
 from covey.tables import TableError, disguise_of
 from covey.tables.columns import labels, number_column, to_numbers
-from covey.tables.complaint import Column, listed, near, shown
+from covey.tables.complaint import Column, listed, near, refuse_rows, shown
 from covey.tables.marks import are_codes
 from covey.validation import Array, FloatArray
 from covey.workflow.survival import read_survival_times, survival_facts, survival_title
@@ -72,14 +71,39 @@ def read_response(
 
     Messages call the table `where`; `squared` names the command that needs squared loss, if any.
     """
-    settings = replace(settings, family=_family(settings))
+    family = _given_family(settings)
     if settings.time is not None:
-        y, loss = read_survival_times(frame, settings, where), Cox(settings.ties or "efron")
-        facts = survival_facts(settings, y)
-        return Response(
-            (str(facts["time"]), str(facts["event"])), y, "cox", "", "", survival_title(settings), loss, facts
+        y = read_survival_times(frame, settings, where)
+        targets, title, facts = (
+            (settings.time, str(settings.event)),
+            survival_title(settings),
+            survival_facts(settings, y),
         )
-    targets = settings.target
+        return Response(targets, y, "cox", "", "", title, Cox(settings.ties or "efron"), facts)
+    _check_targets(frame, settings.target, where)
+    columns = [frame[name] for name in settings.target]
+    reason = hint = ""
+    if len(columns) == 1:
+        if family == "auto":
+            family, reason, hint = _find_family(columns[0], squared)
+        y = _values(columns[0], family)
+        family = _classes(columns[0].nunique()) if family == "multinomial" else family
+    else:
+        if squared:
+            raise TableError(f"{squared} supports a single response: give one --target.")
+        if family not in ("auto", "gaussian"):
+            raise TableError(f"--family {family} is for one response: give one --target, or --family gaussian.")
+        reason = f"{len(columns)} responses are fitted with squared loss" if family == "auto" else ""
+        y, family = np.column_stack([number_column(column, "--target") for column in columns]), "gaussian"
+    if not settings.offset and y.dtype.kind == "f":
+        for name, values in zip(settings.target, np.atleast_2d(y.T), strict=True):
+            if np.ptp(values) == 0:
+                raise TableError(f"The target {name!r} is {values[0]:g} in every row: there is nothing to predict.")
+    title = ", ".join(settings.target)
+    return Response(settings.target, y, family, reason, hint, title, _loss(family, settings, columns[0], y))
+
+
+def _check_targets(frame: pd.DataFrame, targets: tuple[str, ...], where: str) -> None:
     for target in targets:
         if target not in frame.columns:
             hint = " If these are several, give the separator with --sep." if frame.shape[1] == 1 else ""
@@ -90,19 +114,9 @@ def read_response(
             )
     if len(set(targets)) < len(targets):
         raise TableError(f"--target names {listed(sorted({t for t in targets if targets.count(t) > 1}))} twice.")
-    if squared and len(targets) > 1:
-        raise TableError(f"{squared} supports a single response: give one --target.")
-    read = _read_one if len(targets) == 1 else _read_several
-    y, family, reason, hint = read(frame[list(targets)], settings.family, squared)
-    if not settings.offset and np.asarray(y).dtype.kind == "f":
-        for target, values in zip(targets, np.atleast_2d(y.T), strict=True):
-            if np.ptp(values) == 0:
-                raise TableError(f"The target {target!r} is {values[0]:g} in every row: there is nothing to predict.")
-    column = frame[targets[0]]
-    return Response(targets, y, family, reason, hint, ", ".join(targets), _loss(family, settings, column, y))
 
 
-def _family(settings: TableSettings) -> Any:
+def _given_family(settings: TableSettings) -> str:
     """The family, which an option may imply."""
     family: str = settings.family
     for name, wanted in OF_FAMILY.items():
@@ -115,31 +129,27 @@ def _family(settings: TableSettings) -> Any:
 
 def _loss(family: str, settings: TableSettings, column: Column, y: Array) -> Loss:
     """The loss of a family, with the parameters that options give."""
+    words = ",".join(settings.quantile)
     try:
         if family == "tweedie":
             return Tweedie(settings.power)
-        if family == "quantile" and settings.quantile:
-            levels = sorted({float(word) for text in settings.quantile for word in text.split(",")})
+        if family == "quantile" and words:
+            levels = sorted({float(word) for word in words.split(",")})
             return Quantile(levels[0]) if len(levels) == 1 else MultiQuantile(levels)
     except ValueError as reason:
-        flag = "--power" if family == "tweedie" else "--quantile"
-        raise TableError(f"{flag} {_listed_values(settings, flag)}: {reason}") from None
+        given = f"--power {settings.power}" if family == "tweedie" else f"--quantile {words}"
+        raise TableError(f"{given}: {reason}") from None
     return Ordinal(_order(settings, column, y)) if family == "ordinal" else get_loss(family)
-
-
-def _listed_values(settings: TableSettings, flag: str) -> str:
-    return str(settings.power) if flag == "--power" else ",".join(settings.quantile)
 
 
 def _order(settings: TableSettings, column: Column, y: Array) -> list[object] | None:
     """The labels from the lowest to the highest, as --order or the table's own categories say; None for numbers."""
     present = {str(label): label for label in np.unique(y).tolist()}
     named = [word.strip() for text in settings.order for word in text.split(",")]
-    dtype = column.dtype
-    if not named and isinstance(dtype, pd.CategoricalDtype) and dtype.ordered:
-        named = [str(label) for label in dtype.categories if str(label) in present]
+    if not named and _has_order(column):
+        named = [str(label) for label in column.cat.categories if str(label) in present]
     if not named:
-        if np.asarray(y).dtype.kind in "iub":
+        if y.dtype.kind in "iub":
             return None
         raise TableError(
             f"--family ordinal: the target {str(column.name)!r} holds text, whose order is not known: give --order "
@@ -153,22 +163,8 @@ def _order(settings: TableSettings, column: Column, y: Array) -> list[object] | 
     return [present[label] for label in named if label in present]
 
 
-def _read_several(frame: pd.DataFrame, family: str, squared: str) -> tuple[Array, str, str, str]:
-    if family not in ("auto", "gaussian"):
-        raise TableError(f"--family {family} is for one response: give one --target, or --family gaussian.")
-    y = np.column_stack([number_column(column, "--target") for _, column in frame.items()])
-    return y, "gaussian", f"{y.shape[1]} responses are fitted with squared loss" if family == "auto" else "", ""
-
-
-def _read_one(frame: pd.DataFrame, family: str, squared: str) -> tuple[Array, str, str, str]:
-    column: Column = frame.iloc[:, 0]
-    reason = hint = ""
-    if family == "auto":
-        family, reason, hint = _find_family(column, squared)
-    y, n = _values(column, family), column.nunique()
-    if family == "binomial" and n > 2 and not _is_number(column):
-        raise TableError(f"--family binomial: the target {column.name!r} has {n} classes; give --family multinomial.")
-    return y, _classes(n) if family == "multinomial" else family, reason, hint
+def _has_order(column: Column) -> bool:
+    return isinstance(column.dtype, pd.CategoricalDtype) and bool(column.dtype.ordered)
 
 
 def _find_family(column: Column, squared: str) -> tuple[str, str, str]:
@@ -204,15 +200,13 @@ def _find_family(column: Column, squared: str) -> tuple[str, str, str]:
 
 def _hint_at_order(column: Column) -> str:
     """A hint if text has an order: that of a category, or of words such as low, medium and high."""
-    found, dtype = column.dropna().unique().tolist(), column.dtype
-    if isinstance(dtype, pd.CategoricalDtype) and dtype.ordered:
+    found = column.dropna().unique().tolist()
+    if _has_order(column):
         named = "--family ordinal" if len(found) > 2 else ""
     else:
         order = known_order(found)
         named = f"--order {shlex.quote(','.join(map(str, order)))}" if order else ""
-    if not named:
-        return ""
-    return f"{column.name} seems to have an order, which these classes ignore: {named} uses it"
+    return f"{column.name} seems to have an order, which these classes ignore: {named} uses it" if named else ""
 
 
 def _classes(n: int) -> str:
@@ -233,24 +227,17 @@ def _is_number(column: Column) -> bool:
 
 def _values(column: Column, family: str) -> Array:
     """The column's values in the form that the family needs."""
-    name = str(column.name)
-    if family in ("multinomial", "ordinal") or (
-        family == "binomial" and (column.nunique() <= 2 or not _is_number(column))
-    ):
-        return _read_classes(column, name)
-    y = number_column(column, "--target")
-    must, is_bad = DOMAINS.get(family, ("", lambda y: np.zeros(len(y), dtype=bool)))
-    bad = is_bad(y)
-    if bad.any():
-        row = int(np.argmax(bad))
-        raise TableError(
-            f"--family {family}: the target {name!r} must {must}, but is {y[row]:g} in row {row + 1} "
-            f"({int(bad.sum())} such rows); --family gaussian accepts any numbers."
-        )
-    return y
-
-
-def _read_classes(column: Column, name: str) -> Array:
+    name, n = str(column.name), column.nunique()
+    shares = family == "binomial" and n > 2  # not of two classes
+    if shares and not _is_number(column):
+        raise TableError(f"--family binomial: the target {name!r} has {n} classes; give --family multinomial.")
+    if family not in CLASSES or shares:
+        y = number_column(column, "--target")
+        if family in DOMAINS:
+            must, is_bad = DOMAINS[family]
+            rule = f"--family {family}: the target {name!r} must {must}"
+            refuse_rows(is_bad(y), y, rule, "--family gaussian accepts any numbers")
+        return y
     y = labels(column, "--target")
     classes, counts = np.unique(y, return_counts=True)
     if len(classes) < 2:

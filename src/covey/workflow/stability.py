@@ -35,7 +35,7 @@ class TableSelection:
         """All groups, selected ones first."""
         return self.found.to_frame().reset_index()
 
-    def describe(self) -> dict[str, object]:
+    def facts(self) -> dict[str, object]:
         """The results of the method as plain values."""
         found = self.found
         if isinstance(found, StabilitySelection):
@@ -60,7 +60,7 @@ def select_table(
 ) -> TableSelection:
     """Read the table, and select groups, or variables with all of their columns."""
     for one in settings.table().values():
-        idle = one.option.panel in (HALVES, KNOCKOFFS) and one.option.panel.lower() != settings.method
+        idle = one.panel in (HALVES, KNOCKOFFS) and one.panel.lower() != settings.method
         if idle and getattr(settings, one.name) is not None:
             raise TableError(f"{one.flag} has no effect with --method {settings.method}.")
     problem = pose(settings, show)
@@ -72,19 +72,18 @@ def select_table(
     if settings.method == "half-samples":
         found = select_by_halves(problem, always, progress=progress, **options)
     else:
-        found = knockoffs(problem.columns, problem.y, problem.groups, **_shared(problem, always), **options)
+        found = knockoffs(**_arguments(problem, always), **options)
     return TableSelection(settings, problem, found, time.perf_counter() - begin)
 
 
 def select_by_halves(problem: Problem, always: list[Hashable], **options: Any) -> StabilitySelection:
     """Stability selection on a table's problem."""
-    return stability_selection(problem.columns, problem.y, problem.groups, **_shared(problem, always), **options)
+    return stability_selection(**_arguments(problem, always), **options)
 
 
-def _shared(problem: Problem, always: list[Hashable]) -> dict[str, Any]:
+def _arguments(problem: Problem, always: list[Hashable]) -> dict[str, Any]:
+    """What both methods take."""
     return {
-        "loss": problem.response.loss,
-        "always": always,
-        "sample_weight": problem.weight,
-        "offset": problem.offset,
-    }
+        "X": problem.columns, "y": problem.y, "groups": problem.groups, "loss": problem.response.loss,
+        "always": always, "sample_weight": problem.weight, "offset": problem.offset,
+    }  # fmt: skip

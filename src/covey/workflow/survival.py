@@ -13,7 +13,7 @@ from covey.losses.cox import likely_event
 from covey.settings import TableSettings
 from covey.tables import TableError
 from covey.tables.columns import labels, number_column
-from covey.tables.complaint import Column, listed, near
+from covey.tables.complaint import Column, listed, near, refuse_rows
 from covey.validation import Array, FloatArray, some
 
 # The most values to list if a column is not an event indicator.
@@ -49,10 +49,10 @@ def check_survival(settings: TableSettings) -> None:
         raise TableError(f"--family {s.family} is not for survival times: leave out --family, or --time and --event.")
 
 
-def survival_columns(settings: TableSettings) -> dict[str, tuple[str, ...]]:
-    """The columns of survival times, by option; none of them is a predictor."""
-    single = {"--time": settings.time, "--event": settings.event, "--start": settings.start}
-    return {option: (name,) for option, name in single.items() if name is not None} | {"--strata": settings.strata}
+def survival_columns(settings: TableSettings) -> list[tuple[str, str]]:
+    """The columns of survival times, each with its option; none of them is a predictor."""
+    single = ((settings.time, "--time"), (settings.event, "--event"), (settings.start, "--start"))
+    return [(name, option) for name, option in single if name] + [(name, "--strata") for name in settings.strata]
 
 
 def survival_title(settings: TableSettings) -> str:
@@ -80,23 +80,16 @@ def survival_facts(settings: TableSettings, y: Array) -> dict[str, object]:
 def read_survival_times(frame: pd.DataFrame, settings: TableSettings, where: str) -> Array:
     """Read and check the times, events, entries and strata of a table; errors name the column, row and remedy."""
     columns = survival_columns(settings)
-    names = [name for found in columns.values() for name in found]
-    for option, found in columns.items():
-        for name in found:
-            if name not in frame.columns:
-                raise TableError(f"{where} has no column {name!r} for {option}; {near(name, list(frame.columns))}")
-    for name in names:
-        if names.count(name) > 1:
+    for name, option in columns:
+        if name not in frame.columns:
+            raise TableError(f"{where} has no column {name!r} for {option}; {near(name, list(frame.columns))}")
+        if [one for one, _ in columns].count(name) > 1:
             raise TableError(f"{name!r} is named twice among --time, --event, --start and --strata.")
     time, event = _times(frame[settings.time], "--time"), read_events(frame[settings.event], settings.event_value)
     start = None if settings.start is None else _times(frame[settings.start], "--start")
-    if start is not None and (start >= time).any():
-        row = int(np.argmax(start >= time))
-        raise TableError(
-            f"--start {settings.start!r} must lie before --time {settings.time!r}, but is {start[row]:g} against "
-            f"{time[row]:g} in row {row + 1} ({_counted(start >= time)}); drop rows that were never at risk, or mend "
-            "their times."
-        )
+    if start is not None:
+        must = f"--start {settings.start!r} must lie before --time {settings.time!r}"
+        refuse_rows(start >= time, start, must, "drop rows that were never at risk, or mend their times", time)
     strata = read_strata(frame, settings.strata)
     _check_events(time, event, strata, settings)
     return survival(time, event, start=start, strata=strata)
@@ -146,12 +139,8 @@ def read_strata(frame: pd.DataFrame, strata: Sequence[str]) -> Array | None:
 
 def _times(column: Column, option: str) -> FloatArray:
     values: FloatArray = number_column(column, option)
-    if (values < 0).any():
-        row = int(np.argmax(values < 0))
-        raise TableError(
-            f"{option} {str(column.name)!r} must not be negative, but is {values[row]:g} in row {row + 1} "
-            f"({_counted(values < 0)}); measure times from each row's origin."
-        )
+    must = f"{option} {str(column.name)!r} must not be negative"
+    refuse_rows(values < 0, values, must, "measure times from each row's origin")
     return values
 
 
@@ -181,8 +170,3 @@ def _spelt(value: str, known: Sequence[str]) -> str:
         return next((other for other in known if float(other) == float(value)), value)
     except ValueError:
         return value
-
-
-def _counted(bad: Mask) -> str:
-    n = int(np.sum(bad))
-    return f"{n} such row{'' if n == 1 else 's'}"

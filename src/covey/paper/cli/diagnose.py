@@ -15,7 +15,7 @@ from covey.settings import SURVIVAL, TableSettings
 __all__ = ["diagnose"]
 
 
-WITHOUT = [one.name for one in TableSettings.table().values() if one.option.panel == SURVIVAL]
+WITHOUT = [one.name for one in TableSettings.table().values() if one.panel == SURVIVAL]
 
 
 @takes(TableSettings, "family", "quantile", "power", "order", "offset", *WITHOUT)

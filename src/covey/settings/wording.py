@@ -5,26 +5,34 @@ from __future__ import annotations
 import ast
 import re
 import shlex
+from collections.abc import Callable
 
-from covey.settings import FitSettings, PredictSettings, StabilitySettings
-
-__all__ = ["as_options"]
+from covey.settings.tables import FitSettings, PredictSettings, StabilitySettings
 
 # The options that set a parameter of the estimators, by its name.
 OPTIONS = {
-    one.option.parameter: one
+    one.parameter: one
     for settings in (StabilitySettings, FitSettings, PredictSettings)
     for one in settings.table().values()
-    if one.option.parameter
+    if one.parameter
 }
 
+TEXT = r"(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")"  # as Python writes it
+LIST = rf"\[(?:{TEXT}|, )*\]"
 
-def _drop(found: re.Match[str]) -> str:
-    return " ".join(f"--drop {shlex.quote(name)}" for name in ast.literal_eval(found[1]))
+
+def given(option: str) -> Callable[[re.Match[str]], str]:
+    """The option with the text, or repeated with each text of the list, that is the first group of a match."""
+
+    def replacement(found: re.Match[str]) -> str:
+        values = ast.literal_eval(found[1])
+        return " ".join(f"{option} {shlex.quote(one)}" for one in ([values] if isinstance(values, str) else values))
+
+    return replacement
 
 
 def _kind(found: re.Match[str]) -> str:
-    return f"--{found[2]} {shlex.quote(ast.literal_eval(found[1]))}"
+    return given(f"--{found[2]}")(found)
 
 
 def _mark(found: re.Match[str]) -> str:
@@ -33,20 +41,16 @@ def _mark(found: re.Match[str]) -> str:
     return f"--{found[1]} " + ('"\'"' if mark == "'" else shlex.quote(mark))
 
 
-def _missing(found: re.Match[str]) -> str:
-    return " ".join(f"--missing {shlex.quote(text)}" for text in ast.literal_eval(found[1]))
-
-
 # Names that are no parameters, or values that are objects.
 WORDS = (
-    (r"\bX\.drop\(columns=(\[(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|, )*\])\)", _drop),
+    (rf"\bX\.drop\(columns=({LIST})\)", given("--drop")),
     (r"\bX\.drop\(columns=\.\.\.\)", "--drop"),
     (r"\b(sep|decimal|thousands)=('[^']*'|\"'\")", _mark),
     (r"\b(sep|decimal|thousands)=(?= )", r"--\1"),
-    (r"\bna_values=(\[(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|, )*\])", _missing),
+    (rf"\bna_values=({LIST})", given("--missing")),
     (r"\bgive terms='auto' instead of groups=", "leave out --groups"),
     (r"\bwith (?:X\.dropna\(\)|X\[.*?\]), fill them in with an imputer,", "with --drop-missing,"),
-    (r"\balways=\[('(?:[^'\\]|\\.)*')\]", lambda found: f"--always {shlex.quote(ast.literal_eval(found[1]))}"),
+    (rf"\balways=\[({TEXT})\]", given("--always")),
     (r" \(constraints_\)", ""),
     (r"\bselection=(?:covey\.selection\.)?Size\((\w+)\)", r"--selection size:\1"),
     (r"\b(?:covey\.selection\.)?Size\((\w+)\)", r"size:\1"),
@@ -54,13 +58,12 @@ WORDS = (
     (r"\b(larger|raise) max_false\b", r"\1 --max-false"),
     (r"Give the sizes one by one with Groups\.from_sizes", "Give a file with two columns: column, group"),
     (r"\bterms=\{(['\"])(.*?)\1: 'linear'\} or 'levels'", r"--linear \2 or --levels \2"),
-    (r"\bterms=\{('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"): '(linear|curve|levels)'\}", _kind),
+    (rf"\bterms=\{{({TEXT}): '(linear|curve|levels)'\}}", _kind),
     (r"\bpairs=\[\('([^']*)', '([^']*)'\)\]", r"--pairs \1:\2"),
-    (r"\bpairs=\{'with': '([^']*)'\}", r"--pairs with:\1"),
+    (r"\bpairs(?:=|: )\{'with': '([^']*)'\}", r"--pairs with:\1"),
     (r"\bpairs=None", "--pairs none"),
     (r"\bpairs: \('([^']*)', '([^']*)'\)", r"--pairs \1:\2"),
-    (r"\bpairs: \{'with': '([^']*)'\}", r"--pairs with:\1"),
-    (r"\bconstraints: ('(?:[^'\\]|\\.)*')", lambda found: f"--constraint {shlex.quote(ast.literal_eval(found[1]))}"),
+    (rf"\bconstraints: ({TEXT})", given("--constraint")),
     (r"\bconstraints: ", "--constraint: "),
     (r"\b(with|use) (Levels|Curve|Linear)\(\)", lambda found: f"{found[1]} --{found[2].lower()}"),
 )

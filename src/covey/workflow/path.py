@@ -1,56 +1,49 @@
-"""The tables of a fit: every term or group, and every model of the path."""
+"""The path of a table: the order in which its groups wake up, without choosing a model."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+import io
+from collections.abc import Sequence
+from pathlib import Path as File
 
 import numpy as np
 import pandas as pd
-from sklearn.base import BaseEstimator
 
 from covey.estimators.group_views import column_names
+from covey.files import write_atomically
 from covey.path import Path
+from covey.search.limit_path import limit_path
+from covey.settings import TableSettings
 from covey.terms import Expansion
+from covey.workflow.problem import Problem, Show, pose, show_nothing
+
+PICTURES = (".png", ".svg", ".pdf")
 
 
-def groups_table(estimator: BaseEstimator) -> pd.DataFrame:
-    """All groups: selected ones first, in order of strength."""
-    names = list(estimator.groups_.names)
-    return _ordered(estimator, range(len(names)), {"group": names})
+def trace_table(settings: TableSettings, *, most: int, show: Show = show_nothing) -> tuple[Path, Problem]:
+    """Read a table and compute its path until `most` groups or variables are awake, or nothing is left to explain.
 
-
-def terms_table(estimator: BaseEstimator) -> pd.DataFrame:
-    """The terms of all variables, and the pairs that woke up: selected ones first, in order of strength."""
-    terms, norms, woke = estimator.expansion_.terms, estimator.group_norms_, dict(estimator.path_.entered)
-    shown = [l for l, term in enumerate(terms) if len(term.variables) == 1 or l in woke or norms[l] > 0]
-    about = {
-        "term": [terms[l].name for l in shown],
-        "kind": [terms[l].kind for l in shown],
-        "variables": [", ".join(terms[l].variables) for l in shown],
-        "parents": [", ".join(terms[j].name for j in terms[l].parents) for l in shown],
-    }
-    return _ordered(estimator, shown, about).drop(columns="norm", errors="ignore")
-
-
-def _ordered(estimator: BaseEstimator, shown: Sequence[int], about: Mapping[str, Sequence[Hashable]]) -> pd.DataFrame:
-    """The facts about some groups or terms: selected ones first, in order of strength."""
-    names, always, facts = estimator.groups_.names, set(estimator.always_groups_), estimator._facts(shown)
-    size, selected = facts.pop("size"), estimator.group_norms_[list(shown)] > 0
-    table = {**about, "size": size, "selected": selected, "always": [names[l] in always for l in shown], **facts}
-    return pd.DataFrame(table).sort_values(["selected", "strength"], ascending=False, kind="stable", ignore_index=True)
+    Uses squared loss, or the Cox partial likelihood for survival times.
+    """
+    problem = pose(settings, show, squared="covey path")
+    show("running")
+    path = limit_path(
+        problem.columns, problem.y, problem.groups, sample_weight=problem.weight, max_groups=most,
+        loss=problem.response.loss,
+    )  # fmt: skip
+    return path, problem
 
 
 def order_table(path: Path) -> pd.DataFrame:
     """The groups in the order in which they woke up, with their strength at the end of the path."""
     assert path.strengths is not None
-    last = path.strengths[[len(path) - 1]].toarray().ravel()
     order = [l for l, _ in path.entered]
     return pd.DataFrame(
         {
             "group": [path.groups.names[l] for l in order],
             "size": path.groups.sizes[order],
             "woke_up": [t for _, t in path.entered],
-            "strength": last[order],
+            "strength": path.strengths[[len(path) - 1]].toarray().ravel()[order],
         }
     )
 
@@ -79,3 +72,12 @@ def coefficients_along(path: Path, outputs: Sequence[str] = (), expansion: Expan
     if n_outputs > 1:
         table = {"time": table.pop("time"), "output": np.array(outputs, dtype=object)[which], **table}
     return pd.DataFrame(table).iloc[np.lexsort((which, position))].reset_index(drop=True)
+
+
+def draw(path: Path, file: File) -> None:
+    """Plot the path to a file, written completely or not at all."""
+    from covey.plots import GroupPathDisplay
+
+    stream = io.BytesIO()
+    GroupPathDisplay.from_path(path).figure_.savefig(stream, format=file.suffix.lower().removeprefix("."), dpi=150)
+    write_atomically(file, stream.getvalue())
