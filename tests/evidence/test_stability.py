@@ -8,7 +8,7 @@ from covey import Groups, GroupSparseRegressor, stability_selection
 from covey.datasets import make_group_sparse
 from covey.evidence import expected_false
 from covey.evidence.bounds import largest_first, least_threshold, tail_bound
-from covey.evidence.halves import complementary_halves
+from covey.evidence.stability import complementary_halves
 from covey.losses import survival
 from covey.plots import StabilityDisplay
 from covey.selection import Size

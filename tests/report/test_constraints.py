@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from covey import GroupSparseClassifier, GroupSparseRegressor
-from covey.report.fit import FitReport, render
+from covey.report import FitReport, render
 
 
 def test_constraints_are_listed_those_that_bind_first():

@@ -23,7 +23,7 @@ from covey.report.drawing import LABEL_GAP, spread
 from covey.report.numbers import shown
 from covey.report.page import page as html_page
 from covey.report.page import script_json
-from covey.report.path_plot import PATH_END, positions, time_axis
+from covey.report.path import PATH_END, positions, time_axis
 from covey.report.quality import BELOW, Score
 from covey.report.remarks import Remark
 from covey.report.traces import keep_frames

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from covey import Groups, Path
 from covey.report import render
-from covey.report.path_plot import count_ticks, positions, stretches, time_axis
+from covey.report.path import count_ticks, positions, stretches, time_axis
 from covey.report.traces import keep_frames
 from report.pages import constructed_report
 

@@ -10,20 +10,18 @@ from joblib import delayed
 from numpy.typing import NDArray
 
 from covey.evidence.effect_result import Effects
-from covey.evidence.halves import in_parallel
-from covey.evidence.score_test import independent_columns, observations_on
-from covey.evidence.stability import Progress
-from covey.layout import spans
+from covey.evidence.reading import columns_of, observations_on
+from covey.evidence.score_test import independent_columns
+from covey.evidence.tasks import Progress, finished
 from covey.losses import Squared
 from covey.losses.base import Response
 from covey.losses.risk_sets import STRATUM
-from covey.progress import enter
 from covey.search.criteria import InformationCriterion
 from covey.search.newton import minimise
 from covey.search.observations import Observations
 from covey.search.problem import Problem
 from covey.search.select import select
-from covey.validation import FloatArray, PerRow, on_host, positive
+from covey.validation import FloatArray, PerRow, positive
 
 __all__ = ["double_selection", "robust_covariance"]
 
@@ -66,13 +64,7 @@ def double_selection(
     # criteria would count rows by their weights
     searched = replace(problem, weight=(problem.weight > 0).astype(float))
     tasks = [delayed(select)(replace(searched, y=d, loss=Squared(), offset=None), COLUMN_CRITERION) for d in D.T]
-    found: list[list[int]] = []
-    enter("search", 1, len(tasks) + 1)
-    for i, one in enumerate(in_parallel(tasks, n_jobs)):
-        found.append(one.order)
-        enter("search", i + 2, len(tasks) + 1)
-        if progress is not None:
-            progress(i + 1, len(tasks) + 1)
+    found = [one.order for one in finished(tasks, "search", n_jobs, progress, total=len(tasks) + 1)]
     # the response is searched with the effects of the columns as an offset: their noise would hide its controls
     effects = _refit(problem, names, D, _union(problem, found), rows).effects
     shift = D @ effects if problem.offset is None else problem.offset + D @ effects
@@ -142,10 +134,7 @@ class _Refit:
 def _refit(
     problem: Problem, names: Sequence[Hashable], D: FloatArray, controls: list[int], rows: NDArray[np.intp]
 ) -> _Refit:
-    groups, D = problem.groups, D[rows]
-    members = groups.members[spans(groups.starts, np.array(controls, dtype=np.intp))]
-    C = np.asarray(on_host(problem.design.take(members)), dtype=float)[rows]
-    constants = _constants(problem, rows)
+    D, C, constants = D[rows], columns_of(problem, controls)[rows], _constants(problem, rows)
     B = independent_columns(np.hstack([constants, C]))
     spread, response = D.std(axis=0), observations_on(problem, rows)
     n_columns, n_informative = B.shape[1] + D.shape[1], response.n_informative

@@ -12,7 +12,7 @@ from covey.designs import RepeatedColumns, as_design
 from covey.evidence.double_selection import double_selection
 from covey.evidence.effect_result import Effects
 from covey.evidence.reading import read_problem
-from covey.evidence.stability import Progress
+from covey.evidence.tasks import Progress
 from covey.groups import Groups, GroupsLike
 from covey.losses import Loss
 from covey.progress import showing

@@ -16,14 +16,13 @@ from sklearn.base import BaseEstimator
 from covey.designs import RepeatedColumns
 from covey.designs.rows import count_rows
 from covey.evidence.group_tests import CONTROLS, GroupTests
-from covey.evidence.halves import in_parallel
-from covey.evidence.reading import problem_of
-from covey.evidence.score_test import independent_columns, observations_on, score_test
-from covey.evidence.stability import Progress
+from covey.evidence.reading import columns_of, members_of, observations_on, problem_of
+from covey.evidence.score_test import independent_columns, score_test
+from covey.evidence.tasks import Progress, finished
 from covey.groups import Groups
 from covey.losses import MultiSquared
 from covey.losses.base import Response
-from covey.progress import enter, showing
+from covey.progress import showing
 from covey.search.criteria import InformationCriterion
 from covey.search.problem import Parts, Problem, ancestors, pose
 from covey.search.ranking import ranked_groups
@@ -148,8 +147,15 @@ def test_groups(
     problem.loss.check_estimable(Response(problem.loss, problem.y), problem.weight, problem.offset)
     if not problem.loss.survival and not np.ptp(np.asarray(problem.y)[rows], axis=0).any():
         raise ValueError("y has the same value in every row, so nothing can have an effect on it.")
-    _check_rows(problem, candidates, rows.size)
-    together = _fit_together(problem, candidates, rows.size)
+    room, sizes = _room(problem), groups.sizes[candidates]
+    if (least := int(sizes.min())) > room:
+        size = f"{least} column{'s' * (least > 1)}" + " beside those that are always in" * bool(problem.always)
+        raise ValueError(
+            f"{rows.size} rows of positive weight are too few to test a group of {size}: tested models have at most a "
+            "third as many columns as rows, or events. Give more rows, or smaller groups."
+        )
+    work = rows.size * float(groups.sizes.sum()) ** 2 * candidates.size
+    together = bool(sizes.sum() <= room and work <= MOST_WORK)
     if together:
         tested, beside = candidates.tolist(), _Controls(problem, rows, candidates.tolist())
     else:
@@ -157,22 +163,17 @@ def test_groups(
         searched = replace(problem, weight=(problem.weight > 0).astype(float))
         selected = select(searched, CRITERION).order
         found = [*selected, *ranked_groups(problem, min(n_first, candidates.size))]
-        families = dict.fromkeys(one for l in found for one in (*ancestors(problem.parents, l), l))
-        tested = [l for l in families if l not in problem.always]
+        tested = [l for l in _with_ancestors(problem, found) if l not in problem.always]
         beside = _Controls(searched, rows, selected, _factors(problem))
     raw, n_separated, n_crowded, repeated = np.ones(groups.n_groups), 0, 0, list[Hashable]()
-    tasks = (delayed(_test)(problem, l, rows, beside) for l in tested)
+    tasks = [delayed(_test)(problem, l, rows, beside) for l in tested]
     with showing("test_groups", verbose):
-        enter("group", 1, len(tested))
-        for i, (l, (p, crowded)) in enumerate(zip(tested, in_parallel(tasks, n_jobs), strict=True)):
+        for l, (p, crowded) in zip(tested, finished(tasks, "group", n_jobs, progress), strict=True):
             raw[l] = 1.0 if p is None else p
             n_separated += p is None
             n_crowded += crowded
             if p == 1 and not crowded and l in beside.selected:  # exactly: its controls leave nothing of it
                 repeated.append(groups.names[l])
-            enter("group", i + 2, len(tested))
-            if progress is not None:
-                progress(i + 1, len(tested))
     always = tuple(groups.names[l] for l in problem.always)
     remarks = _remarks(len(tested), n_separated, n_crowded, repeated, always, constrained=bool(problem.constraints))
     return GroupTests(
@@ -199,8 +200,7 @@ class _Controls:
     def of(self, family: list[int], D: FloatArray) -> list[int]:
         """The controls of columns D: of the response first, then of D; none of a family is one."""
         found = self.selected if self.factors is None else [*self.selected, *self._of_columns(family, D)]
-        parents = self.problem.parents
-        every = dict.fromkeys(one for l in [family[0], *found] for one in (*ancestors(parents, l), l))
+        every = _with_ancestors(self.problem, [family[0], *found])
         return [l for l in every if l not in family and l not in self.problem.always]
 
     def _of_columns(self, family: list[int], D: FloatArray) -> list[int]:
@@ -210,7 +210,7 @@ class _Controls:
         left = D - F @ (F.T @ D)
         left = left[:, np.linalg.norm(left, axis=0) > NOTHING * np.linalg.norm(D, axis=0)]
         groups = self.problem.groups
-        outside = ~np.isin(groups.members, _members(self.problem, family))
+        outside = ~np.isin(groups.members, members_of(self.problem, family))
         others, sizes = np.unique(np.repeat(np.arange(groups.n_groups), groups.sizes)[outside], return_counts=True)
         if not others.size or not left.size:
             return []
@@ -223,12 +223,17 @@ class _Controls:
         return others[select(problem, CRITERION).order].tolist()
 
 
+def _with_ancestors(problem: Problem, groups: list[int]) -> list[int]:
+    """Groups in their order, each after the terms that it needs."""
+    return list(dict.fromkeys(one for l in groups for one in (*ancestors(problem.parents, l), l)))
+
+
 def _test(problem: Problem, group: int, rows: NDArray[np.intp], beside: _Controls) -> tuple[float | None, bool]:
     """The p-value of a group beside its controls, None if no test can be made; and whether some did not fit in."""
     # a term is tested together with those in the model that need it
     family = [group, *(l for l in problem.parents if group in ancestors(problem.parents, l))]
-    D = _columns(problem, [l for l in family if l == group or l in beside.selected])[rows]
-    controls, room = list[int](), _room(problem, rows.size) - D.shape[1]
+    D = columns_of(problem, [l for l in family if l == group or l in beside.selected])[rows]
+    controls, room = list[int](), _room(problem) - D.shape[1]
     if room < 0:
         return 1.0, True
     wanted = beside.of(family, D)
@@ -240,7 +245,7 @@ def _test(problem: Problem, group: int, rows: NDArray[np.intp], beside: _Control
     has_intercept = problem.options["fit_intercept"] and problem.loss.has_intercept
     constant = np.ones((rows.size, int(has_intercept)))
     shared = np.empty((rows.size, 0)) if beside.factors is None else beside.factors
-    base = np.hstack([constant, shared, _columns(problem, [*problem.always, *controls])[rows]])
+    base = np.hstack([constant, shared, columns_of(problem, [*problem.always, *controls])[rows]])
     return score_test(observations_on(problem, rows), base, D), len(controls) < len(wanted)
 
 
@@ -253,49 +258,17 @@ def _factors(problem: Problem) -> FloatArray:
     return np.asarray(on_host(found.factors.scores(found.design)), dtype=float)[rows]
 
 
-def _members(problem: Problem, which: list[int]) -> NDArray[np.intp]:
-    starts, members = problem.groups.starts, problem.groups.members
-    return np.concatenate([members[starts[l] : starts[l + 1]] for l in which] or [np.empty(0, dtype=np.intp)])
-
-
-def _columns(problem: Problem, which: list[int]) -> FloatArray:
-    return np.asarray(on_host(problem.design.take(_members(problem, which))), dtype=float)
-
-
-def _room(problem: Problem, n_rows: int) -> int:
+def _room(problem: Problem) -> int:
     """How many columns a tested model may have beside those that are always in."""
-    informative = problem.loss.informative(problem.y)
-    share = 1.0 if informative is None else float(informative[problem.weight > 0].mean())
-    return int(MOST_COLUMNS * share * n_rows) - int(problem.groups.sizes[problem.always].sum())
-
-
-def _fit_together(problem: Problem, candidates: NDArray[np.intp], n_rows: int) -> bool:
-    """Whether all groups can be tested in one model."""
-    n_columns = float(problem.groups.sizes.sum())
-    work = n_rows * n_columns**2 * candidates.size
-    return problem.groups.sizes[candidates].sum() <= _room(problem, n_rows) and work <= MOST_WORK
-
-
-def _check_rows(problem: Problem, candidates: NDArray[np.intp], n_rows: int) -> None:
-    """Refuse rows that are too few for any test."""
-    least = int(problem.groups.sizes[candidates].min())
-    if least > _room(problem, n_rows):
-        size = f"{least} column{'s' * (least > 1)}" + " beside those that are always in" * bool(problem.always)
-        raise ValueError(
-            f"{n_rows} rows of positive weight are too few to test a group of {size}: tested models have at most a "
-            "third as many columns as rows, or events. Give more rows, or smaller groups."
-        )
+    rows, informative = problem.weight > 0, problem.loss.informative(problem.y)
+    share = 1.0 if informative is None else float(informative[rows].mean())
+    return int(MOST_COLUMNS * share * np.count_nonzero(rows)) - int(problem.groups.sizes[problem.always].sum())
 
 
 def _remarks(
-    n_tested: int,
-    n_separated: int,
-    n_crowded: int,
-    repeated: list[Hashable],
-    always: tuple[Hashable, ...],
-    *,
+    n_tested: int, n_separated: int, n_crowded: int, repeated: list[Hashable], always: tuple[Hashable, ...], *,
     constrained: bool,
-) -> tuple[str, ...]:
+) -> tuple[str, ...]:  # fmt: skip
     remarks = []
     if repeated:
         named = [*map(str, repeated[:MOST_NAMED]), *["others"] * (len(repeated) > MOST_NAMED)]

@@ -7,8 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from covey.evidence.class_scores import ClassScores
-from covey.report.axis import Axis
-from covey.report.drawing import Plot
+from covey.report.drawing import Axis, Plot
 from covey.validation import FloatArray
 
 __all__ = ["Bin", "calibration_bins", "class_view"]

@@ -10,14 +10,13 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
 from covey.evidence import NestedScore
-from covey.report.axis import Axis
-from covey.report.drawing import Plot, Ticks
+from covey.report.drawing import Axis, Plot, Ticks
 from covey.report.numbers import MOST_COLOURS, shown
 from covey.terms.effects import Effect
 from covey.terms.parts import Axis as Values
 from covey.validation import FloatArray, IntArray, last_step
 
-__all__ = ["TermPart", "column_view", "effect_view", "term_part", "terms_view"]
+__all__ = ["TermPart", "effect_view", "term_part", "terms_view"]
 
 # The most effects on a page, levels of a category (the most common ones), and outputs with a plot of a pair each.
 MOST_EFFECTS, MOST_LEVELS, MOST_OUTPUTS = 30, 20, 6
@@ -63,11 +62,6 @@ def term_part(model: BaseEstimator, nested: NestedScore | None) -> TermPart | No
         tuple(encoding.table().to_dict("records")), encoding.remarks,
         tuple(effects[:MOST_EFFECTS]), max(0, len(effects) - MOST_EFFECTS),
     )  # fmt: skip
-
-
-def column_view(part: TermPart | None) -> dict[str, object] | None:
-    """The section on what became of each column."""
-    return None if part is None else {"part": part}
 
 
 def terms_view(part: TermPart | None) -> dict[str, object] | None:

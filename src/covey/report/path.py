@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
+from sklearn.base import BaseEstimator
 
-from covey.report.along import Along
-from covey.report.axis import Axis
-from covey.report.drawing import Plot, Ticks, Vector, steps
+from covey.designs import as_design
+from covey.report.drawing import Axis, Plot, Ticks, Vector, steps
 from covey.report.numbers import MOST_COLOURS, colour
+from covey.report.quality import coded, is_squared, null_error
 from covey.report.traces import LEAD_IN, Frames, GroupTrace
+from covey.validation import FloatArray, MatrixLike, PerRow
 
-__all__ = ["along_plot", "count_ticks", "path_view", "positions", "strength_axis", "stretches", "time_axis"]
+__all__ = [
+    "Along", "along_the_path", "count_ticks", "path_view", "positions", "strength_axis", "stretches", "time_axis",
+]  # fmt: skip
 
 # The most lines that a plot can hold and stay readable, and the most lines of the timeline.
 MOST_DRAWN, MOST_LINES = 120, 30
@@ -99,7 +105,7 @@ def path_view(frames: Frames, along: Along | None) -> dict[str, object]:
         "xlabel": "time (log scale)" if times.log else "time",
         "timeline": [_timeline(i, group, frames, x) for i, group in drawn],
         "n_undrawn": len(frames.groups) - len(drawn),
-        "along": None if along is None else along_plot(along, x, ticks),
+        "along": None if along is None else _along_plot(along, x, ticks),
     }
 
 
@@ -111,21 +117,6 @@ def count_ticks(frames: Frames, x: Vector) -> Ticks:
         if not found or found[-1][0] - x[i] >= COUNT_GAP:
             found.append((float(x[i]), str(frames.awake[i])))
     return found[::-1]
-
-
-def along_plot(along: Along, x: Vector, ticks: Ticks) -> Plot:
-    """The training errors against time, on the axis of the path."""
-    errors = [along.deviance] if along.wrong is None else [along.deviance, along.wrong]
-    what = "deviance" if along.wrong is None else "deviance and share of misclassified rows"
-    end = ", ".join(f"{error[-1]:.3g}" for error in errors)
-    description = f"Line plot: {what} on the training rows against time; {end} at the fitted model."
-    values = Axis(0.0, 1.05 * float(max(error.max() for error in errors)))
-    plot = Plot("along-plot", description, WIDTH, values, ticks=ticks)
-    for i, error in enumerate(errors):
-        plot.line(f"line {colour(i)}", steps(x[:-1], error[:-1], LEVEL_END))
-        plot.dot(colour(i), MODEL, error[-1])
-    plot.mark_model(MODEL)
-    return plot
 
 
 def _end_of(end: int, x: Vector, frames: Frames) -> tuple[float, bool]:
@@ -152,3 +143,63 @@ def _timeline(i: int, group: GroupTrace, frames: Frames, x: Vector) -> dict[str,
         to, dropped = _end_of(end, x, frames)
         runs.append((float(x[begin]), to, frames.times[begin], frames.times[end + 1] if dropped else None))
     return {"name": group.name, "colour": colour(i), "runs": runs, "in_model": group.strength(frames.chosen) > 0}
+
+
+@dataclass(frozen=True)
+class Along:
+    """Errors on the training rows, at every frame."""
+
+    deviance: FloatArray  # relative to the deviance of the best constant
+    wrong: FloatArray | None  # for classes: the share of misclassified rows
+
+    def words(self, frame: int) -> str:
+        """The text for a frame."""
+        text = f"deviance {self.deviance[frame]:.0%} of the constant's"
+        return text if self.wrong is None else f"{text}, {self.wrong[frame]:.1%} of rows misclassified"
+
+
+def along_the_path(
+    model: BaseEstimator, X: MatrixLike | None, y: PerRow, weight: PerRow, offset: PerRow, frames: Frames
+) -> Along | None:
+    """The training errors at the frames' times.
+
+    None for squared loss, where the strengths already show the plateaus, and for survival times, where no constant
+    gives a deviance to compare with.
+    """
+    loss, path = model.loss_, model.path_
+    if X is None or y is None or is_squared(model) or loss.survival:
+        return None
+    design, response = as_design(X), coded(model, y)
+    q = np.ones(len(response)) if weight is None else np.asarray(weight, dtype=float)
+    q = q / q.sum()
+    shift = np.zeros((len(q), 1)) if offset is None else np.asarray(offset, dtype=float).reshape(len(q), -1)
+    shift = shift if loss.vector else shift[:, 0]
+    deviance, wrong = [], []
+    for time in frames.times:
+        coef, intercept = path.model(path.index(time))
+        coef = np.atleast_2d(coef)
+        used = np.flatnonzero(coef.any(axis=0))
+        eta = np.asarray(design.predict(used, coef[:, used], np.atleast_1d(intercept)))
+        eta = (eta if loss.vector else eta[:, 0]) + shift
+        deviance.append(float(loss.on(response, q).deviance(eta)))
+        if hasattr(model, "classes_"):
+            fitted = loss.with_thresholds(response, eta, q) if loss.coupled else loss
+            likeliest = fitted.probabilities(eta.reshape(len(q), -1)).argmax(axis=1)
+            wrong.append(float(q @ (likeliest != loss.classes(response))))
+    share = np.array(deviance) / (null_error(model, y, weight, offset) or 1.0)
+    return Along(share, np.array(wrong) if hasattr(model, "classes_") else None)
+
+
+def _along_plot(along: Along, x: Vector, ticks: Ticks) -> Plot:
+    """The training errors against time, on the axis of the path."""
+    errors = [along.deviance] if along.wrong is None else [along.deviance, along.wrong]
+    what = "deviance" if along.wrong is None else "deviance and share of misclassified rows"
+    end = ", ".join(f"{error[-1]:.3g}" for error in errors)
+    description = f"Line plot: {what} on the training rows against time; {end} at the fitted model."
+    values = Axis(0.0, 1.05 * float(max(error.max() for error in errors)))
+    plot = Plot("along-plot", description, WIDTH, values, ticks=ticks)
+    for i, error in enumerate(errors):
+        plot.line(f"line {colour(i)}", steps(x[:-1], error[:-1], LEVEL_END))
+        plot.dot(colour(i), MODEL, error[-1])
+    plot.mark_model(MODEL)
+    return plot
