@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from sklearn.base import BaseEstimator
 
 from covey.evidence.selections import GroupSelection
@@ -111,15 +110,15 @@ def _nested(report: FitReport) -> View | None:
     return {"verdict": report.nested.verdict}
 
 
-def _evidence(found: GroupSelection | None, shown: Callable[[pd.DataFrame], object]) -> View | None:
-    """The selected groups of a result and the next ones, as far as they are worth a line."""
+def _evidence(found: GroupSelection | None, figure: str, worst: float, text: str) -> View | None:
+    """The selected groups of a result and the next ones: name, size, a figure, and whether it is selected."""
     if found is None:
         return None
     frame = found.to_frame()
     n_selected = int(frame["selected"].sum())
-    listed = frame[shown(frame)].head(min(n_selected + UNSELECTED, MOST_LISTED))
-    groups = listed.rename_axis("name").reset_index().to_dict("records")
-    return {"n_selected": n_selected, "groups": groups, "n_more": n_selected - MOST_LISTED}
+    listed = frame[frame[figure] != worst].head(min(n_selected + UNSELECTED, MOST_LISTED))
+    lines = zip(listed.index, listed["size"], listed[figure].map(text.format), listed["selected"], strict=True)
+    return {"n_selected": n_selected, "groups": list(lines), "n_more": n_selected - MOST_LISTED}
 
 
 def _constraints(report: FitReport) -> View | None:
@@ -149,12 +148,8 @@ SECTIONS: tuple[tuple[str, str, Callable[[FitReport], View | None]], ...] = (
     ("nested", "Score on held-out rows", _nested),
     ("residuals", "Observed and predicted", lambda report: residual_view(report.residuals)),
     ("survival", "Survival by predicted risk", lambda report: survival_view(report.survival)),
-    ("tests", "Tests of the groups", lambda report: _evidence(report.tests, lambda frame: frame["p_value"] < 1)),
-    (
-        "stability",
-        "Which groups to believe",
-        lambda report: _evidence(report.stability, lambda frame: frame["frequency"] > 0),
-    ),
+    ("tests", "Tests of the groups", lambda report: _evidence(report.tests, "p_value", 1.0, "{:.2g}")),
+    ("stability", "Which groups to believe", lambda report: _evidence(report.stability, "frequency", 0.0, "{:.0%}")),
     ("responses", "Each response", lambda report: {} if report.responses else None),
     ("classes", "Held-out class predictions", _classes),
     ("choice", "How the model was chosen", lambda report: {"plot": report.judged and judged_plot(report.judged)}),
