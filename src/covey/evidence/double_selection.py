@@ -59,7 +59,11 @@ def double_selection(
         loss.check_estimable(Response(loss, problem.y), problem.weight)
     elif np.ptp(np.asarray(problem.y)[rows]) == 0:
         raise ValueError("y has the same value in every row, so nothing can have an effect on it.")
-    _check_varying(names, D[rows])
+    for name, d in zip(names, D[rows].T, strict=True):
+        if not np.isfinite(d).all():
+            raise ValueError(f"of: column {name!r} has missing or infinite values: drop these rows, or impute them.")
+        if np.ptp(d) == 0:
+            raise ValueError(f"of: column {name!r} has the same value in every row, so it has no effect to estimate.")
     labels = _read_clusters(clusters, len(problem.weight))
     # criteria would count rows by their weights
     searched = replace(problem, weight=(problem.weight > 0).astype(float))
@@ -91,14 +95,6 @@ def double_selection(
 
 def _union(problem: Problem, found: list[list[int]]) -> list[int]:
     return list(dict.fromkeys([*problem.always, *(l for one in found for l in one)]))
-
-
-def _check_varying(names: Sequence[Hashable], D: FloatArray) -> None:
-    for name, d in zip(names, D.T, strict=True):
-        if not np.isfinite(d).all():
-            raise ValueError(f"of: column {name!r} has missing or infinite values: drop these rows, or impute them.")
-        if np.ptp(d) == 0:
-            raise ValueError(f"of: column {name!r} has the same value in every row, so it has no effect to estimate.")
 
 
 def _read_clusters(clusters: PerRow, n: int) -> NDArray[np.intp] | None:
@@ -134,7 +130,10 @@ class _Refit:
 def _refit(
     problem: Problem, names: Sequence[Hashable], D: FloatArray, controls: list[int], rows: NDArray[np.intp]
 ) -> _Refit:
-    D, C, constants = D[rows], columns_of(problem, controls)[rows], _constants(problem, rows)
+    D, C, constants = D[rows], columns_of(problem, controls)[rows], np.ones((rows.size, 1))
+    if problem.loss.survival:  # the response says nothing of what is the same for all rows of a stratum
+        strata = np.asarray(problem.y)[rows, STRATUM]
+        constants = np.asarray(strata[:, None] == np.unique(strata), dtype=float)
     B = independent_columns(np.hstack([constants, C]))
     spread, response = D.std(axis=0), observations_on(problem, rows)
     n_columns, n_informative = B.shape[1] + D.shape[1], response.n_informative
@@ -162,14 +161,6 @@ def _refit(
             "more rows, or put rare classes together."
         )
     return _Refit(response, A, fit.eta, fit.coef[: D.shape[1], 0] / spread, spread)
-
-
-def _constants(problem: Problem, rows: NDArray[np.intp]) -> FloatArray:
-    """The columns that are the same for all rows, or for all rows of a stratum: the response says nothing of them."""
-    if not problem.loss.survival:
-        return np.ones((rows.size, 1))
-    strata = np.asarray(problem.y)[rows, STRATUM]
-    return np.asarray(strata[:, None] == np.unique(strata), dtype=float)
 
 
 def robust_covariance(

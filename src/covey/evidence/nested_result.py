@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
 
-from covey.evidence.class_scores import ClassScores
+from covey.evidence.class_scores import ClassScores, plain_number
 from covey.evidence.folds import Rows
 from covey.validation import Array, FloatArray
 
@@ -206,8 +206,8 @@ class NestedScore:
         """The figures as plain values, as in run.json."""
 
         def figures(one: NestedScore | MethodScore) -> dict[str, object]:
-            folds = [_number(value) for value in one.folds]
-            return {"mean": _number(one.mean), "margin": _number(one.margin), "folds": folds}
+            folds = [plain_number(value) for value in one.folds]
+            return {"mean": plain_number(one.mean), "margin": plain_number(one.margin), "folds": folds}
 
         return {
             "measure": self.measure,
@@ -252,8 +252,3 @@ def _digits(margin: float) -> int:
     (3, 5, 3)
     """
     return 3 if not 1e-7 < margin < 1e-3 else min(int(np.ceil(-np.log10(margin))) + 1, 6)
-
-
-def _number(value: float) -> float | None:
-    """None instead of NaN, which JSON does not have."""
-    return float(value) if np.isfinite(value) else None
