@@ -7,7 +7,6 @@ import pytest
 
 from covey import GroupSparseClassifier, GroupSparseRegressor, Terms
 from covey.plots import TermsDisplay
-from covey.plots.term_panels import plain
 
 N = 300
 RNG = np.random.default_rng(0)
@@ -91,10 +90,6 @@ def test_without_terms_there_is_nothing_to_draw():
         TermsDisplay.from_estimator(GroupSparseRegressor().fit(X, X[:, 0]))
     empty = GroupSparseRegressor(terms="auto").fit(pd.DataFrame(X), RNG.standard_normal(60))
     assert len(empty.plot_terms().axes_) == len(empty.fitted_terms_.parts)
-
-
-def test_text_of_labels():
-    assert plain("a\nb $") == r"a b \$"
 
 
 def test_any_span_of_dates_has_ticks():
