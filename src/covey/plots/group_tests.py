@@ -6,8 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from covey.evidence import GroupTests
-from covey.evidence.group_tests import CONTROLS
+from covey.evidence.selections import CONTROLS, GroupTests
 from covey.plots.style import MARK, bars, quiet
 
 __all__ = ["GroupTestsDisplay"]
