@@ -8,7 +8,6 @@ import numpy as np
 
 from covey.evidence.class_scores import ClassScores
 from covey.report.drawing import Axis, Plot
-from covey.validation import FloatArray
 
 __all__ = ["Bin", "calibration_bins", "class_view"]
 
@@ -41,14 +40,13 @@ def calibration_bins(scores: ClassScores) -> tuple[Bin, ...]:
     p, is_it = p.ravel(), is_it.ravel()
     n_bins = MOST_BINS if p.size >= MANY_ROWS else MOST_BINS // 2
     bin_of = np.where(weight > 0, np.minimum((n_bins * p).astype(int), n_bins - 1), -1)
-    return tuple(
-        _bin(p[bin_of == k], is_it[bin_of == k], weight[bin_of == k]) for k in range(n_bins) if (bin_of == k).any()
-    )
-
-
-def _bin(p: FloatArray, is_it: FloatArray, weight: FloatArray) -> Bin:
-    share = weight / weight.sum()
-    return Bin(float(share @ p), float(share @ is_it), float(np.sqrt(share**2 @ (p * (1 - p)))), p.size)
+    bins = []
+    for k in np.unique(bin_of[bin_of >= 0]):
+        inside = bin_of == k
+        share, q = weight[inside] / weight[inside].sum(), p[inside]
+        error = float(np.sqrt(share**2 @ (q * (1 - q))))
+        bins.append(Bin(float(share @ q), float(share @ is_it[inside]), error, q.size))
+    return tuple(bins)
 
 
 def class_view(scores: ClassScores) -> dict[str, object]:

@@ -45,7 +45,7 @@ def term_effects(model: BaseEstimator, X: MatrixLike | None, nested: NestedScore
     base = X.iloc[:1] if base.empty else base
     coef = np.ravel(last_step(model).coef_)
     found = [
-        _effect(model, refits, X[column], base, block, is_curve=_is_curve(step, X[column]))
+        _effect(model, refits, X[column], base, block, is_category=isinstance(last_step(step), OneHotEncoder))
         for block, step, column, place in _expanded(model.steps[0][1])
         if coef[place].any()
     ]
@@ -80,15 +80,12 @@ def expanded_columns(model: BaseEstimator) -> frozenset[int]:
     return frozenset(j for *_, place in _expanded(model.steps[0][1]) for j in range(place.start, place.stop))
 
 
-def _is_curve(step: BaseEstimator, values: pd.Series) -> bool:
-    return pd.api.types.is_numeric_dtype(values.dtype) and not isinstance(last_step(step), OneHotEncoder)
-
-
 def _effect(
-    model: BaseEstimator, refits: list[BaseEstimator], values: pd.Series, base: pd.DataFrame, block: str, is_curve: bool
-) -> Effect | None:
-    known, column = values.dropna(), str(values.name)
-    counts = None
+    model: BaseEstimator, refits: list[BaseEstimator], values: pd.Series, base: pd.DataFrame, block: str, *,
+    is_category: bool,
+) -> Effect | None:  # fmt: skip
+    known, column, counts = values.dropna(), str(values.name), None
+    is_curve = pd.api.types.is_numeric_dtype(values.dtype) and not is_category
     if is_curve:
         numbers = known.to_numpy(dtype=float)
         at = np.linspace(numbers.min(), numbers.max(), N_POINTS)
