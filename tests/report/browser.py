@@ -65,6 +65,10 @@ def check_structure(page) -> None:
           slider: document.querySelector("#time").labels[0].textContent,
           headers: [...document.querySelectorAll("th")].map(e => e.scope),
           mains: document.querySelectorAll("main").length,
+          unseen: [...document.querySelectorAll("svg path")].filter(e => {
+            const style = getComputedStyle(e);
+            return style.stroke === "none" && style.fill === "none";
+          }).map(e => e.outerHTML.slice(0, 80)),
         })"""
     )
     assert (found["lang"], found["mains"], found["slider"]) == ("en", 1, "Model on the path")
@@ -74,6 +78,7 @@ def check_structure(page) -> None:
     kinds = ("Line plot: ", "Scatter plot: ", "Calibration plot: ", "Heat map: ")
     assert len(found["images"]) >= 2
     assert all(image.startswith(tuple(f"img: {kind}" for kind in kinds)) for image in found["images"])
+    assert found["unseen"] == []
     assert all(found["buttons"])
     assert set(found["headers"]) == {"row", "col"}
 

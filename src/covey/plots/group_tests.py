@@ -63,7 +63,7 @@ class GroupTestsDisplay:
         shown = tests.to_frame().head(n_bars)
         p = np.maximum(shown["p_value"].to_numpy(), LEAST)
         # from one leftwards, so that long bars are small p-values
-        self.figure_, self.ax_ = bars(ax, shown.index, np.ones(p.size), shown["selected"], left=p)
+        self.figure_, self.ax_ = bars(ax, shown.index.tolist(), np.ones(p.size), shown["selected"], left=p)
         self.ax_.set_xscale("log")
         self.ax_.set_xlim(1.0, min(float(p.min(initial=1.0)), tests.level / 10))
         if tests.control == "fwer":

@@ -70,7 +70,7 @@ def judged_plot(judged: Judged) -> Plot:
     plot = Plot("judged-plot", description, Axis(0.0, 1.0), down, ticks=ticks)
     if judged.band is not None:
         plot.band(x, values - band, upper)
-    plot.line("curve", (x, values))
+    plot.line("line c1", (x, values))
     model = float(np.interp(judged.at, judged.x, x))
     plot.mark_model(model)
     plot.dot("chosen", model, judged.value)

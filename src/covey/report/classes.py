@@ -81,7 +81,7 @@ def _calibration_plot(scores: ClassScores) -> Plot:
     plot = Plot("calibration-plot", description, unit, unit, n_ticks=6)
     plot.segments("rule", (0.0, 0.0), (unit.high, unit.high))
     x, y, error = np.array([(b.predicted, b.observed, 2 * b.error) for b in bins]).T
-    plot.segments("curve", (x, np.minimum(y + error, unit.high)), (x, np.maximum(y - error, 0.0)))
+    plot.segments("line c1", (x, np.minimum(y + error, unit.high)), (x, np.maximum(y - error, 0.0)))
     for b in bins:
         plot.dot("c1", b.predicted, b.observed)
     return plot
