@@ -22,14 +22,9 @@ from covey.progress import tell
 from covey.validation import FloatArray
 
 __all__ = [
-    "CONSTRUCTIONS",
-    "Construction",
-    "Copier",
-    "equicorrelated",
-    "estimated_covariance",
-    "lost_correlation",
+    "CONSTRUCTIONS", "Construction", "Copier", "equicorrelated", "estimated_covariance", "lost_correlation",
     "maximum_entropy",
-]
+]  # fmt: skip
 
 Construction = Literal["entropy", "equicorrelated", "semidefinite"]
 

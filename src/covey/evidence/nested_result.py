@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator
 
 from covey.evidence.class_scores import ClassScores, plain_number
 from covey.evidence.folds import Rows
-from covey.validation import Array, FloatArray
+from covey.validation import Array, FloatArray, some
 
 __all__ = ["MethodScore", "NestedScore"]
 
@@ -236,9 +236,8 @@ class NestedScore:
         if self.measure in MEANINGS:
             lines.append(MEANINGS[self.measure])
         if self.responses:
-            own = [f"{name} {one.mean:.{digits}f} ± {one.margin:.{digits}f}" for name, one in self.responses.items()]
-            more = f" and {len(own) - MOST_RESPONSES} more" if len(own) > MOST_RESPONSES else ""
-            lines.append(f"Each response: {', '.join(own[:MOST_RESPONSES])}{more}.")
+            each = [f"{name} {one.mean:.{digits}f} ± {one.margin:.{digits}f}" for name, one in self.responses.items()]
+            lines.append(f"Each response: {some(each, MOST_RESPONSES)}.")
         lines += filter(None, [self.verdict, *(f"Note: {note}." for note in self.notes)])
         return "\n".join([*lines, *([] if self.class_scores is None else [str(self.class_scores)])])
 

@@ -27,14 +27,8 @@ from covey.terms.requirements import Constraints
 from covey.validation import FloatArray, MatrixLike, PerRow, on_host, pandas_frame
 
 __all__ = [
-    "columns_of",
-    "encode_classes",
-    "members_of",
-    "observations_on",
-    "problem_of",
-    "read_problem",
-    "read_variables",
-]
+    "columns_of", "encode_classes", "members_of", "observations_on", "problem_of", "read_problem", "read_variables",
+]  # fmt: skip
 
 
 def read_problem(

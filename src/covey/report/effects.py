@@ -27,16 +27,9 @@ N_QUANTILES = 200
 
 
 def term_effects(model: BaseEstimator, X: MatrixLike | None, nested: NestedScore | None) -> tuple[Effect, ...]:
-    """The effects of columns that a `ColumnTransformer` expands, largest first.
+    """The effects of columns that a `ColumnTransformer` expands, largest first, with their spread over refits.
 
-    Parameters
-    ----------
-    model : estimator or Pipeline
-        Fitted. Effects need a pipeline of a `ColumnTransformer` and an estimator with one linear predictor.
-    X : DataFrame
-        The columns before expansion.
-    nested : NestedScore, optional
-        With `estimators`, for the spread over refits.
+    There are none unless `model` is a pipeline of it and an estimator with one linear predictor, and X a DataFrame.
     """
     if not _has_terms(model) or not isinstance(X, pd.DataFrame):
         return ()

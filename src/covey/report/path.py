@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -62,15 +63,24 @@ def strength_axis(frames: Frames) -> Axis:
     return Axis(0.0, 1.05 * top if top > 0 else 1.0)
 
 
-def stretches(group: GroupTrace, frames: Frames) -> list[tuple[int, int]]:
-    """First and last frame of every stretch on which a group is in the path's model, not counting the fitted model.
+class Stretch(NamedTuple):
+    """Frames on which a group is in the path's model: the first and the last, and how its line ends."""
 
-    A group that is dropped and wakes up again has several stretches.
-    """
+    begin: int
+    end: int
+    to: float  # the position where the line ends
+    dropped: bool  # whether the group is dropped there, along the path
+
+
+def stretches(group: GroupTrace, frames: Frames, x: Vector) -> list[Stretch]:
+    """All stretches of a group, not counting the fitted model; several if it is dropped and wakes up again."""
     awake = np.zeros(frames.chosen + 2, dtype=int)
     awake[1 + group.first : -1] = group.strengths[: max(frames.chosen - group.first, 0)] > 0
-    turns = np.diff(awake)
-    return list(zip(np.flatnonzero(turns == 1).tolist(), (np.flatnonzero(turns == -1) - 1).tolist(), strict=True))
+    turns, found = np.diff(awake), []
+    for begin, after in zip(np.flatnonzero(turns == 1).tolist(), np.flatnonzero(turns == -1).tolist(), strict=True):
+        dropped = after < frames.chosen
+        found.append(Stretch(begin, after - 1, float(x[after]) if dropped else LEVEL_END, dropped))
+    return found
 
 
 def path_view(frames: Frames, along: Along | None) -> dict[str, object]:
@@ -89,11 +99,10 @@ def path_view(frames: Frames, along: Along | None) -> dict[str, object]:
     plot.mark_model(MODEL)
     plot.name_ends((group.name, strength, i) for i, group, strength in named if strength > 0)
     crosses = [
-        (to, float(plot.top(group.strength(end))))
+        (one.to, float(plot.top(group.strength(one.end))))
         for _, group, strength in named
-        for _, end in stretches(group, frames)
-        for to, dropped in [_end_of(end, x, frames)]
-        if dropped or strength == 0
+        for one in stretches(group, frames, x)
+        if one.dropped or strength == 0
     ]
     drawn = [(i, group) for i, group in enumerate(frames.groups) if group.strengths.any()][:MOST_LINES]
     drawn.sort(key=lambda one: (one[1].first, one[0]))
@@ -119,17 +128,10 @@ def count_ticks(frames: Frames, x: Vector) -> Ticks:
     return found[::-1]
 
 
-def _end_of(end: int, x: Vector, frames: Frames) -> tuple[float, bool]:
-    """Where a stretch ends, and whether the group is dropped there along the path."""
-    dropped = end + 1 < frames.chosen
-    return (float(x[end + 1]) if dropped else LEVEL_END), dropped
-
-
 def _levels(group: GroupTrace, x: Vector, frames: Frames) -> list[tuple[Vector, Vector]]:
     """The steps of each stretch: up where the group enters, down if it is dropped along the path."""
     found = []
-    for begin, end in stretches(group, frames):
-        to, dropped = _end_of(end, x, frames)
+    for begin, end, to, dropped in stretches(group, frames, x):
         levels = group.strengths[begin - group.first : end - group.first + 1]
         across, up = steps(x[begin : end + 1], levels, to)
         found.append((np.r_[across[0], across, [to] * dropped], np.r_[0.0, up, [0.0] * dropped]))
@@ -138,10 +140,10 @@ def _levels(group: GroupTrace, x: Vector, frames: Frames) -> list[tuple[Vector, 
 
 def _timeline(i: int, group: GroupTrace, frames: Frames, x: Vector) -> dict[str, object]:
     """A group of the timeline: where and when it enters, and where and when it is dropped along the path."""
-    runs = []
-    for begin, end in stretches(group, frames):
-        to, dropped = _end_of(end, x, frames)
-        runs.append((float(x[begin]), to, frames.times[begin], frames.times[end + 1] if dropped else None))
+    runs = [
+        (float(x[begin]), to, frames.times[begin], frames.times[end + 1] if dropped else None)
+        for begin, end, to, dropped in stretches(group, frames, x)
+    ]
     return {"name": group.name, "colour": colour(i), "runs": runs, "in_model": group.strength(frames.chosen) > 0}
 
 
