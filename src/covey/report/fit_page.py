@@ -104,12 +104,6 @@ def _groups(report: FitReport) -> View:
     return {"strongest": strongest, "example": frames.groups[0].name if strongest and report.moves else ""}
 
 
-def _nested(report: FitReport) -> View | None:
-    if report.nested is None:
-        return {} if report.no_nested else None
-    return {"verdict": report.nested.verdict}
-
-
 def _evidence(found: GroupSelection | None, figure: str, worst: float, text: str) -> View | None:
     """The selected groups of a result and the next ones: name, size, a figure, and whether it is selected."""
     if found is None:
@@ -145,7 +139,7 @@ SECTIONS: tuple[tuple[str, str, Callable[[FitReport], View | None]], ...] = (
     ("groups", "Selected groups", _groups),
     ("constraints", "Constraints", _constraints),
     ("effects", "What each term does", lambda report: effect_view(report.effects) if report.effects else None),
-    ("nested", "Score on held-out rows", _nested),
+    ("nested", "Score on held-out rows", lambda report: {} if report.nested or report.no_nested else None),
     ("residuals", "Observed and predicted", lambda report: residual_view(report.residuals)),
     ("survival", "Survival by predicted risk", lambda report: survival_view(report.survival)),
     ("tests", "Tests of the groups", lambda report: _evidence(report.tests, "p_value", 1.0, "{:.2g}")),
