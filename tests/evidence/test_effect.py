@@ -85,15 +85,6 @@ def test_intervals_hold_where_a_plain_regression_is_confounded():
     assert np.mean(holds) >= 0.95 - 2 * np.sqrt(0.95 * 0.05 / 25)
 
 
-def test_units():
-    found = effect(X, Y, of=0)
-    scales = np.exp(RNG.standard_normal(40))
-    other = effect(X * scales + 3, 10 * Y - 5, of=0)
-    assert other.controls == found.controls
-    np.testing.assert_allclose(other.estimates * scales[0], 10 * found.estimates, rtol=1e-6)
-    np.testing.assert_allclose(other.standard_errors * scales[0], 10 * found.standard_errors, rtol=1e-6)
-
-
 def test_groups_lose_the_columns_that_are_asked_for():
     table = pd.DataFrame(X, columns=[f"g{j // 4}_{j % 4}" for j in range(40)])
     found = effect(table, Y, of="g0_0", groups="_", always=["g9"])
@@ -144,6 +135,18 @@ def test_variables_are_read_as_the_terms_read_them():
         effect(table.assign(dose=["", *"xy" * 99, "x"]), y, of="dose", terms="auto")
 
 
+def test_neither_units_nor_rows_of_weight_zero_matter():
+    found, scales = effect(X, Y, of=0), np.exp(RNG.standard_normal(40))
+    other = effect(X * scales + 3, 10 * Y - 5, of=0)
+    assert other.controls == found.controls
+    np.testing.assert_allclose(other.estimates * scales[0], 10 * found.estimates, rtol=1e-6)
+    np.testing.assert_allclose(other.standard_errors * scales[0], 10 * found.standard_errors, rtol=1e-6)
+    weight = np.r_[np.ones(N), np.zeros(30)]
+    same = effect(np.r_[X, X[:30] ** 2], np.r_[Y, np.ones(30)], of=0, sample_weight=weight)
+    np.testing.assert_allclose(same.estimates, found.estimates)
+    np.testing.assert_allclose(same.covariance, found.covariance)
+
+
 def test_groups_may_overlap():
     shared = Groups.from_lists([[0, 1, 2, 3], [3, 4, 5], [5, 6]], overlap=True)
     found = effect(X[:, :7], Y, of=0, groups=shared)
@@ -152,45 +155,34 @@ def test_groups_may_overlap():
     assert np.abs(found.estimates - alone.estimates)[0] < alone.standard_errors[0]
 
 
-def test_weights_of_zero_leave_rows_out():
-    weight = np.ones(N)
-    weight[:30] = 0
-    found, same = effect(X, Y, of=0, sample_weight=weight), effect(X[30:], Y[30:], of=0)
-    np.testing.assert_allclose(found.estimates, same.estimates)
-    np.testing.assert_allclose(found.covariance, same.covariance)
+TABLE = pd.DataFrame(X[:, :5], columns=["age", "bmi", "c", "d", "e"])
 
 
-def test_refusals():
-    table = pd.DataFrame(X[:, :5], columns=["age", "bmi", "c", "d", "e"])
-    for wrong, match in [
-        ("agee", "no column 'agee'; did you mean 'age'"), (7, "no column 7: give names, or positions from 0 to 4"),
-        (1.5, "a list of these, not 1.5"), ([], "of is empty"), (["age", "age"], "names 'age' twice"),
-        (list(table), "names every column"),
-    ]:  # fmt: skip
-        with pytest.raises(ValueError, match=match):
-            effect(table, Y, of=wrong)
-    with pytest.raises(ValueError, match="no column 'x'"):
-        effect(X, Y, of="x")
-    with pytest.raises(ValueError, match="no column 'x'"):
-        effect(table, Y, of="x", terms="auto")
-    with pytest.raises(ValueError, match="'c' has the same value"):
-        effect(table.assign(c=1.0), Y, of="c")
-    with pytest.raises(ValueError, match="is a combination of the selected controls"):
-        effect(np.column_stack([X, X[:, 0]]), Y, of=0)
-    with pytest.raises(ValueError, match=r"are \d columns, too many for 3 rows"):
-        effect(X[:3], Y[:3], of=[0, 5])
-    with pytest.raises(ValueError, match="'bmi' is missing in 1 rows"):
-        effect(table.mask(table["bmi"] == table["bmi"].max()), Y, of="bmi", terms="auto")
-    with pytest.raises(ValueError, match="separate the responses perfectly"):
-        effect(table, (table["age"] > 0).astype(float), of="age", loss="binomial")
-    with pytest.raises(ValueError, match="y has the same value in every row"):
-        effect(X, np.ones(N), of=0)
-    with pytest.raises(ValueError, match="one label per row"):
-        effect(X, Y, of=0, clusters=[1, 2])
-    with pytest.raises(ValueError, match="one response per row"):
-        effect(X, np.column_stack([Y, Y]), of=0)
-    with pytest.raises(ValueError, match="confidence must lie between 0 and 1"):
-        effect(X, Y, of=0, confidence=95)
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"of": "agee"}, "no column 'agee'; did you mean 'age'"),
+        ({"of": 7}, "no column 7: give names, or positions from 0 to 4"),
+        ({"of": 1.5}, "a list of these, not 1.5"),
+        ({"of": []}, "of is empty"),
+        ({"of": ["age", "age"]}, "names 'age' twice"),
+        ({"of": list(TABLE)}, "names every column"),
+        ({"X": X, "of": "x"}, "no column 'x'"),
+        ({"of": "x", "terms": "auto"}, "no column 'x'"),
+        ({"X": TABLE.assign(c=1.0), "of": "c"}, "'c' has the same value"),
+        ({"X": np.column_stack([X, X[:, 0]]), "of": 0}, "is a combination of the selected controls"),
+        ({"X": X[:3], "y": Y[:3], "of": [0, 5]}, r"are \d columns, too many for 3 rows"),
+        ({"X": TABLE.mask(TABLE["bmi"] > 2.5), "of": "bmi", "terms": "auto"}, r"'bmi' is missing in \d rows"),
+        ({"y": (TABLE["age"] > 0).astype(float), "loss": "binomial"}, "separate the responses perfectly"),
+        ({"y": np.ones(N)}, "y has the same value in every row"),
+        ({"clusters": [1, 2]}, "one label per row"),
+        ({"y": np.column_stack([Y, Y])}, "one response per row"),
+        ({"confidence": 95}, "confidence must lie between 0 and 1"),
+    ],
+)
+def test_refusals(changed, words):
+    with pytest.raises(ValueError, match=words):
+        effect(**{"X": TABLE, "y": Y, "of": "age"} | changed)
 
 
 def partial_likelihood(beta, A, time, event, strata):

@@ -70,35 +70,31 @@ def test_common_factors_are_controls():
     assert without.raw.min() < found.raw.min()
 
 
-def test_the_signal_is_found(tests):
+def test_the_signal_is_found_and_drawn(tests):
     assert sorted(tests.selected_groups) == [0, 1]
-    frame = tests.to_frame()
-    assert frame["p_value"].is_monotonic_increasing
-    assert frame.index[:2].isin([0, 1]).all()
+    p = tests.to_frame()["p_value"]
+    assert p.is_monotonic_increasing
+    assert p.index[:2].isin([0, 1]).all()
     text = str(tests.summary())
     assert "2 of 30 groups have an effect, at a familywise error of 0.05" in text
     assert "at most 0.05" in text
-
-
-def random_tests(seed, control="fwer"):
-    raw = np.random.default_rng(seed).random(7) ** 8
-    return GroupTests(Groups.from_sizes([1] * 7), raw, np.ones(7, dtype=bool), True, control)
+    ax = GroupTestsDisplay.from_tests(tests, n_bars=5).ax_
+    assert ax.get_title(loc="left").startswith("2 of 30 groups")
+    np.testing.assert_allclose([patch.get_x() for patch in ax.patches], np.maximum(p.to_numpy()[:5], 1e-12))
 
 
 def test_p_values_are_adjusted_by_holm_and_benjamini_hochberg():
-    one = random_tests(1)
-    p = one.raw
+    p = np.random.default_rng(1).random(7) ** 8
+    one = GroupTests(Groups.from_sizes([1] * 7), p, np.ones(7, dtype=bool), True)
     order = np.argsort(p)
     holm = np.minimum(np.maximum.accumulate(p[order] * np.arange(7, 0, -1)), 1)
     np.testing.assert_allclose(one.p_values[order], holm)
     bh = np.minimum.accumulate((p[order] * 7 / np.arange(1, 8))[::-1])[::-1]
     np.testing.assert_allclose(replace(one, control="fdr").p_values[order], bh)
-
-
-def test_a_term_has_an_effect_if_its_child_has():
-    one = replace(random_tests(2), parents={3: (1,), 5: (3,)})
-    p = one.p_values
-    assert p[1] <= p[3] <= p[5]
+    # a term has an effect if its child has
+    first, *_, last = order
+    child = replace(one, parents={int(first): (int(last),)}).p_values
+    assert child[first] == child[last] == one.p_values[first]
 
 
 def test_units_and_the_order_of_groups_do_not_matter(tests):
@@ -195,28 +191,27 @@ def test_jobs_and_progress(tests):
     assert told == [(i, n) for i in range(1, n + 1)]
 
 
-def test_separated_classes_are_a_remark():
-    y = np.where(X[:, 0] + 0.05 * RNG.standard_normal(120) > 0, "a", "b")
-    found = test_groups(GroupSparseClassifier(groups=3), X, y)
+CLASSES = np.where(X[:, 0] + 0.05 * RNG.standard_normal(120) > 0, "a", "b")
+WIDE = GroupSparseRegressor(groups=Groups.from_sizes([45, *[3] * 15]))
+
+
+@pytest.mark.parametrize(
+    ("model", "X", "y", "words", "is_missed"),
+    [
+        (GroupSparseClassifier(groups=3), X, CLASSES, "separate the responses perfectly", False),
+        # six groups have 18 columns, and 40 rows allow for 13; a group that leaves no room at all is not found
+        (MODEL, X[:40], X[:40, :18].sum(axis=1) + 0.1 * Y[:40], "tests had no room for all controls", False),
+        (WIDE, X, X[:, :45].sum(axis=1) + Y, "no room for all controls", True),
+        (MODEL, np.hstack([X, X[:, :3]]), Y, "Other groups repeat", True),
+    ],
+    ids=["separated", "few rows", "wide", "repeated"],
+)
+def test_remarks(tests, model, X, y, words, is_missed):
+    found = test_groups(model, X, y)
+    assert any(words in remark for remark in found.remarks)
+    assert not any(words in remark for remark in tests.remarks)
     assert np.isfinite(found.p_values).all()
-    assert any("separate the responses perfectly" in remark for remark in found.remarks)
-
-
-def test_few_rows_are_a_remark(tests):
-    # six groups have 18 columns, and 40 rows allow for 13
-    found = test_groups(MODEL, X[:40], X[:40, :18].sum(axis=1) + 0.1 * Y[:40])
-    assert any("tests had no room for all controls" in remark for remark in found.remarks)
-    assert not any("no room" in remark for remark in tests.remarks)
-    # a group that leaves no room at all is not found
-    large = test_groups(GroupSparseRegressor(groups=Groups.from_sizes([45, *[3] * 15])), X, X[:, :45].sum(axis=1) + Y)
-    assert 0 not in large.selected_groups
-    assert any("no room for all controls" in remark for remark in large.remarks)
-
-
-def test_a_group_that_another_repeats_is_a_remark():
-    found = test_groups(MODEL, np.hstack([X, X[:, :3]]), Y)
-    assert 0 not in found.selected_groups
-    assert any(remark.startswith("Other groups repeat") for remark in found.remarks)
+    assert not is_missed or 0 not in found.selected_groups
 
 
 def test_groups_may_share_columns():
@@ -227,34 +222,22 @@ def test_groups_may_share_columns():
     assert set(found.selected_groups) <= {0, 1}
 
 
-def test_refusals():
-    with pytest.raises(ValueError, match=r"8 rows .* too few to test a group of 3 columns"):
-        test_groups(MODEL, X[:8], Y[:8])
-    with pytest.raises(ValueError, match="Every group is in always"):
-        test_groups(GroupSparseRegressor(groups=45, always=[0, 1]), X, Y)
-    with pytest.raises(ValueError, match="n_first must be"):
-        test_groups(MODEL, X, Y, n_first=0)
-    with pytest.raises(ValueError, match="control"):
-        test_groups(MODEL, X, Y, control="fdp")
-    with pytest.raises(ValueError, match="level must lie between 0 and 1"):
-        test_groups(MODEL, X, Y, level=5)
-    with pytest.raises(ValueError, match="one of covey's estimators"):
-        test_groups("model", X, Y)
-    with pytest.raises(ValueError, match="leave out within="):
-        test_groups(GroupSparseRegressor(groups=3, within="columns"), X, Y)
-    with pytest.raises(ValueError, match="Every count is zero"):
-        test_groups(GroupSparseRegressor(groups=3, loss="poisson"), X, np.zeros(120))
-    with pytest.raises(ValueError, match=r"^X has missing"):
-        test_groups(MODEL, np.where(np.eye(120, 90), np.nan, X), Y)
-    with pytest.raises(ValueError, match="class"):
-        test_groups(GroupSparseClassifier(groups=3), X, np.zeros(120))
-    with pytest.raises(ValueError, match="same value in every row"):
-        test_groups(MODEL, X, np.ones(120))
-
-
-def test_the_plot_has_a_bar_per_group(tests):
-    display = GroupTestsDisplay.from_tests(tests, n_bars=5)
-    assert len(display.ax_.patches) == 5
-    assert display.ax_.get_title(loc="left").startswith("2 of 30 groups")
-    ends = [patch.get_x() for patch in display.ax_.patches]
-    np.testing.assert_allclose(ends, np.maximum(tests.to_frame()["p_value"].to_numpy()[:5], 1e-12))
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"X": X[:8], "y": Y[:8]}, r"8 rows .* too few to test a group of 3 columns"),
+        ({"model": GroupSparseRegressor(groups=45, always=[0, 1])}, "Every group is in always"),
+        ({"n_first": 0}, "n_first must be"),
+        ({"control": "fdp"}, "control"),
+        ({"level": 5}, "level must lie between 0 and 1"),
+        ({"model": "model"}, "one of covey's estimators"),
+        ({"model": GroupSparseRegressor(groups=3, within="columns")}, "leave out within="),
+        ({"model": GroupSparseRegressor(groups=3, loss="poisson"), "y": np.zeros(120)}, "Every count is zero"),
+        ({"X": np.where(np.eye(120, 90), np.nan, X)}, r"^X has missing"),
+        ({"model": GroupSparseClassifier(groups=3), "y": np.zeros(120)}, "class"),
+        ({"y": np.ones(120)}, "same value in every row"),
+    ],
+)
+def test_refusals(changed, words):
+    with pytest.raises(ValueError, match=words):
+        test_groups(**{"model": MODEL, "X": X, "y": Y} | changed)

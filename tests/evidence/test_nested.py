@@ -7,13 +7,14 @@ import scipy.sparse as sp
 from joblib import parallel_config
 from sklearn.base import BaseEstimator, clone
 from sklearn.linear_model import LinearRegression
-from sklearn.model_selection import GroupKFold, RepeatedKFold
+from sklearn.model_selection import GroupKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from covey import GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor, nested_score, survival
 from covey.evidence.nested_result import MethodScore, NestedScore
 from covey.evidence.scoring import row_margin
+from covey.losses import MultiQuantile
 from covey.selection import Folds
 
 RNG = np.random.default_rng(1)
@@ -46,39 +47,12 @@ def test_kinds_of_tables_and_jobs_agree():
     np.testing.assert_array_equal(jobs.folds, expected.folds)
 
 
-def test_a_weight_of_two_is_the_row_twice_in_the_score():
-    folds = [(np.arange(40, 80), np.arange(40)), (np.arange(40), np.arange(40, 80))]
-    twice = [
-        (np.arange(40, 80), np.r_[np.arange(40), np.arange(80, 120)]),
-        (np.r_[np.arange(40), np.arange(80, 120)], np.arange(40, 80)),
-    ]
-    weight = np.where(np.arange(80) < 40, 2.0, 1.0)
-    model = GroupSparseRegressor(3, selection="bic")
-    one = nested_score(model, X, Y, folds, sample_weight=weight, references=False)
-    two = nested_score(model, np.r_[X, X[:40]], np.r_[Y, Y[:40]], twice, references=False)
-    np.testing.assert_allclose(one.folds, two.folds, rtol=1e-7)
-    assert one.mean == pytest.approx(two.mean, rel=1e-7)
-
-
 def test_a_pipeline_is_fitted_within_each_fold():
     far = X * 10.0 ** np.arange(12) + 5
     scaled = nested_score(make_pipeline(StandardScaler(), MODEL), far, Y, 3)
     plain = nested_score(MODEL, X, Y, 3)
     np.testing.assert_allclose(scaled.folds, plain.folds, rtol=1e-6)
     assert scaled.references["lasso"].mean == pytest.approx(plain.references["lasso"].mean, abs=1e-6)
-
-
-def test_labelled_rows_stay_together():
-    labels = np.repeat(np.arange(20), 4)
-    model = GroupSparseRegressor(3, selection=GroupKFold(3))
-    result = nested_score(model, X, Y, 4, split_groups=labels, references=False)
-    for train, test in result.splits:
-        assert not set(labels[train]) & set(labels[test])
-    # one observation per label: the same as if each row of a label had their mean
-    delta, null, fold = RNG.standard_normal(80), np.ones(80), np.arange(80) // 16
-    given = row_margin(delta, null, null, fold, labels, ratio=0.25)
-    by_label = np.repeat(np.bincount(labels, delta) / 4, 4)
-    assert given == pytest.approx(row_margin(by_label, null, null, fold, labels, ratio=0.25))
 
 
 def test_several_responses_do_not_depend_on_units():
@@ -97,14 +71,6 @@ def test_every_loss_says_what_it_is_compared_with(loss):
     assert result.mean > 0.3
     assert result.notes
     assert ("lasso" in result.references) == (loss == "huber")
-
-
-def test_repeated_folds_count_a_row_once():
-    result = nested_score(MODEL, X, Y, RepeatedKFold(n_splits=2, n_repeats=2, random_state=0), references=False)
-    assert result.n_folds == 4
-    assert not np.isnan(result.predictions).any()
-    once = nested_score(MODEL, X, Y, result.splits[:2], references=False)
-    assert result.margin == pytest.approx(once.margin, rel=0.5)
 
 
 def test_references_of_your_own():
@@ -175,83 +141,6 @@ def test_plain_values_and_text():
     assert result.frequencies[0] == 3
 
 
-def test_the_margin_of_independent_rows():
-    """1.645 times the standard error of a mean with Nadeau and Bengio's correction, if nothing else is the matter."""
-    fold, rows, null = np.arange(4000) % 5, np.arange(4000), np.ones(4000)
-    loss = RNG.standard_normal(4000)
-    loss -= (np.bincount(fold, loss) / 800)[fold]  # no fold is better than another
-    plain = loss.std(ddof=1) / np.sqrt(4000)
-    assert row_margin(loss, null, null, fold, rows, ratio=0.25) == pytest.approx(1.645 * plain * 1.5, rel=1e-3)
-    assert row_margin(loss, null, null, fold, rows, ratio=0.25, beside=loss) == 0
-
-
-def test_the_margin_is_wider_if_folds_differ_or_few_rows_decide():
-    fold, rows, null = np.arange(100) % 5, np.arange(100), np.ones(100)
-    loss = RNG.standard_normal(100)
-    plain = row_margin(loss, null, null, fold, rows, ratio=0.25)
-    assert row_margin(loss + fold, null, null, fold, rows, ratio=0.25) > 2 * plain
-    tail = np.where(rows < 3, 30.0, loss)
-    error = 1.5 * tail.std(ddof=1) / 10
-    assert row_margin(tail, null, null, np.zeros(100, dtype=int), rows, ratio=0.25) > 1.3 * error
-
-
-def test_the_margin_does_not_depend_on_how_often_rows_are_tested():
-    fold, rows, null = np.arange(60) % 4, np.arange(60), np.ones(60)
-    loss = RNG.standard_normal(60)
-    once = row_margin(loss, null, null, fold, rows, ratio=1 / 3)
-    twice = row_margin(
-        np.r_[loss, loss],
-        np.ones(120),
-        np.full(120, 0.5),
-        np.r_[fold, fold + 4],
-        np.r_[rows, rows],
-        ratio=1 / 3,
-        n_deals=2.0,
-    )
-    assert once == pytest.approx(twice)
-
-
-def test_rows_tested_more_often_count_once():
-    """The score is that of the mean deviance of every row."""
-    splits = [(np.arange(40, 80), np.arange(40)), (np.arange(40), np.arange(40, 80))]
-    base = nested_score(MODEL, X, Y, splits, references=False)
-    more = nested_score(MODEL, X, Y, [*splits, splits[0], splits[0]], references=False)
-    assert more.mean == pytest.approx(base.mean)
-
-
-def test_one_holdout_has_an_interval():
-    result = nested_score(MODEL, X, Y, [(np.arange(50), np.arange(50, 80))], references=False)
-    low, high = result.interval
-    assert low < result.mean < high
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"cv": 1}, "at least 2"),
-        ({"cv": 100}, "too few for 100 folds"),
-        ({"cv": [(np.arange(80), np.arange(5))]}, "tests rows that it also trains on"),
-        ({"offset": np.zeros(80), "scoring": "r2"}, "scoring= cannot be combined with an offset"),
-        ({"split_groups": np.arange(80) % 3}, "3 different labels"),
-    ],
-    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
-)
-def test_refused(options, words):
-    with pytest.raises(ValueError, match=words):
-        nested_score(MODEL, X, Y, **options)
-
-
-def test_what_cannot_be_taken_apart_is_refused():
-    with pytest.raises(ValueError, match="y has 79 entries, but X has 80 rows"):
-        nested_score(MODEL, X, Y[:-1])
-    inner = GroupSparseRegressor(3, selection=[(np.arange(40), np.arange(40, 80))])
-    with pytest.raises(ValueError, match="lists rows of the whole table"):
-        nested_score(inner, X, Y)
-    labels = np.where(np.arange(80) == 0, "once", np.where(Y > 0, "a", "b"))
-    with pytest.raises(ValueError, match="single row"):
-        nested_score(GroupSparseClassifier(3), X, labels)
-
-
 def test_survival_times_are_scored_by_concordance():
     rng = np.random.default_rng(0)
     death, lost = rng.exponential(np.exp(-X[:, :3].sum(axis=1))), rng.exponential(3.0, 80)
@@ -268,19 +157,6 @@ def test_survival_times_are_scored_by_concordance():
         nested_score(model, X, (y["time"], y["event"]))
 
 
-def test_the_null_model_is_named_for_what_it_is():
-    exposure = np.random.default_rng(0).uniform(0.5, 3, 80)
-    counts = np.random.default_rng(1).poisson(exposure * np.exp(0.3 * Y))
-    model = GroupSparseRegressor(3, loss="poisson", selection="bic")
-    rates = nested_score(model, X, counts, 2, offset=np.log(exposure), references=False)
-    assert rates.references["null"].what.startswith("one rate for all rows")
-    assert (
-        nested_score(model, X, counts, 2, references=False).references["null"].what == "the mean of the training rows"
-    )
-    shifted = nested_score(GroupSparseRegressor(3, selection="bic"), X, Y, 2, offset=X[:, 5], references=False)
-    assert shifted.references["null"].what == "the offset, plus the best constant of the training rows"
-
-
 def test_the_verdict_on_terms_speaks_of_terms():
     rng = np.random.default_rng(0)
     table = pd.DataFrame({"a": rng.standard_normal(80), "b": rng.choice(["u", "v"], 80)})
@@ -288,3 +164,100 @@ def test_the_verdict_on_terms_speaks_of_terms():
     said = nested_score(GroupSparseRegressor(terms="auto", selection="bic"), table, y).verdict
     assert "terms" in said
     assert "groups" not in said
+
+
+HALVES = [(np.arange(40, 80), np.arange(40)), (np.arange(40), np.arange(40, 80))]
+
+
+def test_a_weight_of_two_is_the_row_twice_in_the_score():
+    both = np.r_[np.arange(40), np.arange(80, 120)]
+    weight = np.where(np.arange(80) < 40, 2.0, 1.0)
+    model = GroupSparseRegressor(3, selection="bic")
+    one = nested_score(model, X, Y, HALVES, sample_weight=weight, references=False)
+    twice = [(np.arange(40, 80), both), (both, np.arange(40, 80))]
+    two = nested_score(model, np.r_[X, X[:40]], np.r_[Y, Y[:40]], twice, references=False)
+    np.testing.assert_allclose(one.folds, two.folds, rtol=1e-7)
+    assert one.mean == pytest.approx(two.mean, rel=1e-7)
+
+
+def test_rows_tested_more_often_count_once():
+    """The score is that of the mean deviance of every row; one fold is enough for an interval."""
+    base = nested_score(MODEL, X, Y, HALVES, references=False)
+    more = nested_score(MODEL, X, Y, [*HALVES, HALVES[0], HALVES[0]], references=False)
+    assert more.mean == pytest.approx(base.mean)
+    once = nested_score(MODEL, X, Y, HALVES[:1], references=False)
+    assert once.interval[0] < once.mean < once.interval[1]
+    assert np.isnan(once.predictions[40:]).all()
+
+
+def margin(loss, fold, units=None, **options):
+    null = np.ones(loss.size)
+    return row_margin(loss, null, null, fold, np.arange(loss.size) if units is None else units, ratio=0.25, **options)
+
+
+def test_the_margin_of_independent_rows():
+    """1.645 times the standard error of a mean with Nadeau and Bengio's correction, if nothing else is the matter."""
+    fold, loss = np.arange(4000) % 5, RNG.standard_normal(4000)
+    loss -= (np.bincount(fold, loss) / 800)[fold]  # no fold is better than another
+    plain = loss.std(ddof=1) / np.sqrt(4000)
+    assert margin(loss, fold) == pytest.approx(1.645 * plain * 1.5, rel=1e-3)
+    assert margin(loss, fold, beside=loss) == 0
+
+
+def test_the_margin_is_wider_if_folds_differ_or_few_rows_decide():
+    fold, loss = np.arange(100) % 5, RNG.standard_normal(100)
+    assert margin(loss + fold, fold) > 2 * margin(loss, fold)
+    tail = np.where(np.arange(100) < 3, 30.0, loss)
+    assert margin(tail, 0 * fold) > 1.3 * 1.5 * tail.std(ddof=1) / 10
+
+
+def test_the_margin_does_not_depend_on_how_often_rows_are_tested():
+    fold, rows, loss = np.arange(60) % 4, np.arange(60), RNG.standard_normal(60)
+    tests = (np.r_[loss, loss], np.ones(120), np.full(120, 0.5), np.r_[fold, fold + 4], np.r_[rows, rows])
+    assert row_margin(*tests, ratio=0.25, n_deals=2.0) == pytest.approx(margin(loss, fold))
+
+
+def test_labelled_rows_stay_together_and_are_one_observation():
+    labels = np.repeat(np.arange(20), 4)
+    model = GroupSparseRegressor(3, selection=GroupKFold(3))
+    for train, test in nested_score(model, X, Y, 4, split_groups=labels, references=False).splits:
+        assert not set(labels[train]) & set(labels[test])
+    # the same as if each row of a label had their mean
+    delta, fold = RNG.standard_normal(80), np.arange(80) // 16
+    by_label = np.repeat(np.bincount(labels, delta) / 4, 4)
+    assert margin(delta, fold, labels) == pytest.approx(margin(by_label, fold, labels))
+
+
+@pytest.mark.parametrize(
+    ("loss", "shift", "words"),
+    [
+        ("poisson", "exposure", "one rate for all rows"),
+        ("poisson", None, "the mean of the training rows"),
+        (MultiQuantile([0.2, 0.8]), None, "the quantiles of the training rows"),
+        ("squared", "column", "the offset, plus the best constant of the training rows"),
+    ],
+)
+def test_the_null_model_is_named_for_what_it_is(loss, shift, words):
+    offset = {"exposure": np.log(np.random.default_rng(0).uniform(0.5, 3, 80)), "column": X[:, 5], None: None}[shift]
+    y = Y if loss == "squared" else np.random.default_rng(1).poisson(np.exp(0.3 * Y))
+    model = GroupSparseRegressor(3, loss=loss, selection="bic")
+    result = nested_score(model, X, y, 2, offset=offset, references=False)
+    assert result.references["null"].what.startswith(words)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"cv": 1}, "at least 2"),
+        ({"cv": 100}, "too few for 100 folds"),
+        ({"cv": [(np.arange(80), np.arange(5))]}, "tests rows that it also trains on"),
+        ({"offset": np.zeros(80), "scoring": "r2"}, "scoring= cannot be combined with an offset"),
+        ({"split_groups": np.arange(80) % 3}, "3 different labels"),
+        ({"y": Y[:-1]}, "y has 79 entries, but X has 80 rows"),
+        ({"model": GroupSparseRegressor(3, selection=HALVES)}, "lists rows of the whole table"),
+        ({"model": GroupSparseClassifier(3), "y": np.r_[["once"], np.where(Y[1:] > 0, "a", "b")]}, "single row"),
+    ],
+)
+def test_refused(options, words):
+    with pytest.raises(ValueError, match=words):
+        nested_score(**{"model": MODEL, "X": X, "y": Y} | options)

@@ -4,19 +4,25 @@ import numpy as np
 import pytest
 from joblib import parallel_config
 
-from covey import Groups, GroupSparseRegressor, stability_selection
+from covey import Groups, stability_selection
 from covey.datasets import make_group_sparse
 from covey.evidence import expected_false
 from covey.evidence.bounds import largest_first, least_threshold, tail_bound
-from covey.evidence.halves import complementary_halves
+from covey.evidence.stability import complementary_halves
 from covey.losses import survival
 from covey.plots import StabilityDisplay
-from covey.selection import Size
 
 
 @pytest.fixture(scope="module")
 def data():
     return make_group_sparse(100, 120, 3, active=4, sigma=0.5, random_state=1)
+
+
+@pytest.fixture(scope="module")
+def found(data):
+    names = {f"pathway{l}": [3 * l, 3 * l + 1, 3 * l + 2] for l in range(40)}
+    groups = Groups.from_names(names, [f"gene{j}" for j in range(120)])
+    return stability_selection(data.X, data.y, groups, n_pairs=10, random_state=0)
 
 
 def test_bounds_are_their_formulas():
@@ -25,28 +31,30 @@ def test_bounds_are_their_formulas():
     # Shah and Samworth, theorem 2, on both sides of 3/4
     assert expected_false(10, 0.7, 100, n_pairs=50, assumption="unimodal") == pytest.approx(1 / (2 * (0.4 - 0.01)))
     assert expected_false(10, 0.9, 100, n_pairs=50, assumption="unimodal") == pytest.approx(4 * (0.1 + 0.01) / 1.02)
-    # continuous at 3/4, falling in the threshold, and never above the bound without an assumption
+    # continuous at 3/4, and the more is assumed, the lower
     below, above = (expected_false(10, tau, 100, assumption="unimodal") for tau in (0.75, 0.75 + 1e-9))
     assert below == pytest.approx(above, rel=0.02)
-    grid = np.linspace(0.51, 1.0, 50)
-    for q in (1, 5, 40):
-        unimodal = [expected_false(q, tau, 100, assumption="unimodal") for tau in grid]
-        assert np.all(np.diff(unimodal) <= 1e-9)
-        assert np.all(np.array(unimodal) <= [expected_false(q, tau, 100, assumption="none") + 1e-12 for tau in grid])
+    for q, tau in ((1, 0.6), (5, 0.75), (8, 0.9), (40, 0.55)):
+        concave, unimodal, none = (
+            expected_false(q, tau, 100, n_pairs=20, assumption=one) for one in ("r-concave", "unimodal", "none")
+        )
+        assert concave <= unimodal + 1e-12
+        assert unimodal <= none + 1e-12
+    assert expected_false(8, 0.75, 100) < 0.5 * expected_false(8, 0.75, 100, assumption="unimodal")
 
 
 @pytest.mark.parametrize("assumption", ["none", "unimodal", "r-concave"])
 def test_two_limits_decide_the_third(assumption):
-    q = largest_first(1.0, 0.75, 200, 50, assumption)
-    bound = [expected_false(n, 0.75, 200, assumption=assumption) for n in (q, q + 1)]
-    assert bound[0] <= 1 < bound[1]
-    tau = least_threshold(1.0, q, 200, 50, assumption)
+    def bound(n_first, tau):
+        return expected_false(n_first, tau, 80, n_pairs=20, assumption=assumption)
+
+    q = largest_first(1.0, 0.75, 80, 20, assumption)
+    assert bound(q, 0.75) <= 1 < bound(q + 1, 0.75)
+    tau = least_threshold(1.0, q, 80, 20, assumption)
     assert tau <= 0.75
-    assert (
-        expected_false(q, tau, 200, assumption=assumption)
-        <= 1
-        < expected_false(q, tau - 0.01, 200, assumption=assumption)
-    )
+    assert bound(q, tau) <= 1 < bound(q, tau - 0.025)
+    falling = [bound(8, tau) for tau in np.arange(0.55, 1.01, 0.05)]
+    assert np.all(np.diff(falling) <= 0)
 
 
 @pytest.mark.parametrize("r", [-0.5, -0.25])
@@ -70,22 +78,56 @@ def test_no_r_concave_distribution_has_a_larger_tail(r):
     assert closest > 0.99
 
 
-def test_r_concave_bounds_are_lower_and_fall_with_the_threshold():
-    bounds = [expected_false(8, tau, 100) for tau in np.arange(0.3, 1.01, 0.1)]
-    assert np.all(np.diff(bounds) <= 0)
-    assert expected_false(8, 0.75, 100) < 0.5 * expected_false(8, 0.75, 100, assumption="unimodal")
-
-
-def test_the_threshold_steps_down_as_groups_are_found(data):
+def test_the_signal_is_found_and_the_threshold_steps_down(data, found):
     """Groups that every half selects leave fewer places for mistakes; the bound is that of the final selection."""
-    found = stability_selection(data.X, data.y, data.groups, n_pairs=10, random_state=0)
-    first = least_threshold(1.0, found.n_first, 40, 10, "r-concave", 0.4)
-    assert 0.4 <= found.threshold < first
+    assert set(found.selected_groups) == {f"pathway{l}" for l in data.S}
+    frame = found.to_frame()
+    assert frame["frequency"].is_monotonic_decreasing
+    np.testing.assert_allclose(frame["frequency"].sum() * 20, (found.orders >= 0).sum())
+    assert 0.4 <= found.threshold < least_threshold(1.0, found.n_first, 40, 10, "r-concave", 0.4)
     left = found.frequencies[~found.is_selected]
     assert found.chance == pytest.approx(left.mean())
-    assert found.expected_false == expected_false(left.mean() * 40, found.threshold, 40, n_pairs=10)
-    given = stability_selection(data.X, data.y, data.groups, threshold=0.9, n_first=6, n_pairs=10, random_state=0)
+    assert found.expected_false == expected_false(left.mean() * 40, found.threshold, 40, n_pairs=10) <= 1
+    # what is given stays; without max_false, the bound says what it is worth
+    given = stability_selection(data.X, data.y, data.groups, threshold=0.9, n_first=6, n_pairs=2, random_state=0)
     assert given.threshold == 0.9
+    many = stability_selection(data.X, data.y, data.groups, n_first=36, n_pairs=2, random_state=0)
+    assert many.threshold == 0.75
+    assert many.expected_false > 1
+
+
+def test_summary_and_plot(data, found):
+    summary = str(found.summary())
+    assert f"pathway{data.S[0]}" in summary
+    assert "Expected number of mistakes: at most" in summary
+    assert "no more often than they name the average group that is not selected" in summary
+    assert repr(found).startswith("StabilitySelection(4 of 40 groups")
+    display = StabilityDisplay.from_selection(found)
+    assert {f"pathway{l}" for l in data.S} <= {text.get_text() for text in display.ax_.texts}
+
+
+def test_offsets_jobs_and_progress(data):
+    shift, calls = 5 * data.X[:, 117], []
+    plain = stability_selection(
+        data.X, data.y, data.groups, n_pairs=3, random_state=0, progress=lambda *call: calls.append(call)
+    )
+    assert calls == [(i, 6) for i in range(1, 7)]
+    with parallel_config("threading"):
+        shifted = stability_selection(
+            data.X, data.y + shift, data.groups, offset=shift, n_pairs=3, n_jobs=2, random_state=0
+        )
+    np.testing.assert_array_equal(shifted.orders, plain.orders)
+
+
+def test_size_is_remarked_on_where_it_decides():
+    rng = np.random.default_rng(0)
+    X, y, sizes = rng.standard_normal((60, 12)), rng.standard_normal(60), Groups.from_sizes([1, 2, 3, 6])
+    noise, none = (
+        stability_selection(X, y, sizes, n_pairs=2, n_first=2, group_weights=weights, random_state=0)
+        for weights in ("noise", None)
+    )
+    assert not noise.remarks
+    assert "Groups have 1 to 6 columns" in none.remarks[0]
 
 
 def test_mistakes_on_noise_stay_below_the_bound():
@@ -100,15 +142,6 @@ def test_mistakes_on_noise_stay_below_the_bound():
         bound = found.expected_false
     assert 1 < bound <= 2
     assert np.mean(mistakes) <= bound
-
-
-def test_the_signal_is_found(data):
-    found = stability_selection(data.X, data.y, data.groups, n_pairs=10, random_state=0)
-    assert set(found.selected_groups) == set(data.S.tolist())
-    assert found.expected_false <= 1
-    frame = found.to_frame()
-    assert frame["frequency"].is_monotonic_decreasing
-    np.testing.assert_allclose(frame["frequency"].sum() * 20, (found.orders >= 0).sum())
 
 
 @pytest.mark.parametrize("strata", [np.zeros(14, dtype=int), np.repeat([0, 1, 2], [5, 6, 3])], ids=["none", "three"])
@@ -128,17 +161,6 @@ def test_halves_are_complementary(strata):
     assert counts.max() < 20
 
 
-def test_a_half_is_the_rows_themselves(data):
-    """A half-sample has the groups of a model of that size that is fitted to its rows alone."""
-    found = stability_selection(data.X, data.y, data.groups, n_pairs=2, n_first=5, random_state=3)
-    halves = complementary_halves(np.arange(100), np.zeros(100, dtype=int), 2, np.random.default_rng(3))
-    for order, half in zip(found.orders, halves, strict=True):
-        model = GroupSparseRegressor(data.groups, selection=Size(5)).fit(data.X[half], data.y[half])
-        # the estimator may take the set from a shorter stretch of the path
-        assert len(set(order.tolist()) & set(model.selected_groups_)) >= 4
-        assert set(data.S.tolist()) <= set(order.tolist())
-
-
 def test_elimination_keeps_neighbours_of_true_groups_out():
     """Group 1 says nearly what group 0 says, and wakes soon after it; what it adds is noise."""
     rng = np.random.default_rng(5)
@@ -151,6 +173,14 @@ def test_elimination_keeps_neighbours_of_true_groups_out():
     (remark,) = found.remarks
     assert "0 with 1 (0.9" in remark
     assert "read each pair as one finding" in remark
+
+
+def test_halves_have_every_class():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((60, 10)), np.r_[np.ones(2), np.zeros(58)]
+    assert len(stability_selection(X, y, loss="binomial", n_pairs=3, n_first=2, random_state=0).orders) == 6
+    with pytest.raises(ValueError, match="has 1 row of positive weight"):
+        stability_selection(X, np.r_[1, np.zeros(59)], loss="binomial", n_pairs=3, random_state=0)
 
 
 @pytest.mark.parametrize("loss", ["binomial", "multinomial", "poisson", "huber", "several", "cox"])
@@ -173,60 +203,6 @@ def test_every_loss(loss):
     assert found.always_groups == (0,)
     assert 0 not in found.to_frame().index
     assert not (found.orders == 0).any()
-
-
-def test_an_offset_is_taken_off(data):
-    shift = 5 * data.X[:, 117]
-    plain = stability_selection(data.X, data.y, data.groups, n_pairs=3, random_state=0)
-    shifted = stability_selection(data.X, data.y + shift, data.groups, offset=shift, n_pairs=3, random_state=0)
-    np.testing.assert_array_equal(shifted.orders, plain.orders)
-
-
-def test_more_groups_per_half_than_the_bound_allows_are_taken_and_reported(data):
-    """Without max_false, n_first is the user's choice: the bound says what it is worth."""
-    found = stability_selection(data.X, data.y, data.groups, n_first=36, n_pairs=2, random_state=0)
-    assert found.threshold == 0.75
-    assert found.expected_false > 1
-
-
-def test_halves_have_every_class():
-    rng = np.random.default_rng(0)
-    X, y = rng.standard_normal((60, 10)), np.r_[np.ones(2), np.zeros(58)]
-    assert len(stability_selection(X, y, loss="binomial", n_pairs=3, n_first=2, random_state=0).orders) == 6
-    with pytest.raises(ValueError, match="has 1 row of positive weight"):
-        stability_selection(X, np.r_[1, np.zeros(59)], loss="binomial", n_pairs=3, random_state=0)
-
-
-def test_size_is_remarked_on_where_it_decides():
-    rng = np.random.default_rng(0)
-    X, y = rng.standard_normal((60, 12)), rng.standard_normal(60)
-    sizes = Groups.from_sizes([1, 2, 3, 6])
-    assert not stability_selection(X, y, sizes, n_pairs=2, n_first=2, random_state=0).remarks
-    (remark,) = stability_selection(X, y, sizes, n_pairs=2, n_first=2, group_weights=None, random_state=0).remarks
-    assert "Groups have 1 to 6 columns" in remark
-
-
-def test_progress_and_parallel_runs(data):
-    settings = {"n_pairs": 4, "random_state": 7, "n_first": 6}
-    calls = []
-    plain = stability_selection(data.X, data.y, data.groups, progress=lambda *call: calls.append(call), **settings)
-    assert calls == [(i, 8) for i in range(1, 9)]
-    with parallel_config("threading"):
-        parallel = stability_selection(data.X, data.y, data.groups, n_jobs=2, **settings)
-    np.testing.assert_array_equal(parallel.orders, plain.orders)
-
-
-def test_summary_and_plot(data):
-    names = {f"pathway{l}": [3 * l, 3 * l + 1, 3 * l + 2] for l in range(40)}
-    groups = Groups.from_names(names, [f"gene{j}" for j in range(120)])
-    found = stability_selection(data.X, data.y, groups, n_pairs=5, random_state=0)
-    summary = str(found.summary())
-    assert f"pathway{data.S[0]}" in summary
-    assert "Expected number of mistakes: at most" in summary
-    assert "no more often than they name the average group that is not selected" in summary
-    assert repr(found).startswith("StabilitySelection(4 of 40 groups")
-    display = StabilityDisplay.from_selection(found)
-    assert {f"pathway{l}" for l in data.S} <= {text.get_text() for text in display.ax_.texts}
 
 
 @pytest.mark.parametrize(

@@ -1,3 +1,4 @@
+import copy
 import itertools
 from dataclasses import replace
 
@@ -32,16 +33,11 @@ def texts(ax):
     return [t.get_text() for t in ax.texts]
 
 
-def test_the_path_marks_the_model_and_names_the_selected(model):
-    display = GroupPathDisplay.from_estimator(model)
-    assert "the model" in texts(display.ax_)
-    strongest = [model.selected_groups_[i] for i in np.argsort(-model.group_table()["strength"].to_numpy())[:8]]
-    assert set(strongest) <= set(texts(display.ax_))
-    assert display.ax_.get_title(loc="left") == f"{len(model.selected_groups_)} of 10 groups"
-
-
 def test_a_limit_path_is_drawn_in_steps_and_the_model_apart_from_it(model):
     ax = GroupPathDisplay.from_estimator(model).ax_
+    strongest = [model.selected_groups_[i] for i in np.argsort(-model.group_table()["strength"].to_numpy())[:8]]
+    assert {"the model", *strongest} <= set(texts(ax))
+    assert ax.get_title(loc="left") == f"{len(model.selected_groups_)} of 10 groups"
     paths = [line for line in ax.lines if len(line.get_xdata()) == len(model.path_)]
     assert paths
     assert {line.get_drawstyle() for line in paths} == {"steps-post"}
@@ -56,7 +52,7 @@ def test_a_limit_path_is_drawn_in_steps_and_the_model_apart_from_it(model):
     assert ax.get_xlabel() == "time"
 
 
-def test_path_without_a_time_and_on_given_axes(data):
+def test_other_paths_are_drawn_on_given_axes(data):
     figure, ax = plt.subplots()
     path = limit_path(data.X, data.y, data.groups)
     display = GroupPathDisplay.from_path(path, ax=ax, n_labels=2)
@@ -65,14 +61,9 @@ def test_path_without_a_time_and_on_given_axes(data):
     time = float(path.times[2])
     GroupPathDisplay.from_path(path, time=time, ax=ax, n_labels=0)
     assert f"time {time:g}" in texts(ax)
-
-
-def test_a_path_that_is_not_stepwise_is_drawn_as_lines(data):
-    path = replace(limit_path(data.X, data.y, data.groups), stepwise=False, strengths=None)
-    ax = GroupPathDisplay.from_path(path).ax_
-    assert {line.get_drawstyle() for line in ax.lines} == {"default"}
-    assert ax.get_xlabel() == "iteration"
-    assert ax.get_ylabel() == "norm of the group's coefficients"
+    smooth = GroupPathDisplay.from_path(replace(path, stepwise=False, strengths=None)).ax_
+    assert {line.get_drawstyle() for line in smooth.lines} == {"default"}
+    assert (smooth.get_xlabel(), smooth.get_ylabel()) == ("iteration", "norm of the group's coefficients")
 
 
 def test_names_at_the_edge_keep_apart_and_inside():
@@ -98,13 +89,6 @@ def test_candidates_show_the_best_of_each_size_and_the_chosen_one(model):
     assert display.ax_.get_xticklabels()[int(mark.get_xdata()[0])].get_text() == f"{chosen['groups']}"
 
 
-def test_candidates_of_a_criterion(data):
-    model = GroupSparseRegressor(data.groups, selection="ebic").fit(data.X, data.y)
-    ax = CandidatesDisplay.from_estimator(model).ax_
-    assert ax.get_xlabel() == "groups"
-    ax.figure.canvas.draw()
-
-
 @pytest.mark.parametrize("most", [9, 400])
 def test_the_axis_of_groups_is_readable_whatever_it_spans(most):
     x = np.append(np.arange(40.0 if most > 40 else 9.0), most)
@@ -122,14 +106,11 @@ def test_steep_errors_are_drawn_by_factors():
     assert ax.get_yscale() == "log"
 
 
-def test_what_is_not_fitted_is_refused(data):
-    for display in (GroupPathDisplay, CandidatesDisplay):
-        with pytest.raises(ValueError, match="call fit first"):
-            display.from_estimator(GroupSparseRegressor())
-    model = GroupSparseRegressor(data.groups, selection="ebic").fit(data.X, data.y)
-    model.candidates_ = model.candidates_[model.candidates_["chosen"]]
+def test_a_model_without_alternatives_has_no_candidates(model):
+    alone = copy.copy(model)
+    alone.candidates_ = model.candidates_[model.candidates_["chosen"]]
     with pytest.raises(ValueError, match="no candidates to draw"):
-        CandidatesDisplay.from_estimator(model)
+        CandidatesDisplay.from_estimator(alone)
 
 
 SEVERAL = {

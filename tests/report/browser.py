@@ -1,5 +1,6 @@
 """Chromium for tests: the system's, driven by Playwright; tests skip and say why where either is not there."""
 
+import itertools
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -50,3 +51,40 @@ def opened(browser, file: Path, *, width: int = 1280, quiet: bool = True, **opti
     if quiet:
         assert complaints == []
         assert set(requests) == {file.as_uri()}
+
+
+def check_structure(page) -> None:
+    """Every picture, heading and table has a name and its place."""
+    found = page.evaluate(
+        """() => ({
+          lang: document.documentElement.lang,
+          ids: [...document.querySelectorAll("[id]")].map(e => e.id),
+          headings: [...document.querySelectorAll("h1, h2, h3")].map(e => Number(e.tagName[1])),
+          images: [...document.querySelectorAll("svg:not([aria-hidden=true])")].map(e => `${e.role}: ${e.ariaLabel}`),
+          buttons: [...document.querySelectorAll("button")].map(e => e.textContent.trim()),
+          slider: document.querySelector("#time").labels[0].textContent,
+          headers: [...document.querySelectorAll("th")].map(e => e.scope),
+          mains: document.querySelectorAll("main").length,
+          unseen: [...document.querySelectorAll("svg path")].filter(e => {
+            const style = getComputedStyle(e);
+            return style.stroke === "none" && style.fill === "none";
+          }).map(e => e.outerHTML.slice(0, 80)),
+        })"""
+    )
+    assert (found["lang"], found["mains"], found["slider"]) == ("en", 1, "Model on the path")
+    assert len(found["ids"]) == len(set(found["ids"]))
+    assert found["headings"][0] == 1
+    assert all(b - a <= 1 for a, b in itertools.pairwise(found["headings"]))
+    kinds = ("Line plot: ", "Scatter plot: ", "Calibration plot: ", "Heat map: ")
+    assert len(found["images"]) >= 2
+    assert all(image.startswith(tuple(f"img: {kind}" for kind in kinds)) for image in found["images"])
+    assert found["unseen"] == []
+    assert all(found["buttons"])
+    assert set(found["headers"]) == {"row", "col"}
+
+
+def check_width(page, width: int) -> None:
+    """Nothing is wider than the window, with everything unfolded."""
+    page.set_viewport_size({"width": width, "height": 900})
+    page.locator("details").evaluate_all("all => all.forEach(e => { e.open = true })")
+    assert page.evaluate("() => document.documentElement.scrollWidth") <= width

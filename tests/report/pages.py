@@ -11,53 +11,43 @@ from covey.report.traces import keep_frames
 from covey.search.chosen import Judged
 
 
-def constructed_path(groups: Groups, *, n_times: int = 300, n_awake: int | None = None, seed: int = 0) -> Path:
-    """A path of many small steps: group l wakes up at 100 + 300 l/L and grows to a level; signs are mixed."""
-    rng = np.random.default_rng(seed)
-    L = groups.n_groups
-    n_awake = L if n_awake is None else n_awake
-    times = np.arange(0, 2 * n_times, 2)
-    woke = 100 + 300 * np.arange(L) / L
-    woke[n_awake:] = np.inf
-    level = 5.0 / np.sqrt(1 + np.arange(L))
-    with np.errstate(invalid="ignore", over="ignore"):
-        strengths = np.where(times[:, None] >= woke, level * (1 - np.exp(-(times[:, None] - woke) / 30)) + 1e-6, 0.0)
-    pattern = rng.standard_normal(groups.n_columns)
-    coefs = strengths[:, groups.labels] * pattern
+def path_of(groups: Groups, times, strengths, model, entered, pattern=None) -> Path:
+    """A stepwise path with these strengths that ends in a model; coefficients are multiples of a pattern."""
+    pattern = np.ones(groups.n_columns) if pattern is None else pattern
     path = Path(
-        times=times,
-        coefs=sp.csr_array(coefs),
-        intercepts=np.zeros(n_times),
-        groups=groups,
-        entered=[(l, float(woke[l])) for l in range(n_awake)],
-        strengths=sp.csr_array(strengths),
-        stepwise=True,
-    )
-    return path.ending_in(coefs[-1], 0.0, strengths[-1], None)
-
-
-def constructed_limit_path(groups: Groups, *, seed: int = 0) -> Path:
-    """A limit path: a group wakes up at each of the times 1, 2, ...; the model after it has every other group."""
-    rng = np.random.default_rng(seed)
-    L = groups.n_groups
-    strengths = np.tril(np.ones((L + 1, L)), -1) * (5.0 / np.sqrt(1 + np.arange(L)))
-    model = strengths[-1] * (np.arange(L) % 2 == 0) * 0.9
-    pattern = rng.standard_normal(groups.n_columns)
-    path = Path(
-        times=np.arange(L + 1.0),
+        times=np.asarray(times, dtype=float),
         coefs=sp.csr_array(strengths[:, groups.labels] * pattern),
-        intercepts=np.zeros(L + 1),
+        intercepts=np.zeros(len(times)),
         groups=groups,
-        entered=[(l, l + 1.0) for l in range(L)],
+        entered=entered,
         strengths=sp.csr_array(strengths),
         stepwise=True,
     )
     return path.ending_in(model[groups.labels] * pattern, 0.0, model, None)
 
 
-def constructed_report(groups: Groups, path: Path | None = None, **options) -> FitReport:
+def constructed_path(groups: Groups, *, n_times: int = 300) -> Path:
+    """A path of many small steps: group l wakes up at 100 + 300 l/L and grows to a level; signs are mixed."""
+    L, times = groups.n_groups, np.arange(0, 2 * n_times, 2)
+    woke, level = 100 + 300 * np.arange(L) / L, 5.0 / np.sqrt(1 + np.arange(L))
+    age = times[:, None] - woke
+    strengths = np.where(age >= 0, level * (1 - np.exp(-np.maximum(age, 0) / 30)) + 1e-6, 0.0)
+    pattern = np.random.default_rng(0).standard_normal(groups.n_columns)
+    return path_of(groups, times, strengths, strengths[-1], list(enumerate(woke.tolist())), pattern)
+
+
+def constructed_limit_path(groups: Groups) -> Path:
+    """A limit path: a group wakes up at each of the times 1, 2, ...; the model after it has every other group."""
+    L = groups.n_groups
+    strengths = np.tril(np.ones((L + 1, L)), -1) * (5.0 / np.sqrt(1 + np.arange(L)))
+    model = strengths[-1] * (np.arange(L) % 2 == 0) * 0.9
+    pattern = np.random.default_rng(0).standard_normal(groups.n_columns)
+    return path_of(groups, np.arange(L + 1), strengths, model, [(l, l + 1.0) for l in range(L)], pattern)
+
+
+def constructed_report(groups: Groups, path: Path | None = None) -> FitReport:
     """A report on a path, by default a limit path, with candidates and everything else that a page shows."""
-    path = constructed_limit_path(groups, **options) if path is None else path
+    path = constructed_limit_path(groups) if path is None else path
     counts = np.arange(groups.n_groups + 1.0)
     awake = np.flatnonzero(path.strengths[[-1]].toarray())
     chosen_by = Judged(

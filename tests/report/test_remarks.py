@@ -29,30 +29,29 @@ def data():
     return X, X[:, :3] @ [1.0, -2.0, 1.0] + 0.6 * X[:, 3] + 0.5 * rng.standard_normal(200)
 
 
+def changed(data, columns, values):
+    """The data with other values in some columns."""
+    X, y = data[0].copy(), data[1]
+    X[:, columns] = values(data[0])
+    return X, y
+
+
 def fit(X, y, **options):
     groups = Groups.from_labels(np.repeat(list("abcd"), 3))
     return GroupSparseRegressor(groups=groups, **{"selection": Size(2), **options}).fit(X, y)
 
 
-def test_a_model_without_groups_says_so(data):
-    X, y = data
-    groups = Groups.from_size(3, 12)
-    model = GroupSparseRegressor(groups=groups, selection=Size(0)).fit(X, y)
-    assert remarks_on(model, X, y)["No group was selected"].serious
-
-
-def test_distinct_groups_are_called_distinct(data):
+def test_groups_are_distinct_or_not_selected(data):
     X, y = data
     found = remarks_on(fit(X, y), X, y)
     assert not any(remark.serious for remark in found.values())
     assert "Selected groups are distinct" in found
+    assert remarks_on(fit(X, y, selection=Size(0)), X, y)["No group was selected"].serious
 
 
 def test_only_selected_groups_are_named_as_distinct(data):
     """The group that is closest to a selected one is not selected, and is no example of distinct selected groups."""
-    X, y = data
-    X = X.copy()
-    X[:, 6] += 0.6 * X[:, 1]
+    X, y = changed(data, 6, lambda X: X[:, 6] + 0.6 * X[:, 1])
     model = fit(X, y)
     assert set(model.selected_groups_) == {"a", "b"}
     overlaps = find_overlaps(X, y, model.groups_, np.array([0, 1]))
@@ -67,50 +66,40 @@ def test_only_selected_groups_are_named_as_distinct(data):
 
 
 def test_a_double_is_named_with_a_remedy(data):
-    X, y = data
-    X = X.copy()
-    mixed = X[:, :3] @ [[1, 2, 0], [0, 1, 1], [1, 0, 1]]
-    X[:, 3:6] = mixed + 0.01 * np.random.default_rng(1).standard_normal((200, 3))
-    found = remarks_on(fit(X, y), X, y)
-    (heading,) = (heading for heading in found if "overlap" in heading)
-    assert found[heading].serious
-    assert "“a”" in found[heading].meaning
-    assert "“b”" in found[heading].meaning
-    assert "1.00" in found[heading].meaning
-    assert "Merge the two groups" in found[heading].remedy
+    noise = 0.01 * np.random.default_rng(1).standard_normal((200, 3))
+    X, y = changed(data, slice(3, 6), lambda X: X[:, :3] @ [[1, 2, 0], [0, 1, 1], [1, 0, 1]] + noise)
+    (double,) = (remark for heading, remark in remarks_on(fit(X, y), X, y).items() if "overlap" in heading)
+    assert double.serious
+    assert [text for text in ("“a”", "“b”", "1.00") if text not in double.meaning] == []
+    assert "Merge the two groups" in double.remedy
 
 
-def test_dependent_columns_are_named(data):
-    X, y = data
-    X = X.copy()
-    X[:, 2] = X[:, 0] + X[:, 1]
+def test_columns_within_a_group_that_repeat_each_other_are_named(data):
+    X, y = changed(data, 2, lambda X: X[:, 0] + X[:, 1])
     assert "“a”" in remarks_on(fit(X, y), X, y)["Linearly dependent columns"].meaning
-
-
-def test_correlated_columns_matter_only_where_groups_were_not_orthonormalised(data):
-    X, y = data
-    X = X.copy()
-    X[:, 1:3] = X[:, [0]] + 0.1 * X[:, 1:3]
+    # correlations matter only where groups were not orthonormalised
+    X, y = changed(data, slice(1, 3), lambda X: X[:, [0]] + 0.1 * X[:, 1:3])
     assert "Correlated columns within groups" in remarks_on(fit(X, y, standardize="column"), X, y)
     assert "Correlated columns within groups" not in remarks_on(fit(X, y), X, y)
 
 
-def test_what_sparsity_costs_is_said_if_it_is_much():
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((80, 90))
-    y = X @ rng.standard_normal(90) / np.sqrt(90) + 0.3 * rng.standard_normal(80)
-    model = GroupSparseRegressor(groups=3, selection=5).fit(X, y)
-    assert model.price_ is not None
+def test_what_sparsity_costs_is_said_if_it_is_much(data):
+    model, heading = fit(*data, selection=5), "A model of all groups predicts better"
     model.price_ = 0.2, 0.05
-    heading = "A model of all groups predicts better"
-    if model.selected_groups_:
-        found = remarks_on(model, X, y)[heading]
-        assert found.serious
-        assert "20.0% ± 5.0% better" in found.meaning
-        assert "rule='predict'" in found.remedy
+    found = remarks_on(model, *data)[heading]
+    assert found.serious
+    assert "20.0% ± 5.0% better" in found.meaning
+    assert "rule='predict'" in found.remedy
     for price in ((0.2, 0.15), (0.01, 0.001), (-0.1, 0.01), None):
         model.price_ = price
-        assert heading not in remarks_on(model, X, y)
+        assert heading not in remarks_on(model, *data)
+
+
+@pytest.mark.parametrize("shrunk", [True, False])
+def test_a_ridge_says_that_coefficients_are_shrunk(data, shrunk):
+    model = fit(*data, selection=5)
+    model.shrunk_ = shrunk
+    assert ("Coefficients are shrunk" in remarks_on(model, *data)) == shrunk
 
 
 def test_groups_that_could_replace_others_are_named():
@@ -133,15 +122,6 @@ def test_a_model_of_most_groups_says_so():
     assert "Most groups were selected" not in remarks_on(few, X, y)
 
 
-def test_a_ridge_says_that_coefficients_are_shrunk(data):
-    X, y = data
-    model = fit(X, y, selection=5)
-    model.shrunk_ = True
-    assert "Coefficients are shrunk" in remarks_on(model, X, y)
-    model.shrunk_ = False
-    assert "Coefficients are shrunk" not in remarks_on(model, X, y)
-
-
 def test_overlaps_are_the_largest_canonical_correlations():
     rng = np.random.default_rng(3)
     X = rng.standard_normal((60, 20)) @ rng.standard_normal((20, 20))
@@ -158,10 +138,8 @@ def test_overlaps_are_the_largest_canonical_correlations():
 
 def test_chance_is_what_unrelated_groups_reach():
     rng = np.random.default_rng(4)
-    reached = []
-    for _ in range(10):
-        a, b = (np.linalg.qr(rng.standard_normal((400, size)))[0] for size in (30, 50))
-        reached.append(np.linalg.norm(a.T @ b, 2))
+    bases = [[np.linalg.qr(rng.standard_normal((400, size)))[0] for size in (30, 50)] for _ in range(10)]
+    reached = [np.linalg.norm(a.T @ b, 2) for a, b in bases]
     assert np.mean(reached) == pytest.approx(chance_correlation(30, 50, 400), rel=0.03)
 
 

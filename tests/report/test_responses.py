@@ -6,22 +6,23 @@ from html import unescape
 import numpy as np
 import pandas as pd
 import pytest
-import scipy.sparse as sp
 from markupsafe import escape
-from sklearn.base import clone
-from sklearn.metrics import accuracy_score, confusion_matrix, log_loss
-from sklearn.model_selection import StratifiedKFold
+from sklearn.metrics import log_loss
 
 import covey
 from covey import GroupSparseClassifier, GroupSparseRegressor, nested_score
 from covey.evidence import ClassScores
 from covey.losses import MultiQuantile, Ordinal
-from covey.report import FitReport, fit_report, render
+from covey.report import FitReport, render
 from covey.report.classes import calibration_bins, class_view
 from covey.report.numbers import shown
 from covey.selection import Size
 
 HOSTILE = ["<img src=x onerror=alert(1)>", "</script><b>", "a & \"b\" 'c'"]
+
+
+def page_of(model, X, y, nested=0, **options):
+    return unescape(render(FitReport.from_model(model.fit(X, y), X, y, nested=nested, **options)))
 
 
 @pytest.fixture(scope="module")
@@ -39,31 +40,6 @@ def data():
         "count": rng.poisson(2 * np.exp(0.5 * eta)),
         "both": np.column_stack([eta, -eta + X[:, 9]]) + 0.5 * rng.standard_normal((120, 2)),
     }
-
-
-@pytest.fixture(scope="module")
-def classifier(data):
-    return GroupSparseClassifier(2, selection="bic").fit(data["X"], data["two"])
-
-
-def test_rows_are_predicted_by_fits_without_them(data, classifier):
-    weight = 1.0 + np.arange(120) % 2
-    finished = []
-    weighted = {"sample_weight": weight, "references": False}
-    held_out = nested_score(classifier, data["X"], data["two"], 3, progress=finished.append, **weighted).class_scores
-    codes = (data["two"] == "yes").astype(int)
-    folds = StratifiedKFold(3, shuffle=True, random_state=0).split(data["X"], codes)
-    for train, test in folds:
-        fitted = clone(classifier).fit(data["X"][train], data["two"][train], weight[train])
-        np.testing.assert_allclose(held_out.probabilities[test], fitted.predict_proba(data["X"][test]))
-    assert finished == [1, 2, 3]
-    assert held_out.accuracy == pytest.approx(accuracy_score(codes, held_out.predicted, sample_weight=weight))
-    assert held_out.log_loss == pytest.approx(log_loss(codes, held_out.probabilities, sample_weight=weight))
-    np.testing.assert_array_equal(held_out.confusion(), confusion_matrix(codes, held_out.predicted))
-    sparse = nested_score(classifier, sp.csr_array(data["X"]), data["two"], 3, **weighted)
-    frame = nested_score(classifier, pd.DataFrame(data["X"]), data["two"], 3, **weighted)
-    np.testing.assert_allclose(sparse.predictions, held_out.probabilities[:, 1], atol=1e-8)
-    np.testing.assert_allclose(frame.predictions, held_out.probabilities[:, 1])
 
 
 def test_offsets_go_with_their_rows(data):
@@ -89,17 +65,6 @@ def test_calibration_is_on_the_line_where_probabilities_are_right():
     assert sum(b.n for b in calibration_bins(several)) == 60_000
 
 
-def test_no_held_out_rows_is_said(data):
-    labels = data["two"].copy()
-    labels[0] = "once"
-    model = GroupSparseClassifier(2, selection="bic").fit(data["X"], labels)
-    with pytest.raises(ValueError, match="single row"):
-        nested_score(model, data["X"], labels)
-    page = render(FitReport.from_model(model, data["X"], labels))
-    assert "There is no held-out score: A class with a single row" in page
-    assert "calibration-plot" not in page
-
-
 def test_the_numbers_of_a_classifier(data):
     model = GroupSparseClassifier(2, selection=3).fit(data["X"], data["two"])
     nested = nested_score(model, data["X"], data["two"], 2, references=False)
@@ -121,23 +86,6 @@ def test_the_numbers_of_a_classifier(data):
     assert along.wrong[0] == pytest.approx(min(np.mean(data["two"] == "yes"), np.mean(data["two"] == "no")))
     assert along.deviance[-1] == pytest.approx(left)
     assert along.wrong[-1] == pytest.approx(1 - model.score(data["X"], data["two"]))
-
-
-def test_several_classes_of_hostile_names(data, tmp_path):
-    model = GroupSparseClassifier(2, selection=Size(2), always=[5]).fit(data["X"], data["three"])
-    file = fit_report(model, data["X"], data["three"], tmp_path / "r.html", nested=2, target=HOSTILE[0])
-    page = file.read_text()
-    assert len(page) < 100_000
-    assert "<img" not in page
-    assert page.count("</script>") == 2
-    for name in HOSTILE:
-        assert page.count(f'<th scope="col"><bdi>{escape(name)}</bdi></th>') >= 2  # the table of mistakes, and ratios
-    assert "<b>2 of 5 groups</b>, plus <bdi>5</bdi>" in page
-    counts = re.findall(r'<td class="(?:hit|miss)" style="--share:[\d.]+">(\d+)</td>', page)
-    assert sum(map(int, counts)) == 120
-    ratios = [float(np.exp(np.float64(np.float32(value)))) for value in model.coef_[:, 0]]
-    cells = "".join(f"<td>{shown(value, 4)}</td>" for value in ratios)
-    assert f'<th scope="row"><bdi>0</bdi></th>{cells}</tr>' in page
 
 
 def test_what_separates_the_classes_is_said():
@@ -197,36 +145,6 @@ def test_a_table_per_response(data):
         FitReport.from_model(model, data["X"], data["both"], outputs=["a", "b", "c"])
 
 
-def test_many_responses_keep_the_page_small():
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((60, 90))
-    Y = X[:, :3] @ rng.standard_normal((3, 30)) + 0.1 * rng.standard_normal((60, 30))
-    model = GroupSparseRegressor(3, selection=Size(5)).fit(X, Y)
-    report = FitReport.from_model(model, X, Y, nested=0)
-    assert all(group.columns == () for group in report.frames.groups)
-    assert len(render(report)) < 200_000
-
-
-def test_units_of_several_responses_are_not_mixed(data):
-    """A response in other units changes its own strengths only, and not which group is the strongest."""
-    units = np.array([100.0, 0.01])
-    one = GroupSparseRegressor(2, selection="bic").fit(data["X"], data["both"])
-    other = GroupSparseRegressor(2, selection="bic").fit(data["X"], data["both"] * units)
-    np.testing.assert_allclose(other.group_strengths_, one.group_strengths_, rtol=1e-6)
-    np.testing.assert_allclose(other.response_strengths_, one.response_strengths_ * units[:, None], rtol=1e-6)
-    np.testing.assert_allclose(
-        other.path_.strengths.toarray(), one.path_.strengths.toarray(), rtol=1e-6, atol=1e-9
-    )  # the path too
-    # the strength of a group for a response is the standard deviation of what it adds to it
-    name = one.selected_groups_[0]
-    added = one.partial_effect(data["X"], name).std(axis=0)
-    np.testing.assert_allclose(one.response_strengths_[:, one.groups_.position(name)], added, rtol=1e-6)
-    assert "norm" not in one.group_table()
-    assert one.group_table()["strength_1"].tolist() == [
-        one.response_strengths_[1, one.groups_.position(group)] for group in one.selected_groups_
-    ]
-
-
 def test_responses_keep_their_names(data, tmp_path):
     table = pd.DataFrame(data["X"][:, :4], columns=list("abcd"))
     both = pd.DataFrame(data["both"], columns=["weight", "height"])
@@ -257,38 +175,6 @@ def test_each_response_has_its_held_out_score(data):
     assert "Show the norm" not in page
 
 
-def test_a_report_of_ordered_classes(data):
-    labels = ["low <b>", "middle", "high"]
-    y = np.array(labels)[np.digitize(data["eta"], [-1.0, 1.0])]
-    model = GroupSparseClassifier(2, loss=Ordinal(order=labels), selection="bic").fit(data["X"], y)
-    page = render(FitReport.from_model(model, data["X"], y, nested=3))
-    assert "odds of a higher class" in page
-    assert "<bdi>low &lt;b&gt;</bdi> &lt; <bdi>middle</bdi> &lt; <bdi>high</bdi>" in page
-    assert "rows misclassified" in page
-    assert "Held-out class predictions" in page
-    report = FitReport.from_model(model, data["X"], y, nested=0)
-    codes = np.array([labels.index(label) for label in y])
-    left = -np.log(model.predict_proba(data["X"])[np.arange(120), codes]).sum()
-    shares = np.bincount(codes) / 120
-    (score,) = (one for one in report.scores if "training rows" in one.label)
-    assert score.value == pytest.approx(1 + left / np.log(shares[codes]).sum(), rel=1e-9)
-
-
-def test_a_report_of_quantiles(data):
-    y = data["both"][:, 0]
-    model = GroupSparseRegressor(2, loss=MultiQuantile([0.2, 0.8]), selection="bic").fit(data["X"], y)
-    page = unescape(render(FitReport.from_model(model, data["X"], y, nested=3)))
-    assert "predictions are quantiles: 0.2, 0.8 of the rows lie below" in page
-    assert "quantile 0.8" in page
-    assert "the quantiles of the training rows" in page
-
-
-@pytest.mark.parametrize(("loss", "words"), [("negative-binomial", "the variance is mean +"), ("tweedie", "mean^1")])
-def test_a_report_says_what_was_estimated(data, loss, words):
-    model = GroupSparseRegressor(2, loss=loss, selection="bic").fit(data["X"], data["count"])
-    assert words in unescape(render(FitReport.from_model(model, data["X"], data["count"], nested=0)))
-
-
 def test_effects_on_several_responses_share_a_scale(data):
     table = pd.DataFrame(data["X"][:, :2], columns=["a", "b"])
     Y = pd.DataFrame(data["both"] * [1.0, 100.0], columns=["one", "hundred"])
@@ -301,3 +187,85 @@ def test_effects_on_several_responses_share_a_scale(data):
     drawn = [line.get_ydata() for line in model.plot_terms(["a"]).axes_[0].lines]
     expected = model.effect("a").effect / Y.std(ddof=0).to_numpy()
     assert any(len(line) == len(expected) and np.allclose(line, expected[:, 1]) for line in drawn)
+
+
+def test_no_held_out_rows_is_said(data):
+    labels = np.where(np.arange(120) == 0, "once", data["two"])
+    page = page_of(GroupSparseClassifier(2, selection="bic"), data["X"], labels, nested=3)
+    assert "There is no held-out score: A class with a single row" in page
+    assert "calibration-plot" not in page
+
+
+def test_several_classes_of_hostile_names(data):
+    model = GroupSparseClassifier(2, selection=Size(2), always=[5]).fit(data["X"], data["three"])
+    report = FitReport.from_model(model, data["X"], data["three"], nested=2, target=HOSTILE[0])
+    page = render(report)
+    assert len(page) < 100_000
+    assert "<img" not in page
+    assert page.count("</script>") == 2
+    for name in HOSTILE:
+        assert page.count(f'<th scope="col"><bdi>{escape(name)}</bdi></th>') >= 2  # the table of mistakes, and ratios
+    assert "<b>2 of 5 groups</b>, plus <bdi>5</bdi>" in page
+    counts = re.findall(r'<td class="(?:hit|miss)" style="--share:[\d.]+">(\d+)</td>', page)
+    assert sum(map(int, counts)) == 120
+    ratios = [float(np.exp(np.float64(np.float32(value)))) for value in model.coef_[:, 0]]
+    cells = "".join(f"<td>{shown(value, 4)}</td>" for value in ratios)
+    assert f'<th scope="row"><bdi>0</bdi></th>{cells}</tr>' in page
+
+
+def test_ordered_classes(data):
+    labels = ["low <b>", "middle", "high"]
+    codes = np.digitize(data["eta"][:80], [-1.0, 1.0])
+    X, y = data["X"][:80, :6], np.array(labels)[codes]
+    model = GroupSparseClassifier(2, loss=Ordinal(order=labels), selection=Size(1)).fit(X, y)
+    report = FitReport.from_model(model, X, y, nested=2)
+    page = render(report)
+    assert "odds of a higher class" in page
+    assert "<bdi>low &lt;b&gt;</bdi> &lt; <bdi>middle</bdi> &lt; <bdi>high</bdi>" in page
+    assert "rows misclassified" in page
+    assert "Held-out class predictions" in page
+    left = -np.log(model.predict_proba(X)[np.arange(80), codes]).sum()
+    shares = np.bincount(codes) / 80
+    (score,) = (one for one in report.scores if "training rows" in one.label)
+    assert score.value == pytest.approx(1 + left / np.log(shares[codes]).sum(), rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("loss", "words"),
+    [
+        (MultiQuantile([0.2, 0.8]), ["predictions are quantiles: 0.2, 0.8 of the rows lie below", "quantile 0.8"]),
+        ("negative-binomial", ["the variance is mean +"]),
+        ("tweedie", ["mean^1"]),
+    ],
+    ids=str,
+)
+def test_a_report_says_what_was_estimated(data, loss, words):
+    page = page_of(GroupSparseRegressor(2, loss=loss, selection="bic"), data["X"], data["count"])
+    assert [text for text in words if text not in page] == []
+
+
+def test_many_responses_keep_the_page_small():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 90))
+    Y = X[:, :3] @ rng.standard_normal((3, 30)) + 0.1 * rng.standard_normal((60, 30))
+    report = FitReport.from_model(GroupSparseRegressor(3, selection=Size(5)).fit(X, Y), X, Y, nested=0)
+    assert all(group.columns == () for group in report.frames.groups)
+    assert len(render(report)) < 200_000
+
+
+def test_units_of_several_responses_are_not_mixed(data):
+    """A response in other units changes its own strengths only, and not which group is the strongest."""
+    units = np.array([100.0, 0.01])
+    one, other = (GroupSparseRegressor(2, selection="bic").fit(data["X"], data["both"] * by) for by in (1, units))
+    np.testing.assert_allclose(other.group_strengths_, one.group_strengths_, rtol=1e-6)
+    np.testing.assert_allclose(other.response_strengths_, one.response_strengths_ * units[:, None], rtol=1e-6)
+    # the path too
+    np.testing.assert_allclose(other.path_.strengths.toarray(), one.path_.strengths.toarray(), rtol=1e-6, atol=1e-9)
+    # the strength of a group for a response is the standard deviation of what it adds to it
+    name = one.selected_groups_[0]
+    added = one.partial_effect(data["X"], name).std(axis=0)
+    np.testing.assert_allclose(one.response_strengths_[:, one.groups_.position(name)], added, rtol=1e-6)
+    table = one.group_table()
+    assert "norm" not in table
+    places = [one.groups_.position(group) for group in one.selected_groups_]
+    assert table["strength_1"].tolist() == one.response_strengths_[1, places].tolist()

@@ -6,7 +6,7 @@ import pytest
 from covey import GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor, survival
 from covey.report import FitReport, write
 from covey.report.numbers import ratio, shown
-from report.browser import launched, opened
+from report.browser import check_structure, check_width, launched, opened
 
 pytestmark = pytest.mark.slow
 
@@ -43,21 +43,6 @@ def shown_report(request, browser, tmp_path_factory):
         yield report, page
 
 
-def test_pictures_and_headings_have_names(shown_report):
-    found = shown_report[1].evaluate(
-        """() => ({
-          ids: [...document.querySelectorAll("[id]")].map(e => e.id),
-          headings: [...document.querySelectorAll("h1, h2, h3")].map(e => Number(e.tagName[1])),
-          images: [...document.querySelectorAll("svg[role=img]")].map(e => e.ariaLabel),
-          headers: [...document.querySelectorAll("th")].map(e => e.scope),
-        })"""
-    )
-    assert len(found["ids"]) == len(set(found["ids"]))
-    assert all(b - a <= 1 for a, b in zip(found["headings"], found["headings"][1:], strict=False))
-    assert all(label.startswith(("Line plot: ", "Scatter plot: ", "Calibration plot: ")) for label in found["images"])
-    assert set(found["headers"]) == {"row", "col"}
-
-
 def test_coefficients_and_ratios_follow_the_slider(shown_report):
     report, page = shown_report
     m, effect = max(len(report.frames.outputs), 1), report.effect
@@ -80,10 +65,7 @@ def test_coefficients_and_ratios_follow_the_slider(shown_report):
     page.locator("#group-table summary").first.click()
 
 
-def test_it_fits_every_width(shown_report):
-    page = shown_report[1]
-    for row in page.locator("summary:visible").all():
-        row.click()
+def test_everything_has_a_name_and_fits_every_width(shown_report):
+    check_structure(shown_report[1])
     for width in (1280, 400):
-        page.set_viewport_size({"width": width, "height": 900})
-        assert page.evaluate("() => document.documentElement.scrollWidth") <= width
+        check_width(shown_report[1], width)

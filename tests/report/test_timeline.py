@@ -4,13 +4,12 @@ import re
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 
-from covey import Groups, Path
+from covey import Groups
 from covey.report import render
-from covey.report.path_plot import count_ticks, positions, stretches, time_axis
+from covey.report.path import count_ticks, positions, stretches, time_axis
 from covey.report.traces import keep_frames
-from report.pages import constructed_report
+from report.pages import constructed_report, path_of
 
 
 @pytest.fixture(scope="module")
@@ -19,17 +18,8 @@ def path():
     strengths = np.array(
         [[0, 0, 0, 0], [4, 2, 0, 0], [4, 2, 1, 0], [4, 0, 1, 0], [4, 0, 0, 0], [4, 2, 0, 3]], dtype=float
     )
-    path = Path(
-        times=np.arange(6.0),
-        coefs=sp.csr_array(strengths),
-        intercepts=np.zeros(6),
-        groups=Groups.from_labels(["a", "b", "c", "<d>"]),
-        entered=[(0, 1.0), (1, 1.0), (2, 2.0), (3, 5.0)],
-        strengths=sp.csr_array(strengths),
-        stepwise=True,
-    )
-    model = np.array([4.0, 2.0, 0.0, 0.0])
-    return path.ending_in(model, 0.0, model, None)
+    groups, model = Groups.from_labels(["a", "b", "c", "<d>"]), np.array([4.0, 2.0, 0.0, 0.0])
+    return path_of(groups, np.arange(6), strengths, model, [(0, 1.0), (1, 1.0), (2, 2.0), (3, 5.0)])
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +29,8 @@ def frames(path):
 
 def test_stretches(frames):
     first = int(np.searchsorted(frames.times, 1.0))
-    found = {group.name: stretches(group, frames) for group in frames.groups}
+    x = positions(frames, time_axis(frames))
+    found = {group.name: [(one.begin, one.end) for one in stretches(group, frames, x)] for group in frames.groups}
     expected = {"a": [(1, 5)], "b": [(1, 2), (5, 5)], "c": [(2, 3)], "<d>": [(5, 5)]}
     assert found == {
         name: [(begin - 1 + first, end - 1 + first) for begin, end in runs] for name, runs in expected.items()

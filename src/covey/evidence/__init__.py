@@ -5,13 +5,12 @@ from covey.evidence.bounds import expected_false
 from covey.evidence.class_scores import ClassScores
 from covey.evidence.effect import effect
 from covey.evidence.effect_result import Effects
-from covey.evidence.group_tests import GroupTests
+from covey.evidence.group_tests import test_groups
 from covey.evidence.knockoffs import knockoffs
 from covey.evidence.nested import nested_score
 from covey.evidence.nested_result import MethodScore, NestedScore
-from covey.evidence.selections import KnockoffSelection, StabilitySelection
+from covey.evidence.selections import GroupTests, KnockoffSelection, StabilitySelection
 from covey.evidence.stability import stability_selection
-from covey.evidence.tests_of_groups import test_groups
 
 __all__ = [
     "ClassScores",

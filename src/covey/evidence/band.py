@@ -12,7 +12,7 @@ from covey.evidence.double_selection import double_selection
 from covey.evidence.effect import place_of, terms_without
 from covey.evidence.effect_result import Effects
 from covey.evidence.reading import problem_of
-from covey.evidence.stability import Progress
+from covey.evidence.tasks import Progress
 from covey.progress import showing
 from covey.terms import Terms, expand
 from covey.terms.effects import Effect, FittedTerms, term_means

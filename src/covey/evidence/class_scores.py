@@ -23,7 +23,7 @@ from sklearn.metrics import (
 from covey.losses import Binomial
 from covey.validation import Array, FloatArray, PerRow
 
-__all__ = ["ClassScores", "class_position", "positive_position"]
+__all__ = ["ClassScores", "class_position", "plain_number", "positive_position"]
 
 # Of two classes with these names, a reader expects scores and effects of the first kind.
 YES = {
@@ -254,34 +254,34 @@ class ClassScores:
         return " ".join(self._remarks())
 
     def _remarks(self) -> list[str]:
-        return [*self._accuracy(), *self._other_class()]
-
-    def _other_class(self) -> list[str]:
-        """A hint if the scores are about the class of nearly all rows."""
-        if self.position is None or len(self.classes) != 2 or self.shares[self.position] < COMMON:
-            return []
-        rare = self.classes[1 - self.position]
-        return [
-            f"These are scores of {self.positive}; for those of {rare}, the rarer class, say positive={str(rare)!r}."
-        ]
-
-    def _accuracy(self) -> list[str]:
-        if self.is_flat:
-            return [f"Every row has about the same probabilities, so {self.commonest} is always the most likely class."]
         gain, margin = self.gain
         always = f"Always saying {self.commonest} is right in {self.shares.max():.1%} of the rows"
-        if gain > margin:
-            return [f"The most likely class is right in {self.accuracy:.1%} of the rows.", f"{always}."]
-        how = "less" if gain < -margin else "about as"
-        return [
-            f"{always}, and the model's most likely class is right {how} often ({self.accuracy:.1%}).",
-            "Judge this model by how it orders the rows, and act from a probability that suits the costs of mistakes, "
-            "not from 0.5.",
-        ]
+        if self.is_flat:
+            found = [
+                f"Every row has about the same probabilities, so {self.commonest} is always the most likely class."
+            ]
+        elif gain > margin:
+            found = [f"The most likely class is right in {self.accuracy:.1%} of the rows.", f"{always}."]
+        else:
+            how = "less" if gain < -margin else "about as"
+            found = [
+                f"{always}, and the model's most likely class is right {how} often ({self.accuracy:.1%}).",
+                "Judge this model by how it orders the rows, and act from a probability that suits the costs of "
+                "mistakes, not from 0.5.",
+            ]
+        if self.position is not None and len(self.classes) == 2 and self.shares[self.position] >= COMMON:
+            rare = self.classes[1 - self.position]
+            hint = f"for those of {rare}, the rarer class, say positive={str(rare)!r}."
+            found.append(f"These are scores of {self.positive}; {hint}")
+        return found
 
     def as_dict(self) -> dict[str, object]:
         """The scores as plain values, as in run.json."""
-        lines = {str(name): _plain(line) for name, line in self.table.to_dict("index").items()}
+
+        def plain(table: pd.DataFrame) -> list[dict[Hashable, float | None]]:
+            return [{name: plain_number(value) for name, value in line.items()} for line in table.to_dict("records")]
+
+        scores = plain(self.table)
         return {
             "positive": None if self.position is None else str(self.positive),
             "accuracy": self.accuracy,
@@ -289,8 +289,10 @@ class ClassScores:
             "commonest_share": float(self.shares.max()),
             "log_loss": self.log_loss,
             "confusion": self.confusion().tolist(),
-            "scores": lines if self.position is None else next(iter(lines.values())),
-            "thresholds": [_plain(line) for line in self.thresholds.to_dict("records")],
+            "scores": dict(zip(map(str, self.table.index), scores, strict=True))
+            if self.position is None
+            else scores[0],
+            "thresholds": plain(self.thresholds),
         }
 
     def __str__(self) -> str:
@@ -338,6 +340,6 @@ def _text(value: float, number: str) -> str:
     return text if re.search("[1-9]", text) else text.removeprefix("-") or text
 
 
-def _plain(line: dict[Hashable, float]) -> dict[str, float | None]:
+def plain_number(value: float) -> float | None:
     """None instead of NaN, which JSON does not have."""
-    return {str(name): float(value) if np.isfinite(value) else None for name, value in line.items()}
+    return float(value) if np.isfinite(value) else None

@@ -22,14 +22,9 @@ from covey.progress import tell
 from covey.validation import FloatArray
 
 __all__ = [
-    "CONSTRUCTIONS",
-    "Construction",
-    "Copier",
-    "equicorrelated",
-    "estimated_covariance",
-    "lost_correlation",
+    "CONSTRUCTIONS", "Construction", "Copier", "equicorrelated", "estimated_covariance", "lost_correlation",
     "maximum_entropy",
-]
+]  # fmt: skip
 
 Construction = Literal["entropy", "equicorrelated", "semidefinite"]
 
@@ -187,49 +182,34 @@ def estimated_covariance(columns: Columns) -> FloatArray:
     T and the rows' S, with the :math:`\lambda` of the largest normal likelihood of rows that were left out. Without
     structure it is Ledoit and Wolf's linear shrinkage with a cross-validated intensity.
     """
-    T = _structured(columns)
-    share = _share_of_rows(columns)
-    return (1 - share) * T + share * _identity_blocks(columns.covariance, columns.ranks)
-
-
-def _identity_blocks(covariance: FloatArray, ranks: NDArray[np.intp]) -> FloatArray:
-    """The same with exact identity blocks."""
-    out = covariance.copy()
-    for a, b in pairwise(offsets(ranks)):
-        out[a:b, a:b] = np.eye(b - a)
-    return out
+    share, of_rows = _share_of_rows(columns), columns.covariance.copy()
+    for a, b in pairwise(offsets(columns.ranks)):
+        of_rows[a:b, a:b] = np.eye(b - a)  # exactly
+    return (1 - share) * _structured(columns) + share * of_rows
 
 
 def _share_of_rows(columns: Columns) -> float:
-    """The share of the rows' covariance that gives left-out rows the largest normal likelihood."""
+    """The share of the rows' covariance that gives left-out rows the largest normal likelihood; 0 with too few rows."""
     n = len(columns.Z)
     fold = np.random.default_rng(0).permutation(n) % min(FOLDS, n)
     losses = np.zeros(SHARES.size)
     for k in range(min(FOLDS, n)):
-        train = _part(columns, fold != k)
-        if train is None:
+        train, test = fold != k, fold == k
+        q, q_test = (columns.q[rows] / columns.q[rows].sum() for rows in (train, test))
+        # orthonormal within groups again, on the training rows
+        _, inverses, dependent = _block_roots(columns.Z[train] * np.sqrt(q)[:, None], columns.ranks)
+        if dependent:
             return 0.0
-        part, inverses = train
+        part = Columns(columns.Z[train] @ inverses, columns.ranks, q, columns.held[train], columns.intercept)
         L = np.linalg.cholesky(_structured(part))
         half = np.linalg.solve(L, part.weighted.T)
         values, vectors = np.linalg.eigh(half @ half.T)
-        test = fold == k
-        left_out = (columns.Z[test] @ inverses) * np.sqrt(columns.q[test] / columns.q[test].sum())[:, None]
+        left_out = (columns.Z[test] @ inverses) * np.sqrt(q_test)[:, None]
         seen = np.sum((vectors.T @ np.linalg.solve(L, left_out.T)) ** 2, axis=1)
         spread = 1 - SHARES[:, None] + SHARES[:, None] * np.maximum(values, 0.0)
         tell("covariance of the columns", "fold", k + 1, min(FOLDS, n))
         losses += np.log(spread).sum(axis=1) + (seen / spread).sum(axis=1)
     return float(SHARES[np.argmin(losses)])
-
-
-def _part(columns: Columns, rows: NDArray[np.bool_]) -> tuple[Columns, FloatArray] | None:
-    """Some rows, orthonormal within groups again, and the map to these columns; None if a group has too few rows."""
-    q = columns.q[rows] / columns.q[rows].sum()
-    weighted = columns.Z[rows] * np.sqrt(q)[:, None]
-    _, inverses, dependent = _block_roots(weighted, columns.ranks)
-    if dependent:
-        return None
-    return Columns(columns.Z[rows] @ inverses, columns.ranks, q, columns.held[rows], columns.intercept), inverses
 
 
 def _block_roots(weighted: FloatArray, ranks: NDArray[np.intp]) -> tuple[FloatArray, FloatArray, bool]:

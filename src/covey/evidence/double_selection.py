@@ -10,20 +10,18 @@ from joblib import delayed
 from numpy.typing import NDArray
 
 from covey.evidence.effect_result import Effects
-from covey.evidence.halves import in_parallel
-from covey.evidence.score_test import independent_columns, observations_on
-from covey.evidence.stability import Progress
-from covey.layout import spans
+from covey.evidence.reading import columns_of, observations_on
+from covey.evidence.score_test import independent_columns
+from covey.evidence.tasks import Progress, finished
 from covey.losses import Squared
 from covey.losses.base import Response
 from covey.losses.risk_sets import STRATUM
-from covey.progress import enter
 from covey.search.criteria import InformationCriterion
 from covey.search.newton import minimise
 from covey.search.observations import Observations
 from covey.search.problem import Problem
 from covey.search.select import select
-from covey.validation import FloatArray, PerRow, on_host, positive
+from covey.validation import FloatArray, PerRow, positive
 
 __all__ = ["double_selection", "robust_covariance"]
 
@@ -61,18 +59,16 @@ def double_selection(
         loss.check_estimable(Response(loss, problem.y), problem.weight)
     elif np.ptp(np.asarray(problem.y)[rows]) == 0:
         raise ValueError("y has the same value in every row, so nothing can have an effect on it.")
-    _check_varying(names, D[rows])
+    for name, d in zip(names, D[rows].T, strict=True):
+        if not np.isfinite(d).all():
+            raise ValueError(f"of: column {name!r} has missing or infinite values: drop these rows, or impute them.")
+        if np.ptp(d) == 0:
+            raise ValueError(f"of: column {name!r} has the same value in every row, so it has no effect to estimate.")
     labels = _read_clusters(clusters, len(problem.weight))
     # criteria would count rows by their weights
     searched = replace(problem, weight=(problem.weight > 0).astype(float))
     tasks = [delayed(select)(replace(searched, y=d, loss=Squared(), offset=None), COLUMN_CRITERION) for d in D.T]
-    found: list[list[int]] = []
-    enter("search", 1, len(tasks) + 1)
-    for i, one in enumerate(in_parallel(tasks, n_jobs)):
-        found.append(one.groups)
-        enter("search", i + 2, len(tasks) + 1)
-        if progress is not None:
-            progress(i + 1, len(tasks) + 1)
+    found = [one.groups for one in finished(tasks, "search", n_jobs, progress, total=len(tasks) + 1)]
     # the response is searched with the effects of the columns as an offset: their noise would hide its controls
     effects = _refit(problem, names, D, _union(problem, found), rows).effects
     shift = D @ effects if problem.offset is None else problem.offset + D @ effects
@@ -99,14 +95,6 @@ def double_selection(
 
 def _union(problem: Problem, found: list[list[int]]) -> list[int]:
     return list(dict.fromkeys([*problem.always, *(l for one in found for l in one)]))
-
-
-def _check_varying(names: Sequence[Hashable], D: FloatArray) -> None:
-    for name, d in zip(names, D.T, strict=True):
-        if not np.isfinite(d).all():
-            raise ValueError(f"of: column {name!r} has missing or infinite values: drop these rows, or impute them.")
-        if np.ptp(d) == 0:
-            raise ValueError(f"of: column {name!r} has the same value in every row, so it has no effect to estimate.")
 
 
 def _read_clusters(clusters: PerRow, n: int) -> NDArray[np.intp] | None:
@@ -142,10 +130,10 @@ class _Refit:
 def _refit(
     problem: Problem, names: Sequence[Hashable], D: FloatArray, controls: list[int], rows: NDArray[np.intp]
 ) -> _Refit:
-    groups, D = problem.groups, D[rows]
-    members = groups.members[spans(groups.starts, np.array(controls, dtype=np.intp))]
-    C = np.asarray(on_host(problem.design.take(members)), dtype=float)[rows]
-    constants = _constants(problem, rows)
+    D, C, constants = D[rows], columns_of(problem, controls)[rows], np.ones((rows.size, 1))
+    if problem.loss.survival:  # the response says nothing of what is the same for all rows of a stratum
+        strata = np.asarray(problem.y)[rows, STRATUM]
+        constants = np.asarray(strata[:, None] == np.unique(strata), dtype=float)
     B = independent_columns(np.hstack([constants, C]))
     spread, response = D.std(axis=0), observations_on(problem, rows)
     n_columns, n_informative = B.shape[1] + D.shape[1], response.n_informative
@@ -173,14 +161,6 @@ def _refit(
             "more rows, or put rare classes together."
         )
     return _Refit(response, A, fit.eta, fit.coef[: D.shape[1], 0] / spread, spread)
-
-
-def _constants(problem: Problem, rows: NDArray[np.intp]) -> FloatArray:
-    """The columns that are the same for all rows, or for all rows of a stratum: the response says nothing of them."""
-    if not problem.loss.survival:
-        return np.ones((rows.size, 1))
-    strata = np.asarray(problem.y)[rows, STRATUM]
-    return np.asarray(strata[:, None] == np.unique(strata), dtype=float)
 
 
 def robust_covariance(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,7 +11,7 @@ from covey.designs import RepeatedColumns, as_design
 from covey.evidence.double_selection import double_selection
 from covey.evidence.effect_result import Effects
 from covey.evidence.reading import read_problem
-from covey.evidence.stability import Progress
+from covey.evidence.tasks import Progress
 from covey.groups import Groups, GroupsLike
 from covey.losses import Loss
 from covey.progress import showing
@@ -115,25 +114,17 @@ def effect(
     >>> bool(low < 0.5 < high), found.controls[:2]
     (True, [1, 2])
     """
-    asked = _read_terms(X, of, terms, always) if terms is not None else _read_columns(X, of, groups, always)
+    if terms is None:
+        names, D, X, groups = _read_columns(X, of, groups)
+    else:
+        names, D, X, terms = _read_terms(X, of, terms)
+        groups = None
     problem = read_problem(
-        asked.controls, y, asked.groups, asked.always, loss, offset, sample_weight, asked.terms,
+        X, y, groups, always, loss, offset, sample_weight, terms,
         group_weights="noise", standardize="group", fit_intercept=True, factors="auto",
     )  # fmt: skip
     with showing("effect", verbose):
-        return double_selection(problem, asked.names, asked.D, clusters, confidence, n_jobs=n_jobs, progress=progress)
-
-
-@dataclass(frozen=True)
-class _Asked:
-    """The columns whose effects are wanted, with their names, and the arguments that describe the controls."""
-
-    names: Sequence[Hashable]
-    D: FloatArray
-    controls: MatrixLike
-    groups: GroupsLike
-    always: Iterable[Hashable]
-    terms: TermsLike = None
+        return double_selection(problem, names, D, clusters, confidence, n_jobs=n_jobs, progress=progress)
 
 
 def _listed(of: Hashable | Iterable[Hashable]) -> list[Hashable]:
@@ -161,9 +152,9 @@ def place_of(one: Hashable, columns: Sequence[Hashable] | None, n: int) -> int:
 
 
 def _read_columns(
-    X: MatrixLike, of: Hashable | Iterable[Hashable], groups: GroupsLike, always: Iterable[Hashable]
-) -> _Asked:
-    """The columns `of` of a matrix, and the other columns in the groups that they leave."""
+    X: MatrixLike, of: Hashable | Iterable[Hashable], groups: GroupsLike
+) -> tuple[list[Hashable], FloatArray, MatrixLike, Groups]:
+    """The columns `of` of a matrix, with their names, and the other columns in the groups that they leave."""
     design = as_design(X)
     names = None if design.columns is None else list(design.columns)
     places = [place_of(one, names, design.shape[1]) for one in _listed(of)]
@@ -177,21 +168,20 @@ def _read_columns(
     left = {name: one[one >= 0].tolist() for name, one in zip(partition.names, lists, strict=True) if (one >= 0).any()}
     controls = Groups.from_lists(left.values(), names=list(left), n_columns=others.size, overlap=partition.overlapping)
     D = np.asarray(on_host(design.take(np.array(places))), dtype=float)
-    return _Asked(
-        places if names is None else [names[j] for j in places], D, RepeatedColumns(design, others), controls, always
-    )
+    labels: list[Hashable] = [j if names is None else names[j] for j in places]
+    return labels, D, RepeatedColumns(design, others), controls
 
 
 def _read_terms(
-    X: MatrixLike, of: Hashable | Iterable[Hashable], terms: TermsLike, always: Iterable[Hashable]
-) -> _Asked:
-    """The variables `of` of a table as columns, and the table of the other variables."""
+    X: MatrixLike, of: Hashable | Iterable[Hashable], terms: TermsLike
+) -> tuple[list[Hashable], FloatArray, MatrixLike, Terms]:
+    """The variables `of` of a table as named columns, the table of the other variables, and their terms."""
     frame = as_frame(X)
     names = list(frame.columns)
     chosen = [names[place_of(one, names, len(names))] for one in _listed(of)]
     if len(chosen) == len(names):
         raise ValueError("of names every variable, and none is left as a control: use an ordinary regression.")
-    labels, columns, kinds = [], [], Terms.coerce(terms).kinds(names)
+    labels, columns, kinds = list[Hashable](), [], Terms.coerce(terms).kinds(names)
     for name in chosen:
         values = frame[name]
         if n_missing := int(missing_values(values).sum()):
@@ -213,9 +203,7 @@ def _read_terms(
         columns += [(texts == level).astype(float) for level in levels[1:]]
     if not columns:
         raise ValueError(f"of: {chosen[0]!r} has only one level.")
-    return _Asked(
-        labels, np.stack(columns, axis=1), frame.drop(columns=chosen), None, always, terms_without(terms, names, chosen)
-    )
+    return labels, np.stack(columns, axis=1), frame.drop(columns=chosen), terms_without(terms, names, chosen)
 
 
 def terms_without(terms: TermsLike, names: list[str], left_out: list[str]) -> Terms:

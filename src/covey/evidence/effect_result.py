@@ -11,31 +11,24 @@ from scipy import stats
 
 from covey.losses import Loss
 from covey.summary import Summary
-from covey.validation import FloatArray
+from covey.validation import FloatArray, some
 
 __all__ = ["Effects"]
 
 # The most controls that a summary names.
 MOST_NAMES = 12
 
-# What a coefficient is, by the name of the loss.
+# What a coefficient is, by the name of the loss, and what it is not.
+OTHERWISE = "with other controls it would be another number, and it is not a difference in"
 WHAT = {
-    "squared": "the difference in the mean of the response per unit of the column, given the controls",
-    "huber": "the difference in the centre of the response per unit of the column, given the controls",
-    "quantile": "the difference in the quantile of the response per unit of the column, given the controls",
-    "binomial": (
-        "a log odds ratio per unit of the column, given the controls: with other controls it would be another number, "
-        "and it is not a difference in probabilities"
-    ),
-    "poisson": "a log ratio of means per unit of the column, given the controls",
-    "negative-binomial": "a log ratio of means per unit of the column, given the controls",
-    "gamma": "a log ratio of means per unit of the column, given the controls",
-    "cox": (
-        "a log hazard ratio per unit of the column, given the controls: with other controls it would be another "
-        "number, and it is not a difference in survival times"
-    ),
-    "tweedie": "a log ratio of means per unit of the column, given the controls",
+    "squared": "the difference in the mean of the response",
+    "huber": "the difference in the centre of the response",
+    "quantile": "the difference in the quantile of the response",
+    **dict.fromkeys(("poisson", "negative-binomial", "gamma", "tweedie"), "a log ratio of means"),
+    "binomial": "a log odds ratio",
+    "cox": "a log hazard ratio",
 }
+WHAT_NOT = {"binomial": f": {OTHERWISE} probabilities", "cox": f": {OTHERWISE} survival times"}
 
 
 @dataclass(frozen=True, repr=False)
@@ -82,7 +75,10 @@ class Effects:
     @property
     def what(self) -> str:
         """What is estimated, in words."""
-        return WHAT.get(self.loss.name, "the coefficient of the column in the linear predictor, given the controls")
+        name = self.loss.name
+        if name not in WHAT:
+            return "the coefficient of the column in the linear predictor, given the controls"
+        return f"{WHAT[name]} per unit of the column, given the controls{WHAT_NOT.get(name, '')}"
 
     @property
     def standard_errors(self) -> FloatArray:
@@ -124,8 +120,7 @@ class Effects:
     def summary(self) -> Summary:
         """What was estimated, given which controls, and the table; ``print`` it, or let a notebook show it."""
         table = self.to_frame().map("{:.3g}".format).reset_index()
-        more = f" and {len(self.controls) - MOST_NAMES} more" if len(self.controls) > MOST_NAMES else ""
-        controls = f": {', '.join(map(str, self.controls[:MOST_NAMES]))}{more}" if self.controls else ""
+        controls = f": {some(self.controls, MOST_NAMES)}" if self.controls else ""
         rows = f"{self.n_rows} rows" + (f" in {self.n_clusters} clusters" if self.n_clusters else "")
         head = (
             f"Effect given {len(self.controls)} selected controls{controls}.",

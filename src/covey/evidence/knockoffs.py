@@ -8,25 +8,19 @@ from dataclasses import replace
 from typing import Literal
 
 import numpy as np
-from joblib import Parallel, delayed
-from numpy.typing import ArrayLike, NDArray
+from joblib import delayed
+from numpy.typing import ArrayLike
 
 from covey.evidence.columns import Columns, read_columns
 from covey.evidence.copies import CONSTRUCTIONS, Construction, Copier, lost_correlation
 from covey.evidence.reading import read_problem, read_variables
 from covey.evidence.selections import KnockoffSelection
-from covey.evidence.statistic import (
-    LEVEL,
-    e_values,
-    filter_threshold,
-    largest_set,
-    signed_maximum,
-    wake_up_rates,
-)
-from covey.groups import Groups, GroupsLike
+from covey.evidence.statistic import LEVEL, e_values, filter_threshold, largest_set, signed_maximum, wake_up_rates
+from covey.evidence.tasks import finished
+from covey.groups import GroupsLike
 from covey.losses import Loss
 from covey.preprocess.working import read_weights
-from covey.progress import enter, showing
+from covey.progress import showing
 from covey.search.problem import Problem
 from covey.search.settings import SETTINGS
 from covey.terms import TermsLike
@@ -86,11 +80,9 @@ def knockoffs(
     ``kind="gaussian"`` assumes that rows are independent draws from a normal distribution, and that the covariance
     estimated from them is right: the rate holds conditional on it. The estimate has common factors,
     correlations between groups that exceed chance, and as much of all others as predicts rows that were left out.
-    With about as
-    many columns as rows it cannot be exact; a remark says if copies lack correlations that groups have. Nothing
-    is assumed
-    about how the response depends on the columns. For columns that are not normal, copies match only means and
-    correlations.
+    With about as many columns as rows it cannot be exact; a remark says if copies lack correlations that groups have.
+    Nothing is assumed about how the response depends on the columns. For columns that are not normal, copies match only
+    means and correlations.
     ``kind="fixed"`` assumes nothing about X, but a linear model with independent normal noise of constant variance. In
     both, "no effect" means no effect given all other groups: a group that only resembles a true one has none, and
     counts as a mistake if it is selected.
@@ -176,25 +168,20 @@ def knockoffs(
     rows = problem.weight > 0
     offset = None if problem.offset is None else problem.offset[rows]
     observed = replace(problem, y=problem.y[rows], weight=problem.weight[rows], offset=offset)
-    weights = _weights(group_weights, groups, present, columns.ranks)
+    if group_weights is None or isinstance(group_weights, str):
+        weights = read_weights(group_weights, np.repeat(columns.ranks, 2), SETTINGS.first_groups)[::2]
+    else:
+        weights = read_weights(group_weights, groups.sizes)[present]
     rngs = np.random.default_rng(random_state).spawn(n_draws)
     draws = np.zeros((n_draws, groups.n_groups))
     with showing("knockoffs", verbose):
         copier = Copier(columns, fixed=fixed, construction=construction)
-        tasks = (delayed(_statistics)(copier, observed, weights, rng) for rng in rngs)
-        drawn = []
-        enter("draw", 1, n_draws)
-        for one in Parallel(n_jobs=n_jobs, return_as="generator")(tasks):
-            drawn.append(one)
-            enter("draw", len(drawn) + 1, n_draws)
-    draws[:, present] = [statistics for statistics, _ in drawn]
+        tasks = [delayed(_statistics)(copier, observed, weights, rng) for rng in rngs]
+        drawn = list(finished(tasks, "draw", n_jobs))
+    draws[:, present] = W = np.array([one for one, _ in drawn])
     statistics = np.zeros(groups.n_groups)
-    if n_draws == 1:
-        statistics[present] = draws[0, present]
-        threshold = filter_threshold(draws[0, present], fdr)
-    else:
-        statistics[present] = e_values(draws[:, present], LEVEL * fdr)
-        threshold = largest_set(statistics[present], fdr)
+    statistics[present] = W[0] if n_draws == 1 else e_values(W, LEVEL * fdr)
+    threshold = filter_threshold(W[0], fdr) if n_draws == 1 else largest_set(statistics[present], fdr)
     statistics[problem.always] = np.nan
     found = KnockoffSelection(
         groups, statistics, threshold, fdr, draws, "fixed" if fixed else "gaussian", copier.distance,
@@ -216,15 +203,6 @@ def _is_fixed(kind: str, columns: Columns, loss: Loss) -> bool:
             "kind='gaussian'."
         )
     return kind == "fixed" or (kind == "auto" and loss.quadratic and enough)
-
-
-def _weights(
-    group_weights: ArrayLike | None, groups: Groups, present: NDArray[np.intp], ranks: NDArray[np.intp]
-) -> FloatArray:
-    """The weight of each group, which its copy shares."""
-    if group_weights is None or isinstance(group_weights, str):
-        return read_weights(group_weights, np.repeat(ranks, 2), SETTINGS.first_groups)[::2]
-    return read_weights(group_weights, groups.sizes)[present]
 
 
 def _statistics(
@@ -270,7 +248,10 @@ def _remarks(found: KnockoffSelection, problem: Problem, lost: float) -> tuple[s
                 f"{two.sum()} of {design.shape[1]} columns have two values, and normal copies match only their means "
                 "and correlations: the rate holds approximately."
             )
-        heavy = _excess_kurtosis(X[:, ~two]) > max(HEAVY, HEAVY_ERRORS * np.sqrt(24 / len(X)))
+        centred = X[:, ~two] - X[:, ~two].mean(axis=0)
+        squares = np.mean(centred**2, axis=0)
+        excess_kurtosis = np.mean(centred**4, axis=0) / np.where(squares > 0, squares, np.inf) ** 2 - 3
+        heavy = excess_kurtosis > max(HEAVY, HEAVY_ERRORS * np.sqrt(24 / len(X)))
         if heavy.sum() > heavy.size / 2:
             remarks.append(
                 f"{heavy.sum()} of {design.shape[1]} columns have heavier tails than a normal distribution, "
@@ -278,10 +259,3 @@ def _remarks(found: KnockoffSelection, problem: Problem, lost: float) -> tuple[s
                 "Transform them, for instance by scikit-learn's QuantileTransformer(output_distribution='normal')."
             )
     return tuple(remarks)
-
-
-def _excess_kurtosis(X: FloatArray) -> FloatArray:
-    """The fourth moment of each column relative to its squared variance, less that of a normal distribution."""
-    centred = X - X.mean(axis=0)
-    squares = np.mean(centred**2, axis=0)
-    return np.asarray(np.mean(centred**4, axis=0) / np.where(squares > 0, squares, np.inf) ** 2 - 3)

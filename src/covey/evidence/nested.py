@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import delayed
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.metrics import get_scorer
@@ -19,14 +18,14 @@ from covey.estimators.classifier import class_weight_of_rows
 from covey.evidence.class_scores import class_position
 from covey.evidence.folds import Rows, event_labels, indexable, outer_folds
 from covey.evidence.nested_result import MethodScore, NestedScore
-from covey.evidence.refit import FoldResult, Study, refit_by_deviance, refit_by_score, refit_by_scorer
+from covey.evidence.refit import FoldResult, Study, refit
 from covey.evidence.scoring import fold_margin, pooled, read_response, row_margin
-from covey.progress import enter, showing
+from covey.evidence.tasks import finished
+from covey.progress import showing
 from covey.search.splits import SplitsLike
 from covey.selection import Folds
 from covey.terms.guessing import with_dates_and_codes
 from covey.terms.reading import as_frame
-from covey.terms.unusual import NewValuesWarning
 from covey.validation import FloatArray, MatrixLike, PerRow, as_sample_weight, last_step, pandas_frame
 
 __all__ = ["nested_score"]
@@ -160,21 +159,18 @@ def nested_score(
     study = Study(
         model, indexable(X), response, counted, {name: values for name, values in given.items() if values is not None},
         has_deviance and references is not False, dict(references) if isinstance(references, Mapping) else {},
-        get_scorer(scoring) if isinstance(scoring, str) else scoring, random_state, return_estimator,
+        by_rows, get_scorer(scoring) if isinstance(scoring, str) else scoring, random_state, return_estimator,
     )  # fmt: skip
-    refit = refit_by_deviance if by_rows else refit_by_score if scoring is None else refit_by_scorer
-    tasks = (delayed(_quietly)(refit, study, train, test) for train, test in folds)
+    tasks = [delayed(refit)(study, train, test) for train, test in folds]
     results: list[FoldResult] = []
     with showing("nested_score", verbose):
-        enter("outer fold", 1, len(folds))
-        for number, one in enumerate(Parallel(n_jobs=n_jobs, return_as="generator")(tasks), start=1):
+        for number, one in enumerate(finished(tasks, "outer fold", n_jobs), start=1):
             results.append(one)
             if verbose:
                 found = ", ".join(map(str, one.selected)) or "no group"
                 print(f"[covey] outer fold {number} of {len(folds)} ({number / len(folds):.0%}): {found}", flush=True)
             if progress is not None:
                 progress(number)
-            enter("outer fold", number + 1, len(folds))
     if by_rows:
         assert results[0].loss is not None
         scores = _scores_of_rows(results, folds, counted, split_groups)
@@ -249,13 +245,11 @@ def _scores_of_responses(
     names: Sequence[Hashable] | None,
 ) -> dict[Hashable, MethodScore]:  # fmt: skip
     """The score of each of several responses."""
-    n = len(results[0].responses)
-    return {
-        name: _scores_of_rows([replace(one, scores=one.responses[k]) for one in results], splits, weight, labels)[
-            "model"
-        ]
-        for k, name in enumerate(range(n) if names is None else names[:n])
-    }
+    n, found = len(results[0].responses), {}
+    for k, name in enumerate(range(n) if names is None else names[:n]):
+        of_response = [replace(one, scores=one.responses[k]) for one in results]
+        found[name] = _scores_of_rows(of_response, splits, weight, labels)["model"]
+    return found
 
 
 def _scores_of_folds(results: list[FoldResult]) -> dict[str, MethodScore]:
@@ -269,13 +263,6 @@ def _scores_of_folds(results: list[FoldResult]) -> dict[str, MethodScore]:
         )
         for name, values in folds.items()
     }  # fmt: skip
-
-
-def _quietly(refit: Callable[[Study, Rows, Rows], FoldResult], study: Study, train: Rows, test: Rows) -> FoldResult:
-    """Score a fold; that its rows have levels which the others lack is no news to the user."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", NewValuesWarning)
-        return refit(study, train, test)
 
 
 def _predictions(results: list[FoldResult], n: int) -> FloatArray | None:

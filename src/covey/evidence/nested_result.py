@@ -12,9 +12,9 @@ import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
 
-from covey.evidence.class_scores import ClassScores
+from covey.evidence.class_scores import ClassScores, plain_number
 from covey.evidence.folds import Rows
-from covey.validation import Array, FloatArray
+from covey.validation import Array, FloatArray, some
 
 __all__ = ["MethodScore", "NestedScore"]
 
@@ -206,8 +206,8 @@ class NestedScore:
         """The figures as plain values, as in run.json."""
 
         def figures(one: NestedScore | MethodScore) -> dict[str, object]:
-            folds = [_number(value) for value in one.folds]
-            return {"mean": _number(one.mean), "margin": _number(one.margin), "folds": folds}
+            folds = [plain_number(value) for value in one.folds]
+            return {"mean": plain_number(one.mean), "margin": plain_number(one.margin), "folds": folds}
 
         return {
             "measure": self.measure,
@@ -236,9 +236,8 @@ class NestedScore:
         if self.measure in MEANINGS:
             lines.append(MEANINGS[self.measure])
         if self.responses:
-            own = [f"{name} {one.mean:.{digits}f} ± {one.margin:.{digits}f}" for name, one in self.responses.items()]
-            more = f" and {len(own) - MOST_RESPONSES} more" if len(own) > MOST_RESPONSES else ""
-            lines.append(f"Each response: {', '.join(own[:MOST_RESPONSES])}{more}.")
+            each = [f"{name} {one.mean:.{digits}f} ± {one.margin:.{digits}f}" for name, one in self.responses.items()]
+            lines.append(f"Each response: {some(each, MOST_RESPONSES)}.")
         lines += filter(None, [self.verdict, *(f"Note: {note}." for note in self.notes)])
         return "\n".join([*lines, *([] if self.class_scores is None else [str(self.class_scores)])])
 
@@ -252,8 +251,3 @@ def _digits(margin: float) -> int:
     (3, 5, 3)
     """
     return 3 if not 1e-7 < margin < 1e-3 else min(int(np.ceil(-np.log10(margin))) + 1, 6)
-
-
-def _number(value: float) -> float | None:
-    """None instead of NaN, which JSON does not have."""
-    return float(value) if np.isfinite(value) else None

@@ -1,4 +1,4 @@
-"""The arguments of stability selection, knockoffs and tests as a Problem."""
+"""The arguments of stability selection, knockoffs, tests and effects as a Problem, and parts of its data."""
 
 from __future__ import annotations
 
@@ -7,24 +7,28 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
 from covey.designs import Design, as_design
 from covey.estimators import GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor
 from covey.estimators.constraints import constraints_on
 from covey.groups import Groups, GroupsLike
+from covey.layout import spans
 from covey.losses import Cox, Loss, get_loss, survival
 from covey.losses.cox import FieldNames, read_survival
 from covey.losses.risk_sets import EVENT, START, STOP, STRATUM
 from covey.search.limit_path import read_rows
+from covey.search.observations import Observations
 from covey.search.problem import Problem
 from covey.tables import named_faults, refuse_missing
 from covey.terms import Terms, TermsLike, expand
 from covey.terms.requirements import Constraints
-from covey.validation import MatrixLike, PerRow, on_host, pandas_frame
+from covey.validation import FloatArray, MatrixLike, PerRow, on_host, pandas_frame
 
-__all__ = ["encode_classes", "problem_of", "read_problem", "read_variables"]
+__all__ = [
+    "columns_of", "encode_classes", "members_of", "observations_on", "problem_of", "read_problem", "read_variables",
+]  # fmt: skip
 
 
 def read_problem(
@@ -135,3 +139,21 @@ def encode_classes(y: ArrayLike, loss: Loss) -> ArrayLike:
     if classes.size != 2:
         raise ValueError(f"y has {classes.size} classes, and the binomial loss takes 2: use loss='multinomial'.")
     return codes.astype(float)
+
+
+def members_of(problem: Problem, groups: list[int]) -> NDArray[np.intp]:
+    """The positions of the columns of some groups."""
+    return problem.groups.members[spans(problem.groups.starts, np.array(groups, dtype=np.intp))]
+
+
+def columns_of(problem: Problem, groups: list[int]) -> FloatArray:
+    """The columns of some groups, in memory."""
+    return np.asarray(on_host(problem.design.take(members_of(problem, groups))), dtype=float)
+
+
+def observations_on(problem: Problem, rows: NDArray[np.intp]) -> Observations:
+    """The observations of some rows, with weights that add up to their number."""
+    y, weight = np.asarray(problem.y)[rows], problem.weight[rows]
+    m = y.shape[1] if problem.loss.vector else 1
+    offset = np.zeros((rows.size, m)) if problem.offset is None else problem.offset[rows].reshape(rows.size, m)
+    return Observations(problem.loss, y, weight * (rows.size / weight.sum()), offset, np.ones(rows.size))

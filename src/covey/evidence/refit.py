@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,16 +23,18 @@ from covey.evidence.references import Reference, class_means, find_references
 from covey.evidence.scoring import Response, Task
 from covey.losses import Loss
 from covey.selection import Size
+from covey.terms.unusual import NewValuesWarning
 from covey.validation import FloatArray, MatrixLike, PerRow
 
-__all__ = ["FoldResult", "Study", "refit_by_deviance", "refit_by_score", "refit_by_scorer"]
+__all__ = ["FoldResult", "Study", "refit"]
 
 
 @dataclass(frozen=True)
 class Study:
     """The data and settings that all folds share.
 
-    `given` has those of ``sample_weight``, ``offset`` and ``split_groups`` that the caller gave. `references` tells
+    `given` has those of ``sample_weight``, ``offset`` and ``split_groups`` that the caller gave. Rows are scored by
+    their deviance if `by_rows`, else folds by `scorer`, or by the `score` method of the model. `references` tells
     whether lasso and ridge are fitted, and `others` are further methods to compare with, fitted to X as given.
     """
 
@@ -43,6 +45,7 @@ class Study:
     given: Mapping[str, Any]
     references: bool
     others: Mapping[str, BaseEstimator]
+    by_rows: bool
     scorer: Callable[..., float] | None
     seed: int
     keep_models: bool = False
@@ -67,10 +70,21 @@ class FoldResult:
     loss: Loss | None = None
 
 
-def refit_by_deviance(study: Study, train: Rows, test: Rows) -> FoldResult:
-    """Repeat the fit without the test rows, and compute their deviance for every method."""
-    fold = _Fold(study, train, test)
-    task = Task.of(fold.fitted.loss_, study.response, study.weight, study.given.get("offset"), train, test)
+def refit(study: Study, train: Rows, test: Rows) -> FoldResult:
+    """Repeat the fit without the test rows, and score it and the methods it is compared with on these."""
+    with warnings.catch_warnings():
+        # that the rows of a fold have levels which the others lack is no news to the user
+        warnings.simplefilter("ignore", NewValuesWarning)
+        fold = _Fold(study, train, test)
+        if study.by_rows:
+            return _deviances(fold)
+        return _own_scores(fold) if study.scorer is None else _scores(fold, study.scorer)
+
+
+def _deviances(fold: _Fold) -> FoldResult:
+    """The deviance of the test rows for every method."""
+    study, test = fold.study, fold.test
+    task = Task.of(fold.fitted.loss_, study.response, study.weight, study.given.get("offset"), fold.train, test)
 
     def means(fitted: BaseEstimator, X: MatrixLike, **offset: PerRow) -> FloatArray:
         if task.classes is not None:
@@ -83,40 +97,35 @@ def refit_by_deviance(study: Study, train: Rows, test: Rows) -> FoldResult:
     responses = []
     if task.loss.several:
         squares = {"model": (task.y_test - predictions) ** 2, "null": (task.y_test - null) ** 2}
-        responses = [{name: own[:, k] for name, own in squares.items()} for k in range(null.shape[1])]
+        responses = [{name: one[:, k] for name, one in squares.items()} for k in range(null.shape[1])]
     what = {"null": task.null_in_words}
     references, note = fold.references(task.loss)
     for one in references:
         losses[one.key], what[one.key] = task.deviance(one.means(task, fold.columns, fold.columns_test)), one.what
-    for name, other in study.others.items():
-        fitted = fold.fit_other(other, take_rows(study.X, train))
-        losses[name] = task.deviance(means(fitted, take_rows(study.X, test)))
+    for name, fitted, X_test in fold.others():
+        losses[name] = task.deviance(means(fitted, X_test))
     return fold.result(losses, predictions=predictions, responses=responses, what=what, note=note, loss=task.loss)
 
 
-def refit_by_scorer(study: Study, train: Rows, test: Rows) -> FoldResult:
-    """Repeat the fit without the test rows, and score every method with a scorer."""
-    fold, scorer = _Fold(study, train, test), study.scorer
-    assert scorer is not None
-    y, weight = take_rows(study.response.given, test), fold.given(test, "sample_weight")
+def _scores(fold: _Fold, scorer: Callable[..., float]) -> FoldResult:
+    """The score of every method by a scorer."""
+    y, weight = fold.y_test, fold.given(fold.test, "sample_weight")
     scores = {"model": float(scorer(fold.fitted, fold.X_test, y, **weight))}
-    dummy = DummyRegressor() if study.response.classes is None else DummyClassifier(strategy="prior")
+    dummy = DummyRegressor() if fold.study.response.classes is None else DummyClassifier(strategy="prior")
     references, note = fold.references(getattr(fold.fitted, "loss_", None))
     scaler = StandardScaler(with_mean=not sp.issparse(fold.columns))
     methods = {"null": dummy, **{one.key: make_pipeline(scaler, one.estimator) for one in references}}
     for name, method in methods.items():
         scores[name] = float(scorer(fold.fit_other(method, fold.columns), fold.columns_test, y, **weight))
-    for name, other in study.others.items():
-        fitted = fold.fit_other(other, take_rows(study.X, train))
-        scores[name] = float(scorer(fitted, take_rows(study.X, test), y, **weight))
+    for name, fitted, X_test in fold.others():
+        scores[name] = float(scorer(fitted, X_test, y, **weight))
     return fold.result(scores, what={one.key: one.what for one in references}, note=note)
 
 
-def refit_by_score(study: Study, train: Rows, test: Rows) -> FoldResult:
-    """Repeat the fit without the test rows, and score the model with its `score` method."""
-    fold = _Fold(study, train, test)
-    fitted, X_test, y = fold.fitted, fold.X_test, take_rows(study.response.given, test)
-    known, what = fold.given(test, "sample_weight", "offset"), {}
+def _own_scores(fold: _Fold) -> FoldResult:
+    """The score of the model by its `score` method."""
+    fitted, X_test, y = fold.fitted, fold.X_test, fold.y_test
+    known, what = fold.given(fold.test, "sample_weight", "offset"), {}
     scores = {"model": float(fitted.score(X_test, y, **known))}
     null = getattr(fitted, "null_score", None)
     if null is not None:
@@ -127,7 +136,7 @@ def refit_by_score(study: Study, train: Rows, test: Rows) -> FoldResult:
         alone = fold.fit_model(clone(fitted).set_params(selection=Size(0), rule="select"))
         scores[ALONE] = float(alone.score(X_test, y, **known))
         what[ALONE] = "only the groups that are always in"
-    return fold.result(scores, what=what, predictions=fitted.predict(X_test, **fold.given(test, "offset")))
+    return fold.result(scores, what=what, predictions=fitted.predict(X_test, **fold.given(fold.test, "offset")))
 
 
 class _Fold:
@@ -136,12 +145,13 @@ class _Fold:
     def __init__(self, study: Study, train: Rows, test: Rows) -> None:
         self.study, self.train, self.test = study, train, test
         self.X, self.X_test = take_rows(study.X, train), take_rows(study.X, test)
+        self.y, self.y_test = take_rows(study.response.given, train), take_rows(study.response.given, test)
         self.model = last = clone(study.model)
         if isinstance(self.model, Pipeline):
             last = self.model.steps[-1][1]
             if len(self.model.steps) > 1:
                 before = self.model[:-1]
-                self.X = before.fit_transform(self.X, take_rows(study.response.given, train))
+                self.X = before.fit_transform(self.X, self.y)
                 self.X_test = before.transform(self.X_test)
                 self.model = Pipeline([*before.steps, self.model.steps[-1]])  # with `memory`, fitted steps are copies
         self.fitted = self.fit_model(last)
@@ -159,7 +169,7 @@ class _Fold:
         given = self.given(self.train, *self.study.given)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the fit on all rows gives the same warnings
-            return estimator.fit(self.X, take_rows(self.study.response.given, self.train), **given)
+            return estimator.fit(self.X, self.y, **given)
 
     def fit_other(self, method: BaseEstimator, X: MatrixLike) -> BaseEstimator:
         """Fit a scikit-learn estimator to training rows; in a pipeline, weights are passed to the last step."""
@@ -170,8 +180,13 @@ class _Fold:
         given = self.given(self.train, "sample_weight") if has_fit_parameter(last, "sample_weight") else {}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about convergence: references are used as they are
-            y = take_rows(self.study.response.given, self.train)
-            return clone(method).fit(X, y, **{prefix + name: value for name, value in given.items()})
+            return clone(method).fit(X, self.y, **{prefix + name: value for name, value in given.items()})
+
+    def others(self) -> Iterator[tuple[str, BaseEstimator, MatrixLike]]:
+        """The caller's methods, fitted to X as given, with the test rows of X."""
+        X, X_test = (take_rows(self.study.X, rows) for rows in (self.train, self.test))
+        for name, method in self.study.others.items():
+            yield name, self.fit_other(method, X), X_test
 
     def references(self, loss: Any) -> tuple[list[Reference], str]:
         """Lasso and ridge for a loss if they are wanted, and a note if they are missing."""

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import qr
 from scipy.special import chdtrc, fdtrc  # scipy.stats would take longer than the test itself
 
 from covey.search.newton import minimise
 from covey.search.observations import Observations, weighted_gram
-from covey.search.problem import Problem
 from covey.validation import FloatArray
 
-__all__ = ["independent_columns", "observations_on", "score_test"]
+__all__ = ["independent_columns", "score_test"]
 
 # A column of which the others leave less than this, relative to it, is a combination of them.
 DEPENDENT = 1e-7
@@ -33,19 +31,9 @@ def score_test(response: Observations, base: FloatArray, X: FloatArray) -> float
     would give p-values that are too small. There n is the number of rows, or of events. With several responses, each
     has a test, and the least p-value is multiplied by their number.
 
-    Parameters
-    ----------
-    response : Observations
-        With weights that add up to the number of rows.
-    base : ndarray, shape (n_rows, n_base)
-        Including the column of the intercept.
-    X : ndarray, shape (n_rows, n_columns)
-
-    Returns
-    -------
-    float or None
-        None if the model of `base` has no finite minimum, as with perfectly separated classes. 1 if `base` leaves
-        nothing of X or of the response.
+    The weights of `response` add up to the number of rows, and `base` has the column of the intercept. The p-value is
+    None if the model of `base` has no finite minimum, as with perfectly separated classes, and one if `base` leaves
+    nothing of X or of the response.
     """
     loss, B = response.loss, independent_columns(base)
     D = independent_columns(X, B)
@@ -72,14 +60,6 @@ def score_test(response: Observations, base: FloatArray, X: FloatArray) -> float
     if not T.all():  # nothing is left to explain
         return 1.0
     return float(min(fdtrc(r, left, S / r / dispersion).min() * m, 1.0))
-
-
-def observations_on(problem: Problem, rows: NDArray[np.intp]) -> Observations:
-    """The observations of some rows, with weights that add up to their number."""
-    y, weight = np.asarray(problem.y)[rows], problem.weight[rows]
-    m = y.shape[1] if problem.loss.vector else 1
-    offset = np.zeros((rows.size, m)) if problem.offset is None else problem.offset[rows].reshape(rows.size, m)
-    return Observations(problem.loss, y, weight * (rows.size / weight.sum()), offset, np.ones(rows.size))
 
 
 def independent_columns(A: FloatArray, given: FloatArray | None = None) -> FloatArray:

@@ -132,21 +132,9 @@ def row_margin(
     by a quantile of Student's t; its degrees of freedom are those of a sum of squares with the kurtosis of
     :math:`\delta` (Satterthwaite), because a few rows often have most of the deviance.
 
-    Parameters
-    ----------
-    loss, null, weight : ndarray, shape (n_tests,)
-        The deviances and the weight of every test row in every fold; a row that is tested several times has its weight
-        divided by that number.
-    fold : ndarray of int, shape (n_tests,)
-        The fold of each.
-    units : array-like, shape (n_tests,)
-        Rows with the same entry count as one observation: the row itself, or a label of rows that belong together.
-    ratio : float
-        The number of test rows of a fold over its number of training rows.
-    n_deals : float
-        How many times each row is tested.
-    beside : ndarray, optional
-        The losses of another method.
+    `loss` and `null` are the deviances of every test row in every fold, and `weight` its weight, divided by how often
+    the row is tested, `n_deals`. Rows with the same entry of `units` count as one observation. `ratio` is the number of
+    test rows of a fold over that of its training rows, and `beside` has the losses of another method.
     """
     null_loss = float(weight @ null)
     if null_loss <= 0:

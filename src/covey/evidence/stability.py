@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Hashable, Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from joblib import delayed
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from covey.evidence.bounds import ASSUMPTIONS, Assumption, expected_false, largest_first, least_threshold
-from covey.evidence.halves import class_strata, complementary_halves, first_groups, in_parallel
 from covey.evidence.overlap import find_overlaps
 from covey.evidence.reading import read_problem
 from covey.evidence.selections import StabilitySelection
+from covey.evidence.tasks import Progress, finished
 from covey.groups import GroupsLike
-from covey.losses import Loss
+from covey.losses import Cox, Loss
+from covey.losses.risk_sets import EVENT, STRATUM
 from covey.preprocess import Standardize
-from covey.progress import enter, showing
+from covey.progress import showing
 from covey.search.problem import Problem
+from covey.search.ranking import ranked_groups
 from covey.terms import TermsLike
 from covey.terms.requirements import Constraints
 from covey.validation import MatrixLike, PerRow, one_of, positive, whole
 
-__all__ = ["Progress", "default_first", "stability_selection"]
-
-# Called with the number of finished half-samples and their total number.
-Progress = Callable[[int, int], None]
+__all__ = ["complementary_halves", "default_first", "stability_selection"]
 
 # The default for `max_false`: most readers of a list of findings would tolerate one mistake.
 ONE_MISTAKE = 1.0
@@ -147,26 +146,20 @@ def stability_selection(
         X, y, groups, always, loss, offset, sample_weight, terms, constraints,
         group_weights=group_weights, standardize=standardize, fit_intercept=fit_intercept, factors=factors,
     )  # fmt: skip
-    groups, always_in = problem.groups, problem.always
-    n_pairs = whole(n_pairs, "n_pairs")
-    n_candidates = groups.n_groups - len(always_in)
-    limits = _Limits.of(threshold, n_first, max_false, n_candidates, n_pairs, assumption)
-    n_first = limits.n_first
+    groups, n_pairs = problem.groups, whole(n_pairs, "n_pairs")
+    n_candidates = groups.n_groups - len(problem.always)
+    start, n_first, limit = _read_limits(threshold, n_first, max_false, n_candidates, n_pairs, assumption)
     rng = np.random.default_rng(random_state)
-    halves = complementary_halves(np.flatnonzero(problem.weight > 0), class_strata(problem), n_pairs, rng)
+    halves = complementary_halves(np.flatnonzero(problem.weight > 0), _strata(problem), n_pairs, rng)
     orders = np.full((2 * n_pairs, n_first), -1, dtype=np.intp)
-    tasks = (delayed(first_groups)(problem, half, n_first) for half in halves)
+    tasks = [delayed(_first_groups)(problem, half, n_first) for half in halves]
     with showing("stability_selection", verbose):
-        enter("half-sample", 1, 2 * n_pairs)
-        for i, order in enumerate(in_parallel(tasks, n_jobs)):
+        for i, order in enumerate(finished(tasks, "half-sample", n_jobs, progress)):
             orders[i, : len(order)] = order
-            enter("half-sample", i + 2, 2 * n_pairs)
-            if progress is not None:
-                progress(i + 1, 2 * n_pairs)
-    always_groups = tuple(groups.names[l] for l in always_in)
-    found = StabilitySelection(groups, orders, limits.threshold, assumption, always_groups=always_groups)
+    always_groups = tuple(groups.names[l] for l in problem.always)
+    found = StabilitySelection(groups, orders, start, assumption, always_groups=always_groups)
     if threshold is None:
-        found = _step_down(found, limits.max_false)
+        found = _step_down(found, limit)
     return replace(found, remarks=_remarks(found, problem))
 
 
@@ -195,53 +188,92 @@ def _step_down(found: StabilitySelection, max_false: float) -> StabilitySelectio
         found = lower
 
 
-@dataclass(frozen=True)
-class _Limits:
-    """The threshold to begin with, the number of groups per half-sample, and the expected number of mistakes."""
+def _read_limits(
+    threshold: Any, n_first: int | None, max_false: float | None, n_groups: int, n_pairs: int, assumption: Assumption
+) -> tuple[float, int, float]:
+    """The threshold to begin with, the groups per half-sample and the expected mistakes, as given or as these allow."""
+    one_of(assumption, ASSUMPTIONS, "assumption")
+    if n_groups < 1:
+        raise ValueError("Every group is in always: none is left to select.")
+    lowest = 0.0 if assumption == "r-concave" else 0.5
+    if threshold is not None and not lowest < positive(threshold, "threshold") <= 1:
+        above = "0" if lowest == 0 else f"1/2 with assumption={assumption!r}"
+        raise ValueError(f"threshold must be above {above} and at most 1, not {threshold!r}.")
+    limit = ONE_MISTAKE if max_false is None else positive(max_false, "max_false")
+    settings: Any = {"n_pairs": n_pairs, "assumption": assumption}
+    if n_first is None and threshold is None:
+        n_first = default_first(n_groups, limit, **settings)
+    elif n_first is None:
+        n_first = largest_first(limit, threshold, n_groups, **settings)
+    n_first = whole(n_first, "n_first")
+    if n_first > n_groups:
+        raise ValueError(f"n_first is {n_first}, but there are {n_groups} groups.")
+    if threshold is None:
+        threshold = least_threshold(limit, n_first, n_groups, least=LEAST_THRESHOLD, **settings)
+        if threshold is None and max_false is not None:
+            raise ValueError(
+                f"No threshold keeps n_first={n_first} of {n_groups} groups within max_false={limit:g}; lower n_first "
+                "or raise max_false."
+            )
+        return STRICT if threshold is None else threshold, n_first, limit  # the bound is printed, whatever it is
+    bound = expected_false(n_first, threshold, n_groups, **settings)
+    if max_false is not None and bound > limit:
+        raise ValueError(
+            f"n_first={n_first} at threshold={threshold:g} allows {bound:.3g} mistakes, above max_false={limit:g}. "
+            "Leave out one of the three, which then follows from the others."
+        )
+    return threshold, n_first, limit
 
-    threshold: float
-    n_first: int
-    max_false: float
 
-    @classmethod
-    def of(
-        cls, threshold: Any, n_first: int | None, max_false: float | None, n_groups: int, n_pairs: int,
-        assumption: Assumption,
-    ) -> _Limits:  # fmt: skip
-        """Those that are given, and the others as they allow."""
-        one_of(assumption, ASSUMPTIONS, "assumption")
-        if n_groups < 1:
-            raise ValueError("Every group is in always: none is left to select.")
-        lowest = 0.0 if assumption == "r-concave" else 0.5
-        if threshold is not None and not lowest < positive(threshold, "threshold") <= 1:
-            above = "0" if lowest == 0 else f"1/2 with assumption={assumption!r}"
-            raise ValueError(f"threshold must be above {above} and at most 1, not {threshold!r}.")
-        limit = ONE_MISTAKE if max_false is None else positive(max_false, "max_false")
-        settings: Any = {"n_pairs": n_pairs, "assumption": assumption}
-        if n_first is None and threshold is None:
-            n_first = default_first(n_groups, limit, **settings)
-        elif n_first is None:
-            n_first = largest_first(limit, threshold, n_groups, **settings)
-        n_first = whole(n_first, "n_first")
-        if n_first > n_groups:
-            raise ValueError(f"n_first is {n_first}, but there are {n_groups} groups.")
-        if threshold is None:
-            threshold = least_threshold(limit, n_first, n_groups, least=LEAST_THRESHOLD, **settings)
-            if threshold is None and max_false is None:
-                threshold = STRICT  # the bound is printed, whatever it is
-            elif threshold is None:
-                raise ValueError(
-                    f"No threshold keeps n_first={n_first} of {n_groups} groups within max_false={limit:g}; lower "
-                    "n_first or raise max_false."
-                )
-        elif max_false is not None:
-            bound = expected_false(n_first, threshold, n_groups, **settings)
-            if bound > limit:
-                raise ValueError(
-                    f"n_first={n_first} at threshold={threshold:g} allows {bound:.3g} mistakes, above "
-                    f"max_false={limit:g}. Leave out one of the three, which then follows from the others."
-                )
-        return cls(threshold, n_first, limit)
+def _first_groups(problem: Problem, half: NDArray[np.intp], n_first: int) -> list[int]:
+    """The groups that half of the rows select, starting with the one that elimination keeps longest."""
+    weight = np.zeros_like(problem.weight)
+    weight[half] = problem.weight[half]
+    return ranked_groups(replace(problem, weight=weight), n_first)
+
+
+def _strata(problem: Problem) -> NDArray[np.intp]:
+    """The stratum of each row: every stratum is divided between the halves as evenly as possible.
+
+    Strata are classes, or events and strata of survival times. Other responses need none, because a random half has
+    some of all values.
+    """
+    loss, y, weight = problem.loss, problem.y, problem.weight
+    if isinstance(loss, Cox):
+        return np.unique(np.asarray(y)[:, [EVENT, STRATUM]], axis=0, return_inverse=True)[1].ravel()
+    classes = loss.classes(y)
+    if classes is None:
+        return np.zeros(weight.size, dtype=np.intp)
+    strata = np.unique(classes, return_inverse=True)[1]
+    counts = np.bincount(strata[weight > 0])
+    if counts.min() < 2:
+        raise ValueError(
+            f"Class {int(np.argmin(counts))} (counted from 0) has {counts.min()} row of positive weight, but each half "
+            "of the rows needs one: put rare classes together, or leave them out."
+        )
+    return strata
+
+
+def complementary_halves(
+    rows: NDArray[np.intp], strata: NDArray[np.intp], n_pairs: int, rng: np.random.Generator
+) -> list[NDArray[np.intp]]:
+    """Pairs of disjoint halves of the rows, one after another; an odd row is left out.
+
+    >>> a, b = complementary_halves(np.arange(6), np.array([0, 0, 0, 0, 1, 1]), 1, np.random.default_rng(0))
+    >>> sorted([*a.tolist(), *b.tolist()]), int((a >= 4).sum()), int((b >= 4).sum())
+    ([0, 1, 2, 3, 4, 5], 1, 1)
+    """
+    if rows.size < 4:
+        raise ValueError(f"The rows are split in halves, and {rows.size} rows of positive weight are too few.")
+    even = rows.size // 2 * 2
+    halves = []
+    for _ in range(n_pairs):
+        shuffled = rng.permutation(rows)
+        # sorted by stratum, so that every second row gives half of each
+        place = rng.permutation(int(strata.max(initial=0)) + 1)[strata[shuffled]]
+        order = shuffled[np.argsort(place, kind="stable")]
+        halves += [order[:even:2], order[1:even:2]]
+    return halves
 
 
 def _remarks(found: StabilitySelection, problem: Problem) -> tuple[str, ...]:
@@ -258,7 +290,11 @@ def _remarks(found: StabilitySelection, problem: Problem) -> tuple[str, ...]:
             f"Groups have {sizes.min()} to {sizes.max()} columns, and group_weights is not 'noise': by chance alone, "
             "groups of some sizes are found more often than others, which the bound does not count as mistakes."
         )
-    pairs = _close_pairs(found, problem)
+    selected, names, pairs = np.flatnonzero(found.is_selected), found.groups.names, []
+    if selected.size and len(names) > 1:
+        dummy_response, centre = np.zeros(problem.design.shape[0]), problem.options["fit_intercept"]
+        overlaps = find_overlaps(problem.design, dummy_response, found.groups, selected, centre=centre).pairs
+        pairs = [f"{names[p.group]} with {names[p.other]} ({p.correlation:.2f})" for p in overlaps if p.is_close]
     if pairs:
         more = f"; and {len(pairs) - MOST_NAMED} more" if len(pairs) > MOST_NAMED else ""
         remarks.append(
@@ -267,14 +303,3 @@ def _remarks(found: StabilitySelection, problem: Problem) -> tuple[str, ...]:
             "as one finding."
         )
     return tuple(remarks)
-
-
-def _close_pairs(found: StabilitySelection, problem: Problem) -> list[str]:
-    """Selected groups that are close to another group, which could replace them."""
-    selected, names = np.flatnonzero(found.is_selected), found.groups.names
-    if not selected.size or len(names) < 2:
-        return []
-    dummy_response = np.zeros(problem.design.shape[0])
-    centre = problem.options["fit_intercept"]
-    pairs = find_overlaps(problem.design, dummy_response, found.groups, selected, centre=centre).pairs
-    return [f"{names[p.group]} with {names[p.other]} ({p.correlation:.2f})" for p in pairs if p.is_close]

@@ -7,8 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from sklearn.base import BaseEstimator
 
-from covey.plots.estimators import fitted_step
-from covey.plots.style import MARK, PALETTE, make_axes, quiet
+from covey.plots.style import MARK, PALETTE, fitted_step, make_axes, quiet
 from covey.search.chosen import Judged, judged
 
 __all__ = ["CandidatesDisplay"]

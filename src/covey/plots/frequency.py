@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
 
-import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from sklearn.base import BaseEstimator
 
 from covey.evidence.nested_result import NestedScore
-from covey.plots.estimators import fitted_step
-from covey.plots.style import GREY, MARK, PALETTE, make_axes, quiet
+from covey.plots.style import MARK, bars, fitted_step, quiet
 from covey.search.agreement import fold_counts
 
 __all__ = ["FrequencyDisplay"]
@@ -86,13 +84,8 @@ class FrequencyDisplay:
         every += [(name, count) for name, count in self.counts.items() if count and name not in inside]
         ranked = sorted(every, key=lambda pair: (-pair[1], pair[0] not in inside))
         shown = ranked[:n_bars]
-        height = 1.2 + 0.25 * max(len(shown), 4)
-        self.figure_, (self.ax_,) = make_axes(ax, 1, width=6.4, height=height)
-        at = np.arange(len(shown))
-        colours = [PALETTE[0] if name in inside else GREY for name, _ in shown]
-        self.ax_.barh(at, [count for _, count in shown], color=colours)
-        self.ax_.set_yticks(at, [str(name) for name, _ in shown], fontsize=8)
-        self.ax_.invert_yaxis()
+        names, counts = [name for name, _ in shown], [count for _, count in shown]
+        self.figure_, self.ax_ = bars(ax, names, counts, (name in inside for name in names))
         self.ax_.axvline(self.n / 2, color=MARK, lw=1, ls="--")
         self.ax_.set_xlim(0, self.n)
         left = len(ranked) - len(shown)

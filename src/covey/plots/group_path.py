@@ -8,8 +8,7 @@ from matplotlib.figure import Figure
 from sklearn.base import BaseEstimator
 
 from covey.path import Path
-from covey.plots.estimators import fitted_step
-from covey.plots.style import GREY, MARK, colour, label_ends, make_axes, quiet
+from covey.plots.style import GREY, MARK, colour, fitted_step, label_ends, make_axes, quiet
 
 __all__ = ["GroupPathDisplay"]
 

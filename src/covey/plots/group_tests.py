@@ -6,9 +6,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from covey.evidence import GroupTests
-from covey.evidence.group_tests import CONTROLS
-from covey.plots.style import GREY, MARK, PALETTE, make_axes, quiet
+from covey.evidence.selections import CONTROLS, GroupTests
+from covey.plots.style import MARK, bars, quiet
 
 __all__ = ["GroupTestsDisplay"]
 
@@ -62,15 +61,11 @@ class GroupTestsDisplay:
         """
         tests = self.tests
         shown = tests.to_frame().head(n_bars)
-        self.figure_, (self.ax_,) = make_axes(ax, 1, width=6.4, height=1.2 + 0.25 * max(len(shown), 4))
-        at, p = np.arange(len(shown)), np.maximum(shown["p_value"].to_numpy(), LEAST)
-        colours = [PALETTE[0] if selected else GREY for selected in shown["selected"]]
+        p = np.maximum(shown["p_value"].to_numpy(), LEAST)
         # from one leftwards, so that long bars are small p-values
-        self.ax_.barh(at, 1 - p, left=p, color=colours)
+        self.figure_, self.ax_ = bars(ax, shown.index.tolist(), np.ones(p.size), shown["selected"], left=p)
         self.ax_.set_xscale("log")
         self.ax_.set_xlim(1.0, min(float(p.min(initial=1.0)), tests.level / 10))
-        self.ax_.set_yticks(at, [str(name) for name in shown.index], fontsize=8)
-        self.ax_.invert_yaxis()
         if tests.control == "fwer":
             self.ax_.axvline(tests.level, color=MARK, lw=1, ls="--")
         left = tests.n_groups - len(shown)

@@ -13,8 +13,7 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
-from covey.plots.estimators import fitted_step
-from covey.plots.style import GREY, MARK, colour, make_axes, quiet
+from covey.plots.style import GREY, MARK, colour, fitted_step, make_axes, quiet
 from covey.validation import FloatArray, MatrixLike, pandas_frame
 
 __all__ = ["PartialEffectDisplay"]

@@ -1,4 +1,4 @@
-"""The common style of all plots: a palette that is safe for colour-blind readers, plain axes, and labels."""
+"""What displays share: the estimators they accept, a palette for colour-blind readers, plain axes, and labels."""
 
 from __future__ import annotations
 
@@ -10,8 +10,11 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 
-__all__ = ["GREY", "MARK", "PALETTE", "colour", "label_ends", "make_axes", "quiet"]
+from covey.validation import last_step
+
+__all__ = ["GREY", "MARK", "PALETTE", "bars", "colour", "fitted_step", "label_ends", "make_axes", "quiet"]
 
 # Okabe and Ito's colours, without yellow, which is too pale on white.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
@@ -23,6 +26,19 @@ LABEL_GAP = 0.05
 
 # What is accepted as ``ax=`` where there are several panels.
 AxesLike: TypeAlias = Axes | Iterable[Axes] | None
+
+
+def fitted_step(estimator: BaseEstimator) -> BaseEstimator:
+    """The fitted covey estimator that was given, or the last step of a pipeline."""
+    last = last_step(estimator)
+    if hasattr(last, "path_") and hasattr(last, "selected_groups_"):
+        return last
+    if hasattr(last, "group_table"):
+        raise ValueError(f"{type(last).__name__} is not fitted: call fit first.")
+    raise ValueError(
+        f"{type(last).__name__} is not an estimator that this display accepts: give a GroupSparseRegressor, "
+        "GroupSparseClassifier or GroupSparseCox, or a pipeline that ends in one."
+    )
 
 
 def make_axes(ax: AxesLike, n: int, width: float = 3.6, height: float = 2.9) -> tuple[Figure, list[Axes]]:
@@ -41,6 +57,19 @@ def make_axes(ax: AxesLike, n: int, width: float = 3.6, height: float = 2.9) -> 
 def colour(index: int) -> str:
     """A colour of the palette, which repeats."""
     return PALETTE[index % len(PALETTE)]
+
+
+def bars(
+    ax: Axes | None, names: Sequence[object], ends: ArrayLike, in_colour: Iterable[bool], left: ArrayLike = 0.0
+) -> tuple[Figure, Axes]:
+    """Named bars from the top down, some of them in colour and the others in grey."""
+    at = np.arange(len(names))
+    figure, (ax,) = make_axes(ax, 1, width=6.4, height=1.2 + 0.25 * max(at.size, 4))
+    colours = [PALETTE[0] if one else GREY for one in in_colour]
+    ax.barh(at, np.asarray(ends) - left, left=left, color=colours)
+    ax.set_yticks(at, [str(name) for name in names], fontsize=8)
+    ax.invert_yaxis()
+    return figure, ax
 
 
 def label_ends(ax: Axes, names: Sequence[object], heights: ArrayLike, gap: float = LABEL_GAP) -> None:

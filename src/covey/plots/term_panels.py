@@ -33,7 +33,7 @@ DIVERGING = "RdBu_r"
 def plain(text: object, longest: int = LONGEST) -> str:
     r"""Text for a plot: on one line, the middle of a long one left out, dollar signs without a meaning.
 
-    >>> plain("a $x$"), plain("abcdefghij", 7)
+    >>> plain("a\n$x$"), plain("abcdefghij", 7)
     ('a \\$x\\$', 'abc…hij')
     """
     line = " ".join(str(text).split())

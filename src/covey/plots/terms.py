@@ -13,9 +13,8 @@ from matplotlib.lines import Line2D
 from sklearn.base import BaseEstimator
 
 from covey.estimators.term_views import Refits
-from covey.plots.estimators import fitted_step
 from covey.plots.partial_effect import UNITS
-from covey.plots.style import MARK, AxesLike, colour, make_axes, quiet
+from covey.plots.style import MARK, AxesLike, colour, fitted_step, make_axes, quiet
 from covey.plots.term_panels import Dots, common_limits, draw_pair, draw_single, plain
 from covey.terms.effects import Effect
 from covey.validation import MatrixLike, pandas_frame

@@ -1,5 +1,6 @@
 """Reports as self-contained HTML pages and on the terminal."""
 
-from covey.report.fit import FitReport, fit_report, render, write
+from covey.report.fit import FitReport
+from covey.report.fit_page import fit_report, render, write
 
 __all__ = ["FitReport", "fit_report", "render", "write"]

@@ -7,9 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from covey.evidence.class_scores import ClassScores
-from covey.report.axis import Axis
-from covey.report.drawing import Plot
-from covey.validation import FloatArray
+from covey.report.drawing import Axis, Plot
 
 __all__ = ["Bin", "calibration_bins", "class_view"]
 
@@ -42,14 +40,13 @@ def calibration_bins(scores: ClassScores) -> tuple[Bin, ...]:
     p, is_it = p.ravel(), is_it.ravel()
     n_bins = MOST_BINS if p.size >= MANY_ROWS else MOST_BINS // 2
     bin_of = np.where(weight > 0, np.minimum((n_bins * p).astype(int), n_bins - 1), -1)
-    return tuple(
-        _bin(p[bin_of == k], is_it[bin_of == k], weight[bin_of == k]) for k in range(n_bins) if (bin_of == k).any()
-    )
-
-
-def _bin(p: FloatArray, is_it: FloatArray, weight: FloatArray) -> Bin:
-    share = weight / weight.sum()
-    return Bin(float(share @ p), float(share @ is_it), float(np.sqrt(share**2 @ (p * (1 - p)))), p.size)
+    bins = []
+    for k in np.unique(bin_of[bin_of >= 0]):
+        inside = bin_of == k
+        share, q = weight[inside] / weight[inside].sum(), p[inside]
+        error = float(np.sqrt(share**2 @ (q * (1 - q))))
+        bins.append(Bin(float(share @ q), float(share @ is_it[inside]), error, q.size))
+    return tuple(bins)
 
 
 def class_view(scores: ClassScores) -> dict[str, object]:
@@ -84,7 +81,7 @@ def _calibration_plot(scores: ClassScores) -> Plot:
     plot = Plot("calibration-plot", description, unit, unit, n_ticks=6)
     plot.segments("rule", (0.0, 0.0), (unit.high, unit.high))
     x, y, error = np.array([(b.predicted, b.observed, 2 * b.error) for b in bins]).T
-    plot.segments("curve", (x, np.minimum(y + error, unit.high)), (x, np.maximum(y - error, 0.0)))
+    plot.segments("line c1", (x, np.minimum(y + error, unit.high)), (x, np.maximum(y - error, 0.0)))
     for b in bins:
         plot.dot("c1", b.predicted, b.observed)
     return plot

@@ -6,22 +6,69 @@ so that text has the same size on phones, screens and paper without a script.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from covey.report.axis import Axis
 from covey.validation import FloatArray
 
-__all__ = ["LABEL_GAP", "Plot", "Ticks", "Vector", "spread", "steps"]
+__all__ = ["LABEL_GAP", "Axis", "Plot", "Ticks", "Vector", "spread", "steps"]
 
 Vector = NDArray[np.float64]
 Ticks = list[tuple[float, str]]
 
 # The least distance of labels at the right end, relative to the height (1.2 of 18 rem).
 LABEL_GAP = 0.068
+
+
+@dataclass(frozen=True)
+class Axis:
+    """From `low` to `high`, linear or logarithmic; `end` is the position of the high end.
+
+    >>> Axis(0, 200).position([0, 50, 300]).tolist()
+    [0.0, 0.25, 1.0]
+    >>> Axis(0, 0.93).ticks(), Axis(10, 1000, log=True).ticks()
+    ([0.0, 0.2, 0.4, 0.6, 0.8], [10.0, 30.0, 100.0, 300.0, 1000.0])
+    """
+
+    low: float
+    high: float
+    log: bool = False
+    end: float = 1.0
+
+    @classmethod
+    def around(cls, values: ArrayLike, margin: float = 0.05) -> Axis:
+        """From below the smallest value to above the largest, by a margin relative to their range."""
+        low, high = float(np.min(values)), float(np.max(values))
+        room = margin * (high - low) or max(abs(high), 1.0)
+        return cls(low - room, high + room)
+
+    def position(self, values: ArrayLike) -> NDArray[np.float64]:
+        """Positions of values, from 0 at the low end to `end` at the high one; values outside are clipped."""
+        at, low, high = np.asarray(values, dtype=float), self.low, self.high
+        if self.log:
+            at, low, high = np.log(np.maximum(at, low)), math.log(low), math.log(high)
+        return ((at - low) / (high - low)).clip(0, 1) * self.end
+
+    def ticks(self, most: int = 5) -> list[float]:
+        """Round numbers on the axis, at most `most` of them: multiples of 1, 2 or 5 times a power of ten."""
+        if not self.high > self.low:
+            return [self.low]
+        if not self.log:
+            power = 10.0 ** math.floor(math.log10((self.high - self.low) / most))
+            step = next(k * power for k in (1, 2, 5, 10, 20) if (self.high - self.low) / (k * power) < most)
+            first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
+            return [float(f"{k * step:.12g}") for k in range(first, last + 1)]
+        powers = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
+        for steps in ((1, 2, 5), (1, 3), (1,)):
+            found = [step * 10.0**power for power in powers for step in steps]
+            found = [value for value in found if self.low <= value <= self.high]
+            if len(found) <= most:
+                break
+        return found[:: math.ceil(len(found) / most)] if found else [self.low]
 
 
 @dataclass

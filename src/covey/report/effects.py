@@ -27,16 +27,9 @@ N_QUANTILES = 200
 
 
 def term_effects(model: BaseEstimator, X: MatrixLike | None, nested: NestedScore | None) -> tuple[Effect, ...]:
-    """The effects of columns that a `ColumnTransformer` expands, largest first.
+    """The effects of columns that a `ColumnTransformer` expands, largest first, with their spread over refits.
 
-    Parameters
-    ----------
-    model : estimator or Pipeline
-        Fitted. Effects need a pipeline of a `ColumnTransformer` and an estimator with one linear predictor.
-    X : DataFrame
-        The columns before expansion.
-    nested : NestedScore, optional
-        With `estimators`, for the spread over refits.
+    There are none unless `model` is a pipeline of it and an estimator with one linear predictor, and X a DataFrame.
     """
     if not _has_terms(model) or not isinstance(X, pd.DataFrame):
         return ()
@@ -45,7 +38,7 @@ def term_effects(model: BaseEstimator, X: MatrixLike | None, nested: NestedScore
     base = X.iloc[:1] if base.empty else base
     coef = np.ravel(last_step(model).coef_)
     found = [
-        _effect(model, refits, X[column], base, block, is_curve=_is_curve(step, X[column]))
+        _effect(model, refits, X[column], base, block, is_category=isinstance(last_step(step), OneHotEncoder))
         for block, step, column, place in _expanded(model.steps[0][1])
         if coef[place].any()
     ]
@@ -80,15 +73,12 @@ def expanded_columns(model: BaseEstimator) -> frozenset[int]:
     return frozenset(j for *_, place in _expanded(model.steps[0][1]) for j in range(place.start, place.stop))
 
 
-def _is_curve(step: BaseEstimator, values: pd.Series) -> bool:
-    return pd.api.types.is_numeric_dtype(values.dtype) and not isinstance(last_step(step), OneHotEncoder)
-
-
 def _effect(
-    model: BaseEstimator, refits: list[BaseEstimator], values: pd.Series, base: pd.DataFrame, block: str, is_curve: bool
-) -> Effect | None:
-    known, column = values.dropna(), str(values.name)
-    counts = None
+    model: BaseEstimator, refits: list[BaseEstimator], values: pd.Series, base: pd.DataFrame, block: str, *,
+    is_category: bool,
+) -> Effect | None:  # fmt: skip
+    known, column, counts = values.dropna(), str(values.name), None
+    is_curve = pd.api.types.is_numeric_dtype(values.dtype) and not is_category
     if is_curve:
         numbers = known.to_numpy(dtype=float)
         at = np.linspace(numbers.min(), numbers.max(), N_POINTS)

@@ -1,38 +1,30 @@
-"""The report of a fit: the chosen model, how well it predicts, its groups, the path, and how to repeat it.
-
-`FitReport.from_model` collects plain data, `render` turns it into a self-contained page, `write` writes that to a file,
-and `fit_report` does all three.
-"""
+"""FitReport: the contents of a fit's report, as plain data, from the chosen model to how to repeat the fit."""
 
 from __future__ import annotations
 
-import os
+import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+import covey
 from covey.estimators.classifier import for_odds_of
 from covey.estimators.term_views import as_terms
 from covey.evidence import GroupTests, NestedScore, StabilitySelection, nested_score
 from covey.evidence.class_scores import class_position, positive_position
-from covey.files import write_atomically
+from covey.groups import Groups
 from covey.losses.risk_sets import STOP
-from covey.report.along import Along, along_the_path
+from covey.report.choice import constraints_of, rivals_of
 from covey.report.effects import expanded_columns, term_effects
-from covey.report.fit_page import render_page
-from covey.report.numbers import shown
-from covey.report.page import template
-from covey.report.quality import Score, Test, coded, null_error, quality
+from covey.report.path import Along, along_the_path
+from covey.report.quality import Response, Score, Test, coded, null_error, quality, responses
 from covey.report.remarks import Remark, remarks
-from covey.report.repeating import membership as members
-from covey.report.repeating import parameters, shorten, versions
 from covey.report.residuals import Residuals, residuals
-from covey.report.responses import Response, responses
 from covey.report.survival import Survival, as_records, survival_part
 from covey.report.terms import TermPart, term_part
 from covey.report.traces import Frames, keep_frames
@@ -41,7 +33,7 @@ from covey.search.chosen import Judged, how_chosen, in_words, judged, price_of_s
 from covey.terms.effects import Effect
 from covey.validation import IntArray, MatrixLike, PerRow
 
-__all__ = ["FitReport", "fit_report", "render", "write"]
+__all__ = ["FitReport"]
 
 # The definition of a group's strength if groups are orthonormalised, and otherwise.
 SPREAD = "standard deviation of the group's part of the prediction"
@@ -55,31 +47,11 @@ UNITS = {
     "hazard ratio": "the logarithm of the hazard",
 }
 
+# The libraries whose versions are listed.
+PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "pandas")
 
-# The most rivals of the chosen set of groups that are listed.
-MOST_RIVALS = 10
-
-
-@dataclass(frozen=True)
-class Rival:
-    """A set of groups that held-out rows cannot tell from the best, compared with the chosen one."""
-
-    n_groups: int
-    without: str
-    instead: str
-    folds: int
-    error: str
-
-
-@dataclass(frozen=True)
-class Limit:
-    """A constraint, and whether it binds."""
-
-    name: str
-    constraint: str
-    selected: bool
-    binds: bool
-    pressure: float
+# Longer values, such as a list of every column's group, are shortened for readers.
+LONGEST_SETTING = 300
 
 
 @dataclass(frozen=True)
@@ -102,8 +74,8 @@ class FitReport:
     n_folds: int = 0  # outer folds, or folds if there are none; 0 if the groups selected in each are unknown
     judged: Judged | None = None  # the errors of the candidates
     price: str = ""  # what sparsity costs, in one sentence
-    rivals: tuple[Rival, ...] = ()  # sets of groups that held-out rows cannot tell from the best
-    constraints: tuple[Limit, ...] = ()  # those that bind first
+    rivals: tuple[dict[str, Any], ...] = ()  # sets of groups that held-out rows cannot tell from the best
+    constraints: tuple[Any, ...] = ()  # the lines of `constraints_`, those that bind first
     remarks: tuple[Remark, ...] = ()
     settings: Mapping[str, str] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
@@ -240,11 +212,14 @@ class FitReport:
             n_folds=n_folds,
             judged=chosen_by,
             price=say(price_of_sparsity(model)),
-            rivals=_rivals(model),
-            constraints=_constraints(model),
+            rivals=rivals_of(model),
+            constraints=constraints_of(model),
             remarks=remarks(model, chosen_by, None if has_terms else X, _numbers(model, y), score),
-            settings={**parameters(model), **{str(k): shorten(v) for k, v in (settings or {}).items()}},
-            versions=versions(),
+            settings={
+                **{name: _short(repr(value)) for name, value in model.get_params(deep=False).items()},
+                **{str(name): _short(str(value)) for name, value in (settings or {}).items()},
+            },
+            versions=_versions(),
             unpenalised=model.loss_.unpenalised,
             effect=model.loss_.effect,
             strength_unit=UNITS.get(
@@ -263,7 +238,7 @@ class FitReport:
             terms=term_part(model, score),
             residuals=residuals(model, X, y, offset, score),
             command=command,
-            membership=() if has_terms else members(model.groups_),
+            membership=() if has_terms else _membership(model.groups_),
         )
 
 
@@ -275,78 +250,6 @@ def _folds(model: BaseEstimator, nested: NestedScore | None) -> tuple[IntArray |
     always = set(model.always_groups_)
     counts = (nested.n_folds if name in always else nested.frequencies.get(name, 0) for name in model.groups_.names)
     return np.array(list(counts)), nested.n_folds
-
-
-def _rivals(model: BaseEstimator) -> tuple[Rival, ...]:
-    """The sets of groups that held-out rows cannot tell from the best, as they are shown."""
-    if model.rivals_ is None:
-        return ()
-    table = model.rivals_.head(MOST_RIVALS)
-    columns = (table[name] for name in ("groups", "without", "instead", "folds"))
-    return tuple(
-        Rival(len(groups), _joined(without), _joined(instead), folds, "" if np.isnan(error) else shown(error, 4))
-        for groups, without, instead, folds, error in zip(*columns, table.iloc[:, 3], strict=True)
-    )
-
-
-def _constraints(model: BaseEstimator) -> tuple[Limit, ...]:
-    """The constraints of a model, those under the most pressure first among those that bind."""
-    table = getattr(model, "constraints_", None)
-    if table is None:
-        return ()
-    ordered = table.sort_values(["binds", "selected", "pressure"], ascending=False, kind="stable")
-    return tuple(Limit(*line) for line in ordered.itertuples(index=False))
-
-
-def _joined(names: Sequence[object]) -> str:
-    return ", ".join(map(str, names)) or "-"
-
-
-def render(report: FitReport) -> str:
-    """The report as one self-contained HTML page: see `covey.report.fit_report`, which also writes it."""
-    return render_page(report)
-
-
-def write(report: FitReport, path: str | os.PathLike[str]) -> Path:
-    """Write the page of a report to a file, completely or not at all: see `covey.report.fit_report`."""
-    file = Path(path)
-    write_atomically(file, render(report).encode())
-    return file
-
-
-def fit_report(
-    model: BaseEstimator, X: MatrixLike | None, y: PerRow, path: str | os.PathLike[str], **options: Any
-) -> Path:
-    """Write the report of a fitted model to a file.
-
-    Parameters
-    ----------
-    model, X, y
-        As in `FitReport.from_model`.
-    path : path
-        The HTML file.
-    **options
-        Further parameters of `FitReport.from_model`.
-
-    Returns
-    -------
-    Path
-        The file.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from covey import GroupSparseRegressor
-    >>> from covey.datasets import make_group_sparse
-    >>> from covey.report import fit_report
-    >>> data = make_group_sparse(random_state=0)
-    >>> model = GroupSparseRegressor(groups=3).fit(data.X, data.y)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     fit_report(model, data.X, data.y, f"{folder}/report.html").name
-    'report.html'
-    """
-    template("fit.html")  # a missing library is reported before the fit is repeated
-    return write(FitReport.from_model(model, X, y, **options), path)
 
 
 def _outputs(model: BaseEstimator, y: PerRow, given: Sequence[str] | None) -> tuple[str, ...]:
@@ -397,3 +300,25 @@ def _last_step(model: BaseEstimator, X: MatrixLike | None, test: Test) -> tuple[
         X = None if X is None else before.transform(X)
         test = None if test is None else (before.transform(test[0]), *test[1:])
     return last, X, test
+
+
+def _membership(groups: Groups) -> tuple[tuple[str, str], ...]:
+    """All columns with their groups; empty if groups overlap."""
+    if groups.overlapping:
+        return ()
+    return tuple((groups.column_name(j), str(groups.names[l])) for j, l in enumerate(groups.labels.tolist()))
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= LONGEST_SETTING else f"{text[:LONGEST_SETTING]} … ({len(text)} characters)"
+
+
+def _versions() -> dict[str, str]:
+    """The versions of Python and the libraries."""
+    found = {"covey": covey.__version__, "Python": platform.python_version()}
+    for name in PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return {**found, "system": platform.platform(terse=True)}

@@ -1,30 +1,31 @@
-"""The HTML page of a fit: its sections, each a template with its data, and the numbers for the slider."""
+"""The HTML page of a fit: its sections, each a template with its data, the numbers for the slider, and the file."""
 
 from __future__ import annotations
 
 import base64
+import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
+from covey.evidence.selections import GroupSelection
+from covey.files import write_atomically
+from covey.report.choice import judged_plot
 from covey.report.classes import class_view
-from covey.report.judged_plot import judged_plot
+from covey.report.fit import FitReport
 from covey.report.numbers import time
-from covey.report.page import page, script_json
-from covey.report.path_plot import path_view, positions, strength_axis, time_axis
+from covey.report.page import page, script_json, template
+from covey.report.path import path_view, positions, strength_axis, time_axis
 from covey.report.residuals import residual_view
 from covey.report.survival import survival_view
-from covey.report.terms import column_view, effect_view, terms_view
+from covey.report.terms import effect_view, terms_view
 from covey.settings import as_options
+from covey.validation import MatrixLike, PerRow
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from covey.evidence.selections import GroupSelection
-    from covey.report.fit import FitReport
-
-__all__ = ["render_page"]
+__all__ = ["fit_report", "render", "write"]
 
 # Table rows shown before "show all". fit.css hides the rest by position, under `tr:nth-child`.
 MOST_SHOWN = 40
@@ -38,8 +39,50 @@ UNSELECTED, MOST_LISTED = 5, 50
 View = dict[str, object]
 
 
-def render_page(report: FitReport) -> str:
-    """The page."""
+def fit_report(
+    model: BaseEstimator, X: MatrixLike | None, y: PerRow, path: str | os.PathLike[str], **options: Any
+) -> Path:
+    """Write the report of a fitted model to a file.
+
+    Parameters
+    ----------
+    model, X, y
+        As in `FitReport.from_model`.
+    path : path
+        The HTML file.
+    **options
+        Further parameters of `FitReport.from_model`.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from covey import GroupSparseRegressor
+    >>> from covey.datasets import make_group_sparse
+    >>> from covey.report import fit_report
+    >>> data = make_group_sparse(random_state=0)
+    >>> model = GroupSparseRegressor(groups=3).fit(data.X, data.y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     fit_report(model, data.X, data.y, f"{folder}/report.html").name
+    'report.html'
+    """
+    template("fit.html")  # a missing library is reported before the fit is repeated
+    return write(FitReport.from_model(model, X, y, **options), path)
+
+
+def write(report: FitReport, path: str | os.PathLike[str]) -> Path:
+    """Write the page of a report to a file, completely or not at all: see `covey.report.fit_report`."""
+    file = Path(path)
+    write_atomically(file, render(report).encode())
+    return file
+
+
+def render(report: FitReport) -> str:
+    """The report as one self-contained HTML page: see `covey.report.fit_report`, which also writes it."""
     readouts = _readouts(report)
     sections = [(id, heading.replace("groups", f"{report.noun}s"), view(report)) for id, heading, view in SECTIONS]
     return page(
@@ -61,21 +104,15 @@ def _groups(report: FitReport) -> View:
     return {"strongest": strongest, "example": frames.groups[0].name if strongest and report.moves else ""}
 
 
-def _nested(report: FitReport) -> View | None:
-    if report.nested is None:
-        return {} if report.no_nested else None
-    return {"verdict": report.nested.verdict}
-
-
-def _evidence(found: GroupSelection | None, shown: Callable[[pd.DataFrame], object]) -> View | None:
-    """The selected groups of a result and the next ones, as far as they are worth a line."""
+def _evidence(found: GroupSelection | None, figure: str, worst: float, text: str) -> View | None:
+    """The selected groups of a result and the next ones: name, size, a figure, and whether it is selected."""
     if found is None:
         return None
     frame = found.to_frame()
     n_selected = int(frame["selected"].sum())
-    listed = frame[shown(frame)].head(min(n_selected + UNSELECTED, MOST_LISTED))
-    groups = listed.rename_axis("name").reset_index().to_dict("records")
-    return {"n_selected": n_selected, "groups": groups, "n_more": n_selected - MOST_LISTED}
+    listed = frame[frame[figure] != worst].head(min(n_selected + UNSELECTED, MOST_LISTED))
+    lines = zip(listed.index, listed["size"], listed[figure].map(text.format), listed["selected"], strict=True)
+    return {"n_selected": n_selected, "groups": list(lines), "n_more": n_selected - MOST_LISTED}
 
 
 def _constraints(report: FitReport) -> View | None:
@@ -97,20 +134,16 @@ def _classes(report: FitReport) -> View | None:
 # Every section: its template, its heading, and a function that returns the template's data, or None to leave it out.
 SECTIONS: tuple[tuple[str, str, Callable[[FitReport], View | None]], ...] = (
     ("variables", "What each variable does", lambda report: terms_view(report.terms)),
-    ("columns", "What was made of the table", lambda report: column_view(report.terms)),
+    ("columns", "What was made of the table", lambda report: {} if report.terms else None),
     ("path", "Along the path", lambda report: path_view(report.frames, report.along)),
     ("groups", "Selected groups", _groups),
     ("constraints", "Constraints", _constraints),
     ("effects", "What each term does", lambda report: effect_view(report.effects) if report.effects else None),
-    ("nested", "Score on held-out rows", _nested),
+    ("nested", "Score on held-out rows", lambda report: {} if report.nested or report.no_nested else None),
     ("residuals", "Observed and predicted", lambda report: residual_view(report.residuals)),
     ("survival", "Survival by predicted risk", lambda report: survival_view(report.survival)),
-    ("tests", "Tests of the groups", lambda report: _evidence(report.tests, lambda frame: frame["p_value"] < 1)),
-    (
-        "stability",
-        "Which groups to believe",
-        lambda report: _evidence(report.stability, lambda frame: frame["frequency"] > 0),
-    ),
+    ("tests", "Tests of the groups", lambda report: _evidence(report.tests, "p_value", 1.0, "{:.2g}")),
+    ("stability", "Which groups to believe", lambda report: _evidence(report.stability, "frequency", 0.0, "{:.0%}")),
     ("responses", "Each response", lambda report: {} if report.responses else None),
     ("classes", "Held-out class predictions", _classes),
     ("choice", "How the model was chosen", lambda report: {"plot": report.judged and judged_plot(report.judged)}),

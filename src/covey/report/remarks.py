@@ -110,17 +110,7 @@ def remarks(
     model: BaseEstimator, chosen_by: Judged | None, X: MatrixLike | None = None, y: PerRow = None,
     nested: NestedScore | None = None,
 ) -> tuple[Remark, ...]:  # fmt: skip
-    """All remarks on a fit, serious ones first.
-
-    Parameters
-    ----------
-    model : a fitted estimator
-    chosen_by : Judged or None
-        The errors of its candidates.
-    X, y : the data; without them there are no remarks on correlated groups.
-    nested : NestedScore or None
-        The score on rows that played no part in choosing the model.
-    """
+    """All remarks on a fitted estimator, serious ones first; without the data, there are none on correlated groups."""
     fit, texts = Fit(model, chosen_by, X, y, nested), tomllib.loads(asset("remarks.toml"))
     on_groups = (*MODEL, *(DATA if X is not None else ())) if fit.selected.size else (nothing, constraints)
     say = as_terms if hasattr(model, "expansion_") else str

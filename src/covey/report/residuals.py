@@ -8,8 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from covey.evidence import NestedScore
-from covey.report.axis import Axis
-from covey.report.drawing import Plot, Vector
+from covey.report.drawing import Axis, Plot, Vector
 from covey.report.numbers import shown
 from covey.report.quality import in_memory
 from covey.validation import FloatArray, MatrixLike, PerRow
@@ -18,6 +17,9 @@ __all__ = ["Residuals", "residual_view", "residuals"]
 
 # The most rows to draw, evenly spaced in the order of the table.
 MOST_POINTS = 600
+
+# Around the points, relative to their range.
+MARGIN = 0.04
 
 # A mean below this share of the largest residual is round-off error.
 ROUNDING = 1e-9
@@ -54,31 +56,27 @@ def residual_view(found: Residuals | None) -> dict[str, object] | None:
     rows = np.flatnonzero(~np.isnan(predicted))
     drawn = rows[np.unique(np.linspace(0, rows.size - 1, min(rows.size, MOST_POINTS)).astype(int))]
     x, y = predicted[drawn], found.observed[drawn]
-    both, across = _axis(np.r_[x, y]), _axis(x)
-    observed = _scatter("observed-plot", "observed against predicted", x, y, both, both)
-    observed.segments("rule", (both.low, both.low), (both.high, both.high))
-    left = _scatter("left-over-plot", "residual against predicted", x, y - x, across, _axis(np.r_[y - x, 0.0]))
-    left.segments("rule", (across.low, 0.0), (across.high, 0.0))
+    both, across, around_zero = (Axis.around(values, MARGIN) for values in (np.r_[x, y], x, np.r_[y - x, 0.0]))
+    plots = {
+        "Observed against predicted": _scatter("observed", x, y, both, both, (both.low, both.high)),
+        "Residual against predicted": _scatter("residual", x, y - x, across, around_zero, (0.0, 0.0)),
+    }
     summaries = {"training rows": _summary(found.observed, found.fitted)}
     if found.held_out is not None:
         summaries = {"held-out rows": _summary(found.observed, found.held_out), **summaries}
     return {
-        "plots": {"Observed against predicted": observed, "Residual against predicted": left},
+        "plots": plots,
         "n_drawn": drawn.size,
         "n_rows": rows.size,
         "summaries": summaries,
     }
 
 
-def _axis(values: Vector) -> Axis:
-    low, high = float(values.min()), float(values.max())
-    margin = 0.04 * (high - low) or max(abs(high), 1.0)
-    return Axis(low - margin, high + margin)
-
-
-def _scatter(id: str, title: str, x: Vector, y: Vector, across: Axis, down: Axis) -> Plot:
-    plot = Plot(id, f"Scatter plot: {title}, {len(x)} rows.", across, down, n_ticks=6)
+def _scatter(what: str, x: Vector, y: Vector, across: Axis, down: Axis, rule: tuple[float, float]) -> Plot:
+    """Dots, and a line from its height at the left to that at the right."""
+    plot = Plot(f"{what}-plot", f"Scatter plot: {what} against predicted, {len(x)} rows.", across, down, n_ticks=6)
     plot.segments("dots", (x, y), (x, y))
+    plot.segments("rule", (across.low, rule[0]), (across.high, rule[1]))
     return plot
 
 

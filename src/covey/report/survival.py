@@ -14,8 +14,7 @@ from covey.estimators.survival import kaplan_meier
 from covey.evidence import NestedScore
 from covey.losses.cox import FieldNames, read_survival
 from covey.losses.risk_sets import EVENT, START, STOP
-from covey.report.axis import Axis
-from covey.report.drawing import Plot, steps
+from covey.report.drawing import Axis, Plot, steps
 from covey.report.numbers import MOST_COLOURS, colour
 from covey.validation import Array, FloatArray, IntArray, MatrixLike, PerRow, on_host
 

@@ -10,14 +10,13 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
 from covey.evidence import NestedScore
-from covey.report.axis import Axis
-from covey.report.drawing import Plot, Ticks
-from covey.report.numbers import MOST_COLOURS, shown
+from covey.report.drawing import Axis, Plot, Ticks
+from covey.report.numbers import MOST_COLOURS, colour, shown
 from covey.terms.effects import Effect
 from covey.terms.parts import Axis as Values
 from covey.validation import FloatArray, IntArray, last_step
 
-__all__ = ["TermPart", "column_view", "effect_view", "term_part", "terms_view"]
+__all__ = ["TermPart", "effect_view", "term_part", "terms_view"]
 
 # The most effects on a page, levels of a category (the most common ones), and outputs with a plot of a pair each.
 MOST_EFFECTS, MOST_LEVELS, MOST_OUTPUTS = 30, 20, 6
@@ -47,27 +46,20 @@ def term_part(model: BaseEstimator, nested: NestedScore | None) -> TermPart | No
     """
     if not hasattr(model, "expansion_"):
         return None
-    fitted, terms = model.fitted_terms_, model.encoding_.terms
+    encoding = model.encoding_
     refits = [one for one in (nested.estimators if nested is not None else []) if hasattr(last_step(one), "expansion_")]
     effects = []
-    for part in fitted.parts:
-        names = [terms[root].name for root in part.roots]
+    for part in model.fitted_terms_.parts:
+        names = [encoding.terms[root].name for root in part.roots]
         pair = len(names) == 2
         effect = model.effect(*names, main=pair, n=N_SIDE if pair else N_POINTS, refits=refits)
         effects.append(effect.divided(model.response_deviations_) if model.loss_.several else effect)
     effects.sort(key=lambda one: (len(one.axes), -one.span))
-    encoding = model.encoding_
-    found = model._variables_in_words()
     return TermPart(
-        found, len(encoding.variables), len(model.variables_),
+        model._variables_in_words(), len(encoding.variables), len(model.variables_),
         tuple(encoding.table().to_dict("records")), encoding.remarks,
         tuple(effects[:MOST_EFFECTS]), max(0, len(effects) - MOST_EFFECTS),
     )  # fmt: skip
-
-
-def column_view(part: TermPart | None) -> dict[str, object] | None:
-    """The section on what became of each column."""
-    return None if part is None else {"part": part}
 
 
 def terms_view(part: TermPart | None) -> dict[str, object] | None:
@@ -82,20 +74,13 @@ def effect_view(effects: Sequence[Effect], id: str = "effect") -> dict[str, obje
     """The effects of single variables: plots of curves on a common scale, and tables of levels."""
     singles = [one for one in effects if len(one.axes) == 1]
     curved = [one for one in singles if not one.axes[0].has_levels]
-    scale = _scale(curved)
+    parts = [np.ravel(part) for one in curved for part in (one.effect, one.low, one.high) if part is not None]
+    scale = Axis.around(np.concatenate([np.zeros(1), *parts]))
     return {
         "curves": [(one, _curve(f"{id}-{i}", one, scale)) for i, one in enumerate(curved)],
         "levels": [(one, _levels(one)) for one in singles if one.axes[0].has_levels],
         "n_refits": max(one.n_refits for one in effects),
     }
-
-
-def _scale(effects: list[Effect]) -> Axis:
-    parts = [np.ravel(part) for one in effects for part in (one.effect, one.low, one.high) if part is not None]
-    every = np.concatenate([np.zeros(1), *parts])
-    low, high = float(every.min()), float(every.max())
-    margin = 0.05 * (high - low) or 1.0
-    return Axis(low - margin, high + margin)
 
 
 def _numbers(axis: Values, values: ArrayLike) -> FloatArray:
@@ -123,15 +108,20 @@ def _ticks(axis: Values, across: Axis) -> Ticks:
     return []
 
 
-def _plot(id: str, one: Effect, axis: Values, down: Axis, description: str) -> tuple[Plot, FloatArray]:
-    """An empty plot over a number, a date or a season, with ticks where the rows are; and the positions."""
+def _span(axis: Values) -> tuple[Axis, FloatArray]:
+    """The range of a number, a date or a season, and its values as numbers."""
     x = _numbers(axis, axis.values)
-    across = Axis(float(x[0]), float(max(x[-1], x[0] + 1e-12)))
-    plot = Plot(id, description, across, down, n_ticks=6, n_levels=4, ticks=_ticks(axis, across))
-    return plot, x
+    return Axis(float(x[0]), float(max(x[-1], x[0] + 1e-12))), x
+
+
+def _plot(id: str, description: str, axis: Values, down: Axis) -> tuple[Plot, FloatArray]:
+    """An empty plot over a number, a date or a season, and the positions of its values."""
+    across, x = _span(axis)
+    return Plot(id, description, across, down, n_ticks=6, n_levels=4, ticks=_ticks(axis, across)), x
 
 
 def _rug(plot: Plot, axis: Values) -> None:
+    """Ticks where the rows are."""
     if axis.quantiles is not None:
         at, low = _numbers(axis, axis.quantiles), plot.down.low
         plot.segments("rug", (at, low), (at, low + 0.03 * (plot.down.high - low)))
@@ -143,18 +133,14 @@ def _curve(id: str, one: Effect, scale: Axis) -> Plot:
     description = (
         f"Line plot: effect of {one.name}, from {shown(first)} at {labels[0]} to {shown(last)} at {labels[-1]}."
     )
-    plot, x = _plot(id, one, axis, scale, description)
+    plot, x = _plot(id, description, axis, scale)
     plot.segments("rule", (x[0], 0.0), (x[-1], 0.0))
     if one.low is not None and one.high is not None and not one.outputs:
         plot.band(x, one.low, one.high)
     for k in range(values.shape[1]):
-        plot.line(_line(k), (x, values[:, k]))
+        plot.line(f"line {colour(k)}", (x, values[:, k]))
     _rug(plot, axis)
     return plot
-
-
-def _line(k: int) -> str:
-    return f"line c{k + 1}" if k < MOST_COLOURS else "line grey"
 
 
 def _levels(one: Effect) -> dict[str, object]:
@@ -186,26 +172,23 @@ def _pair(id: str, one: Effect) -> list[dict[str, object]]:
             number, levels = (second, first) if first.has_levels else (first, second)
             curves = values if number is second else values.T
             view |= {"kind": "curves", "across": number.name, "up": levels.name}
-            view |= {"plot": _curves(f"{id}-{k}", one, number, levels, curves)}
+            view |= {"plot": _curves(f"{id}-{k}", number, levels, curves)}
         else:
             view |= {"kind": "map"} | _map(f"{id}-{k}", one, values)
         found.append(view)
     return found
 
 
-def _curves(id: str, one: Effect, number: Values, levels: Values, curves: FloatArray) -> Plot:
+def _curves(id: str, number: Values, levels: Values, curves: FloatArray) -> Plot:
     """One curve per level, with the names of the most common ones."""
-    named = levels.commonest(MOST_COLOURS)
-    low, high = float(min(curves.min(), 0.0)), float(max(curves.max(), 0.0))
-    margin = 0.05 * (high - low) or 1.0
+    named, labels = levels.commonest(MOST_COLOURS), levels.labels
     description = f"Line plot: effect of {number.name} for each level of {levels.name}."
-    plot, x = _plot(id, one, number, Axis(low - margin, high + margin), description)
+    plot, x = _plot(id, description, number, Axis.around(np.append(curves, 0.0)))
     plot.segments("rule", (x[0], 0.0), (x[-1], 0.0))
     for j in np.setdiff1d(np.arange(len(curves)), named):
         plot.line("line grey", (x, curves[j]))
     for i, j in enumerate(named):
-        plot.line(_line(i), (x, curves[j]))
-    labels = levels.labels
+        plot.line(f"line {colour(i)}", (x, curves[j]))
     plot.name_ends([(labels[j], float(curves[j, -1]), i) for i, j in enumerate(named)])
     _rug(plot, number)
     return plot
@@ -220,13 +203,12 @@ def _shades(values: FloatArray, most: float) -> IntArray:
 def _map(id: str, one: Effect, values: FloatArray) -> dict[str, object]:
     """A heat map: the cells of one shade are one path."""
     first, second = one.axes
-    y = _numbers(second, second.values)
-    down = Axis(float(y[0]), float(max(y[-1], y[0] + 1e-12)))
+    down, y = _span(second)
     description = (
         f"Heat map: effect of {first.name} and {second.name}, from {shown(float(values.min()))} to "
         f"{shown(float(values.max()))}."
     )
-    plot, x = _plot(id, one, first, down, description)
+    plot, x = _plot(id, description, first, down)
     most = float(np.abs(values).max()) or 1.0
     shades = _shades(values, most)
     across, up = (_edges(axis) for axis in (plot.across.position(x), plot.top(y)))
@@ -240,15 +222,10 @@ def _map(id: str, one: Effect, values: FloatArray) -> dict[str, object]:
     if second.quantiles is not None:
         at, begin = _numbers(second, second.quantiles), plot.across.low
         plot.segments("rug", (begin, at), (begin + 0.02 * (plot.across.high - begin), at))
-    left = _ticks(second, down)
+    left, half = _ticks(second, down), N_SHADES // 2
     levels = [(1 - place, label) for place, label in left] if left else plot.levels
-    return {"plot": plot, "levels": levels, "legend": _legend(most)}
-
-
-def _legend(most: float) -> list[tuple[int, str]]:
-    """The shades with the effects that they stand for."""
-    half = N_SHADES // 2
-    return [(k, shown((k - half) / half * most, 2)) for k in range(N_SHADES)]
+    legend = [(k, shown((k - half) / half * most, 2)) for k in range(N_SHADES)]
+    return {"plot": plot, "levels": levels, "legend": legend}
 
 
 def _edges(places: FloatArray) -> IntArray:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 from covey.path import Path
 from covey.validation import FloatArray, IntArray
@@ -92,14 +92,19 @@ def keep_frames(
 ) -> Frames:
     """Choose the times and groups of a path to store; `folds` says in how many folds each group was selected."""
     strengths = path.strengths.toarray() if path.strengths is not None else path.group_norms
-    ranked = _ranked(path, strengths)
+    order = {l: i for i, (l, _) in enumerate(path.entered)}
+    ever = np.flatnonzero(strengths.any(axis=0)).tolist()
+    # by strength in the fitted model, and then by the order in which they woke up
+    ranked = sorted(ever, key=lambda l: (-strengths[-1, l], order.get(l, len(order)), l))
     kept = ranked[:MOST_GROUPS]
     tables = _by_output(path)
     places = _places(path, tables, kept)
     n_numbers = len(tables) * sum(map(len, places)) + N_FACTS * len(kept)
     n_frames = int(np.clip(MOST_NUMBERS / max(n_numbers, 1), FEWEST_FRAMES, MOST_FRAMES))
     index = _positions(path, n_frames)
-    precision = _precision(path, strengths)
+    largest = [float(np.abs(values).max(initial=0.0)) for values in (path.coefs.data, strengths)]
+    in_range = all(size == 0 or 1 / SAFE <= size <= SAFE for size in largest)
+    precision = np.float32 if in_range else np.float64
     woke = dict(path.entered)
     traces = []
     for l, listed in zip(kept, places, strict=True):
@@ -138,22 +143,6 @@ def _by_output(path: Path) -> list[sp.csr_array]:
         width = groups.members.size
         return [sp.csr_array(path.parts[:, k * width : (k + 1) * width]) for k in range(m)]
     return [sp.csr_array(path.coefs[:, k * groups.n_columns + groups.members]) for k in range(m)]
-
-
-def _ranked(path: Path, strengths: FloatArray) -> list[int]:
-    """Groups that are ever awake, by strength in the fitted model and then by the order in which they woke up."""
-    order = {l: i for i, (l, _) in enumerate(path.entered)}
-    ever = np.flatnonzero(strengths.any(axis=0)).tolist()
-    return sorted(ever, key=lambda l: (-strengths[-1, l], order.get(l, len(order)), l))
-
-
-def _precision(path: Path, strengths: FloatArray) -> DTypeLike:
-    """4-byte floats, unless the numbers are out of their range."""
-    for values in (path.coefs.data, strengths):
-        largest = float(np.abs(values).max(initial=0.0))
-        if largest > SAFE or 0 < largest < 1 / SAFE:
-            return np.float64
-    return np.float32
 
 
 def _places(path: Path, tables: list[sp.csr_array], kept: list[int]) -> list[NDArray[np.intp]]:

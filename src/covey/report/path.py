@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import NamedTuple
+
 import numpy as np
+from sklearn.base import BaseEstimator
 
-from covey.report.along import Along
-from covey.report.axis import Axis
-from covey.report.drawing import Plot, Ticks, Vector, steps
+from covey.designs import as_design
+from covey.report.drawing import Axis, Plot, Ticks, Vector, steps
 from covey.report.numbers import MOST_COLOURS, colour
+from covey.report.quality import coded, is_squared, null_error
 from covey.report.traces import LEAD_IN, Frames, GroupTrace
+from covey.validation import FloatArray, MatrixLike, PerRow
 
-__all__ = ["along_plot", "count_ticks", "path_view", "positions", "strength_axis", "stretches", "time_axis"]
+__all__ = [
+    "Along", "along_the_path", "count_ticks", "path_view", "positions", "strength_axis", "stretches", "time_axis",
+]  # fmt: skip
 
 # The most lines that a plot can hold and stay readable, and the most lines of the timeline.
 MOST_DRAWN, MOST_LINES = 120, 30
@@ -56,15 +63,24 @@ def strength_axis(frames: Frames) -> Axis:
     return Axis(0.0, 1.05 * top if top > 0 else 1.0)
 
 
-def stretches(group: GroupTrace, frames: Frames) -> list[tuple[int, int]]:
-    """First and last frame of every stretch on which a group is in the path's model, not counting the fitted model.
+class Stretch(NamedTuple):
+    """Frames on which a group is in the path's model: the first and the last, and how its line ends."""
 
-    A group that is dropped and wakes up again has several stretches.
-    """
+    begin: int
+    end: int
+    to: float  # the position where the line ends
+    dropped: bool  # whether the group is dropped there, along the path
+
+
+def stretches(group: GroupTrace, frames: Frames, x: Vector) -> list[Stretch]:
+    """All stretches of a group, not counting the fitted model; several if it is dropped and wakes up again."""
     awake = np.zeros(frames.chosen + 2, dtype=int)
     awake[1 + group.first : -1] = group.strengths[: max(frames.chosen - group.first, 0)] > 0
-    turns = np.diff(awake)
-    return list(zip(np.flatnonzero(turns == 1).tolist(), (np.flatnonzero(turns == -1) - 1).tolist(), strict=True))
+    turns, found = np.diff(awake), []
+    for begin, after in zip(np.flatnonzero(turns == 1).tolist(), np.flatnonzero(turns == -1).tolist(), strict=True):
+        dropped = after < frames.chosen
+        found.append(Stretch(begin, after - 1, float(x[after]) if dropped else LEVEL_END, dropped))
+    return found
 
 
 def path_view(frames: Frames, along: Along | None) -> dict[str, object]:
@@ -83,11 +99,10 @@ def path_view(frames: Frames, along: Along | None) -> dict[str, object]:
     plot.mark_model(MODEL)
     plot.name_ends((group.name, strength, i) for i, group, strength in named if strength > 0)
     crosses = [
-        (to, float(plot.top(group.strength(end))))
+        (one.to, float(plot.top(group.strength(one.end))))
         for _, group, strength in named
-        for _, end in stretches(group, frames)
-        for to, dropped in [_end_of(end, x, frames)]
-        if dropped or strength == 0
+        for one in stretches(group, frames, x)
+        if one.dropped or strength == 0
     ]
     drawn = [(i, group) for i, group in enumerate(frames.groups) if group.strengths.any()][:MOST_LINES]
     drawn.sort(key=lambda one: (one[1].first, one[0]))
@@ -99,7 +114,7 @@ def path_view(frames: Frames, along: Along | None) -> dict[str, object]:
         "xlabel": "time (log scale)" if times.log else "time",
         "timeline": [_timeline(i, group, frames, x) for i, group in drawn],
         "n_undrawn": len(frames.groups) - len(drawn),
-        "along": None if along is None else along_plot(along, x, ticks),
+        "along": None if along is None else _along_plot(along, x, ticks),
     }
 
 
@@ -113,7 +128,71 @@ def count_ticks(frames: Frames, x: Vector) -> Ticks:
     return found[::-1]
 
 
-def along_plot(along: Along, x: Vector, ticks: Ticks) -> Plot:
+def _levels(group: GroupTrace, x: Vector, frames: Frames) -> list[tuple[Vector, Vector]]:
+    """The steps of each stretch: up where the group enters, down if it is dropped along the path."""
+    found = []
+    for begin, end, to, dropped in stretches(group, frames, x):
+        levels = group.strengths[begin - group.first : end - group.first + 1]
+        across, up = steps(x[begin : end + 1], levels, to)
+        found.append((np.r_[across[0], across, [to] * dropped], np.r_[0.0, up, [0.0] * dropped]))
+    return found
+
+
+def _timeline(i: int, group: GroupTrace, frames: Frames, x: Vector) -> dict[str, object]:
+    """A group of the timeline: where and when it enters, and where and when it is dropped along the path."""
+    runs = [
+        (float(x[begin]), to, frames.times[begin], frames.times[end + 1] if dropped else None)
+        for begin, end, to, dropped in stretches(group, frames, x)
+    ]
+    return {"name": group.name, "colour": colour(i), "runs": runs, "in_model": group.strength(frames.chosen) > 0}
+
+
+@dataclass(frozen=True)
+class Along:
+    """Errors on the training rows, at every frame."""
+
+    deviance: FloatArray  # relative to the deviance of the best constant
+    wrong: FloatArray | None  # for classes: the share of misclassified rows
+
+    def words(self, frame: int) -> str:
+        """The text for a frame."""
+        text = f"deviance {self.deviance[frame]:.0%} of the constant's"
+        return text if self.wrong is None else f"{text}, {self.wrong[frame]:.1%} of rows misclassified"
+
+
+def along_the_path(
+    model: BaseEstimator, X: MatrixLike | None, y: PerRow, weight: PerRow, offset: PerRow, frames: Frames
+) -> Along | None:
+    """The training errors at the frames' times.
+
+    None for squared loss, where the strengths already show the plateaus, and for survival times, where no constant
+    gives a deviance to compare with.
+    """
+    loss, path = model.loss_, model.path_
+    if X is None or y is None or is_squared(model) or loss.survival:
+        return None
+    design, response = as_design(X), coded(model, y)
+    q = np.ones(len(response)) if weight is None else np.asarray(weight, dtype=float)
+    q = q / q.sum()
+    shift = np.zeros((len(q), 1)) if offset is None else np.asarray(offset, dtype=float).reshape(len(q), -1)
+    shift = shift if loss.vector else shift[:, 0]
+    deviance, wrong = [], []
+    for time in frames.times:
+        coef, intercept = path.model(path.index(time))
+        coef = np.atleast_2d(coef)
+        used = np.flatnonzero(coef.any(axis=0))
+        eta = np.asarray(design.predict(used, coef[:, used], np.atleast_1d(intercept)))
+        eta = (eta if loss.vector else eta[:, 0]) + shift
+        deviance.append(float(loss.on(response, q).deviance(eta)))
+        if hasattr(model, "classes_"):
+            fitted = loss.with_thresholds(response, eta, q) if loss.coupled else loss
+            likeliest = fitted.probabilities(eta.reshape(len(q), -1)).argmax(axis=1)
+            wrong.append(float(q @ (likeliest != loss.classes(response))))
+    share = np.array(deviance) / (null_error(model, y, weight, offset) or 1.0)
+    return Along(share, np.array(wrong) if hasattr(model, "classes_") else None)
+
+
+def _along_plot(along: Along, x: Vector, ticks: Ticks) -> Plot:
     """The training errors against time, on the axis of the path."""
     errors = [along.deviance] if along.wrong is None else [along.deviance, along.wrong]
     what = "deviance" if along.wrong is None else "deviance and share of misclassified rows"
@@ -126,29 +205,3 @@ def along_plot(along: Along, x: Vector, ticks: Ticks) -> Plot:
         plot.dot(colour(i), MODEL, error[-1])
     plot.mark_model(MODEL)
     return plot
-
-
-def _end_of(end: int, x: Vector, frames: Frames) -> tuple[float, bool]:
-    """Where a stretch ends, and whether the group is dropped there along the path."""
-    dropped = end + 1 < frames.chosen
-    return (float(x[end + 1]) if dropped else LEVEL_END), dropped
-
-
-def _levels(group: GroupTrace, x: Vector, frames: Frames) -> list[tuple[Vector, Vector]]:
-    """The steps of each stretch: up where the group enters, down if it is dropped along the path."""
-    found = []
-    for begin, end in stretches(group, frames):
-        to, dropped = _end_of(end, x, frames)
-        levels = group.strengths[begin - group.first : end - group.first + 1]
-        across, up = steps(x[begin : end + 1], levels, to)
-        found.append((np.r_[across[0], across, [to] * dropped], np.r_[0.0, up, [0.0] * dropped]))
-    return found
-
-
-def _timeline(i: int, group: GroupTrace, frames: Frames, x: Vector) -> dict[str, object]:
-    """A group of the timeline: where and when it enters, and where and when it is dropped along the path."""
-    runs = []
-    for begin, end in stretches(group, frames):
-        to, dropped = _end_of(end, x, frames)
-        runs.append((float(x[begin]), to, frames.times[begin], frames.times[end + 1] if dropped else None))
-    return {"name": group.name, "colour": colour(i), "runs": runs, "in_model": group.strength(frames.chosen) > 0}
