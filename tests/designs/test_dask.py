@@ -218,6 +218,18 @@ def test_a_worker_killed_in_mid_fit(client, data, expected, moment, monkeypatch)
     assert_same_model(model, expected)
 
 
+def test_a_worker_killed_while_parquet_is_read_lazily(client, data, expected, tmp_path):
+    names = [f"x{j}" for j in range(P)]
+    for i, part in enumerate(np.array_split(np.arange(N), 4)):
+        # every file counts its rows from zero
+        table = pd.DataFrame(data.X[part], columns=names).assign(y=data.y[part])
+        table.to_parquet(tmp_path / f"part-{i}.parquet")
+    frame = dd.read_parquet(tmp_path)
+    threading.Timer(0.4, os.kill, (next(iter(client.run(os.getpid).values())), signal.SIGKILL)).start()
+    model = GroupSparseRegressor(SIZE, selection="holdout", random_state=0).fit(frame[names], frame["y"])
+    assert_same_model(model, expected)
+
+
 # ---------------------------------------------------------------------- joblib's backend
 
 
