@@ -26,20 +26,12 @@ def kinds(model):
     return {term.kind for term in model.expansion_.terms}
 
 
-def test_too_many_pairs_with_categories_are_left_out(table, monkeypatch):
+def test_too_many_pairs_are_left_out(table, monkeypatch):
     monkeypatch.setattr(expansion, "LISTED", 50)
-    monkeypatch.setattr(expansion, "MOST", 100)
-    with pytest.warns(UserWarning, match=r"All pairs with categories are too many to try.*pairs=None"):
+    monkeypatch.setattr(expansion, "MOST_COLUMNS", 30)
+    with pytest.warns(UserWarning, match=r"All pairs of 21 variables are too many to try.*pairs=None") as warned:
         model = fit(table)
-    assert model.expansion_.unlisted  # pairs of numbers are still in the race
-    assert not any("c" in name for name in model.groups_.names if ":" in name)
-
-
-def test_too_many_pairs_of_numbers_are_left_out(table, monkeypatch):
-    monkeypatch.setattr(expansion, "LISTED", 50)
-    monkeypatch.setattr(expansion, "MOST_VARIABLES", 10)
-    with pytest.warns(UserWarning, match="All pairs of 15 numbers are too many to try"):
-        model = fit(table)
+    assert warned[0].filename == __file__
     assert not model.expansion_.unlisted
     assert "v0" in model.selected_groups_
 

@@ -29,11 +29,10 @@ def check_expansion(expansion: Expansion) -> None:
     _check_encoding(encoding)
     if ranges.shape != (2, len(encoding.column_names)) or not _are_numbers(ranges) or (ranges[0] > ranges[1]).any():
         raise ValueError("the ranges of the encoded columns are not as they were written")
-    linear = {l for l, term in enumerate(encoding.terms) if term.kind == "linear"}
     is_known = _is_count(expansion.depth) and 1 <= expansion.depth <= len(CHILDREN)
     if not is_known or not _are_pairs(expansion.pairs, len(encoding.terms)):
         raise ValueError("the pairs of the expansion are not as they were written")
-    if not all(_is_count(l) and l in linear for l in expansion.unlisted) or not _differ(expansion.unlisted):
+    if expansion.unlisted not in ((), encoding.pairs.members):
         raise ValueError("the expansion has unlisted pairs of terms that do not exist")
 
 

@@ -47,15 +47,15 @@ FIRST_WAVE = 1.5
 # Terms of one family compete with each other for the same chance under noise.
 FAMILIES = {"linear": 0, "levels": 0, "season": 0, "curve": 1, "detail": 2, "pair": 3, "surface": 4}
 
-# With products of more columns, pairs of numbers are not listed one by one; of more than MOST, pairs with
-# categories are left out.
-LISTED, MOST = 50_000, 200_000
+# With products of more columns, pairs are not listed one by one.
+LISTED = 50_000
 
 # The most columns of products with details of surfaces: late groups are computed with the others.
 DETAILED = 10_000
 
-# The most numbers all of whose pairs are tried: a matrix of all pairs per fold takes 256 MB, or 3.6 GB on a device.
-MOST_VARIABLES, MOST_ON_DEVICE = 8_000, 30_000
+# The most columns of main terms all of whose pairs are tried: a matrix of all pairs per fold takes 256 MB, or 3.6 GB on
+# a device.
+MOST_COLUMNS, MOST_ON_DEVICE = 8_000, 30_000
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Expansion:
     depth : int
         1 for pairs alone, 2 if they have surfaces where a term has a curve, 3 if surfaces have details.
     unlisted : tuple of int
-        Linear terms whose pairs are in the race without being listed; those that came near are in `pairs`.
+        Main terms whose pairs are in the race without being listed; those that came near are in `pairs`.
     """
 
     encoding: Encoding
@@ -82,33 +82,29 @@ class Expansion:
     unlisted: tuple[int, ...] = ()
 
     @classmethod
-    def of(cls, encoding: Encoding, columns: FloatArray, most: int = MOST_VARIABLES) -> Expansion:
+    def of(cls, encoding: Encoding, columns: FloatArray, most: int = MOST_COLUMNS) -> Expansion:
         """The terms of an encoding and the pairs that it wants, given the encoded columns of its table.
 
         If the products of all pairs have too many columns, there are no details, then no surfaces; if they still have
-        too many, pairs of numbers are not listed. Of more than `most` numbers no pairs are tried.
+        too many, pairs are not listed. Of variables with more than `most` columns no pairs are tried.
         """
         wanted, ranges = encoding.pairs, np.array([columns.min(axis=0) - BEYOND, columns.max(axis=0) + BEYOND])
         sizes = np.array([_size(encoding.stems(l)) for l in range(len(encoding.terms))], dtype=np.intp)
         if not wanted.members:
             n_columns = sum(int(sizes[i] * sizes[j]) for i, j in wanted.listed)
             return cls(encoding, ranges, wanted.listed, _depth(n_columns))
-        members = np.array(wanted.members)
-        n_columns = _count_products(sizes[members])
+        of_members = sizes[list(wanted.members)]
+        n_columns = (int(of_members.sum()) ** 2 - int((of_members**2).sum())) // 2
         if n_columns <= LISTED:
             return cls(encoding, ranges, tuple(wanted), _depth(n_columns))
-        unlisted = tuple(l for l in wanted.members if encoding.terms[l].kind == "linear")
-        categories = sorted(set(wanted.members) - set(unlisted))
-        listed: tuple[tuple[int, int], ...] = ()
-        if categories and n_columns - _count_products(sizes[list(unlisted)]) > MOST:
-            _warn_left_out("All pairs with categories")
-        elif categories:
-            both = {(min(i, j), max(i, j)) for i in categories for j in wanted.members if i != j}
-            listed = tuple(sorted(both - wanted.left_out))
-        if len(unlisted) > most:
-            _warn_left_out(f"All pairs of {len(unlisted):,} numbers")
-            unlisted = ()
-        return cls(encoding, ranges, listed, 1, unlisted)
+        if of_members.sum() <= most:
+            return cls(encoding, ranges, depth=1, unlisted=wanted.members)
+        warnings.warn(
+            f"All pairs of {len(wanted.members):,} variables are too many to try, and are left out: name those that "
+            "may matter, such as pairs=[('age', 'sex')] or pairs={'with': 'treatment'}, or say pairs=None.",
+            stacklevel=6,
+        )
+        return cls(encoding, ranges, depth=1)
 
     def with_pairs(self, met: Sequence[tuple[int, int]]) -> Expansion:
         """The same with pairs that came near, given as positions among the unlisted terms."""
@@ -215,8 +211,10 @@ class Expansion:
         """What a search needs to know about the groups."""
         pairs = None
         if self.unlisted:
-            columns = [self.encoding.stems(l).start for l in self.unlisted]
-            pairs = AllPairs(np.array(self.unlisted), np.array(columns), FAMILIES["pair"])
+            stems, place = map(self.encoding.stems, self.unlisted), {l: k for k, l in enumerate(self.unlisted)}
+            first, sizes = np.array([(stem.start, _size(stem)) for stem in stems]).T
+            left_out = tuple((place[i], place[j]) for i, j in sorted(self.encoding.pairs.left_out))
+            pairs = AllPairs(np.array(self.unlisted), first, sizes, FAMILIES["pair"], left_out)
         return {
             "parents": self.parents,
             "families": np.array([FAMILIES[term.kind] for term in self.terms], dtype=np.intp),
@@ -288,27 +286,14 @@ def expand(
     if constraints:
         encoding = without_pairs(encoding, list(requirements_of(constraints, encoding)), described.pairs)
     columns = encoding.transform(table)
-    expansion = Expansion.of(encoding, columns, MOST_ON_DEVICE if is_tensor(table) else MOST_VARIABLES)
+    expansion = Expansion.of(encoding, columns, MOST_ON_DEVICE if is_tensor(table) else MOST_COLUMNS)
     return expansion, expansion.on(columns, table)
-
-
-def _warn_left_out(which: str) -> None:
-    warnings.warn(
-        f"{which} are too many to try, and are left out: name those that may matter, such as pairs=[('age', 'sex')] or "
-        "pairs={'with': 'treatment'}, or say pairs=None.",
-        stacklevel=6,
-    )
 
 
 def _depth(n_columns: int) -> int:
     """How many generations of terms pairs have, given the number of their own columns."""
     limits = zip(CURVE_COLUMNS, (LISTED, LISTED, min(LISTED, DETAILED)), strict=True)
     return max(1, sum(n_columns * (1 + n) ** 2 <= most for n, most in limits))
-
-
-def _count_products(sizes: NDArray[np.intp]) -> int:
-    """The number of products of columns of different terms, given the number of columns of each."""
-    return (int(sizes.sum()) ** 2 - int((sizes**2).sum())) // 2
 
 
 def _size(which: slice) -> int:

@@ -23,7 +23,7 @@ __all__ = ["Pairs", "as_pairs", "find_pairs"]
 ROWS_PER_CELL = 5
 # Rows per level that a category needs in a pair with a number, on average: fewer do not tell a slope per level.
 ROWS_PER_SLOPE = 10
-# In tables so wide that more pairs would have to be checked, pairs with many-valued categories are not tried anyway.
+# In tables so wide that more pairs would have to be checked, pairs are not tried anyway.
 MOST_CHECKED = 10_000_000
 THIN = "too few rows per cell or level, or one within the other"
 
