@@ -23,8 +23,7 @@ from covey.search.pairs import AllPairs
 from covey.search.problem import ancestors
 from covey.terms.encoding import Encoding
 from covey.terms.kinds import Term
-from covey.terms.requirements import Constraints
-from covey.terms.shapes import requirements_of, without_pairs
+from covey.terms.requirements import Constraints, requirements_of, without_pairs
 from covey.terms.splines import ROWS_PER_KNOT
 from covey.terms.terms import Terms, TermsLike
 from covey.validation import FloatArray, IntArray, MatrixLike, PerRow, is_tensor
