@@ -55,13 +55,6 @@ def test_the_effect_of_a_variable_has_its_detail(fitted):
     np.testing.assert_allclose(total[:, 0], model.predict(table))
 
 
-def test_a_detail_is_saved(fitted, tmp_path):
-    table, _, model = fitted
-    covey.save(model, tmp_path / "model.skops")
-    again = covey.load(tmp_path / "model.skops")
-    np.testing.assert_array_equal(again.predict(table), model.predict(table))
-
-
 def test_a_detail_under_another_loss():
     table, mean, _ = wiggly()
     counts = np.random.default_rng(1).poisson(np.exp(1.5 + mean))

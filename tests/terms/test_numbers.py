@@ -115,22 +115,6 @@ def test_one_or_two_missing_numbers_have_no_flag(x):
     assert encoding.table().iloc[0][["missing", "remark"]].tolist() == [2, "missing values: the mean"]
 
 
-def test_a_missing_number_that_fit_had_not_is_the_mean(x):
-    encoding = Terms().fit(x[:, None])
-    nothing = np.zeros((1, len(encoding.column_names)))
-    np.testing.assert_array_equal(encoding.transform([[None]]), nothing)
-    np.testing.assert_array_equal(encoding.transform(np.array([[np.nan]])), nothing)
-
-
-def test_weights_are_repetitions(x):
-    counts = np.random.default_rng(3).integers(0, 4, size=300)
-    x[::7] = np.nan
-    terms = Terms({"x0": Curve(knots=6)})  # by default the number of rows decides
-    repeated = terms.fit(np.repeat(x, counts)[:, None])
-    weighted = terms.fit(x[:, None], counts)
-    np.testing.assert_allclose(repeated.transform(x[:, None]), weighted.transform(x[:, None]), atol=1e-9)
-
-
 @pytest.mark.parametrize(("distinct", "width"), [(2, 0), (3, 1), (4, 2), (12, 10)])
 def test_few_distinct_values_have_few_curve_columns(distinct, width):
     x = np.arange(400) % distinct

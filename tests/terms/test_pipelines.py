@@ -73,13 +73,6 @@ def fitted(request):
     return clone(model).fit(TABLE, y), y
 
 
-def test_variables_are_the_features(fitted):
-    model, _ = fitted
-    assert model.n_features_in_ == 5
-    assert model.feature_names_in_.tolist() == list(TABLE)
-    assert set(model.selected_groups_) <= {term.name for term in model.expansion_.terms}
-
-
 def test_a_clone_fits_the_same_model(fitted):
     model, y = fitted
     again = clone(model)
@@ -155,13 +148,6 @@ def test_tags_say_what_a_table_may_hold():
     assert not (without.allow_nan)
     assert not (without.categorical)
     assert not (without.string)
-
-
-def test_text_without_terms_names_the_remedy():
-    with pytest.raises(ValueError, match="terms='auto'"):
-        GroupSparseRegressor().fit(TABLE[["age", "site"]], Y)
-    with pytest.raises(ValueError, match="terms='auto'"):
-        covey.limit_path(TABLE[["age", "site"]], Y)
 
 
 def test_validation_rows_are_a_raw_table():

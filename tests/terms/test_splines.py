@@ -102,12 +102,6 @@ def test_weights_of_quantiles_are_repetitions(counts, seed):
     np.testing.assert_allclose(quantiles(-values[::-1], np.array(counts[::-1], float), at), -drawn[::-1], atol=1e-12)
 
 
-def test_small_tables_have_fewer_knots():
-    found = [default_knots(n) for n in range(1, 1000)]
-    assert found == sorted(found)
-    assert (found[0], found[-1]) == (3, MOST_KNOTS)
-
-
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.integers(1, 40), min_size=3, max_size=60), st.integers(3, 12))
 def test_there_are_rows_between_knots(counts, n_knots):

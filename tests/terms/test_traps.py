@@ -110,12 +110,6 @@ def test_dates_without_separators():
     assert lines["values"][0] == f"20200105 to {days.max()}"
 
 
-def test_what_is_counted_stands_beside_the_name():
-    z = X.copy()
-    z[::6] = np.nan
-    assert "with a flag where at least 3 rows miss them: 'z' (10)." in remarks(z=z)
-
-
 def test_dates_in_more_than_one_format():
     days = pd.date_range("2020-01-05", periods=N, freq="9D")
     with pytest.raises(TableError, match=r"in more than one format, '2020-01-05' and '14[.]01[.]2020'; write all"):
@@ -169,11 +163,6 @@ def test_a_row_of_totals_is_pointed_out():
     c = np.array(["u", "v", "w"])[np.arange(N) % 3].astype(object)
     assert "last row" not in remarks(c=c)
     assert "The last row has 'Total' in 'c': if it sums up the other rows" in remarks(c=[*c[:-1], "Total"])
-
-
-def test_infinite_values_are_counted():
-    with pytest.raises(TableError, match=r"infinite values in 2 rows; .*na_values=\['inf', '-inf'\]"):
-        remarks(z=np.where(np.arange(N) < 2, np.inf, X))
 
 
 def test_whole_numbers_with_the_name_of_a_code():

@@ -398,8 +398,13 @@ def _eliminated(
         (q.K, q.c, q.starts, paths.posed.parents_among(one.groups)) for one, q in zip(rounds, quadratics, strict=True)
     ]
     if paths.posed.cone is None:
+        units = None
+        if paths.late:
+            # only some columns of a detail matter: per dimension, dropping it costs less than dropping a line that is
+            # there by chance. The weights of the race say what noise gives to the best groups of each kind
+            units = [paths.posed.weights[one.groups] ** 2 for one in rounds]
         # models on linearly dependent columns are solved again anyway
-        return rounds, quadratics, eliminate_all(forms, n_always, [one.active.deficient for one in rounds])
+        return rounds, quadratics, eliminate_all(forms, n_always, [one.active.deficient for one in rounds], units)
     constrained = [one.rows for one in rounds if one.rows]
     orders = [eliminate_within(form, rows, n_always) for form, rows in zip(forms, constrained, strict=True)]
     return rounds, quadratics, orders

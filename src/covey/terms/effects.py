@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,8 +11,10 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from covey.designs import Design
+from covey.layout import offsets
 from covey.tables.complaint import listed, near
 from covey.terms.expansion import Expansion
+from covey.terms.kinds import free_name
 from covey.terms.parts import Axis, Part, evaluate_main, evaluate_pair, find_parts, part_columns
 from covey.validation import Array, FloatArray, whole
 
@@ -94,22 +96,16 @@ class Effect:
             for axis, grid in zip(self.axes, grids, strict=True)
         }
         if self.outputs:
-            table[_free("output", table)] = np.tile(np.array(self.outputs, dtype=object), grids[0].size)
+            table[free_name("output", table)] = np.tile(np.array(self.outputs, dtype=object), grids[0].size)
         for name, values in (("effect", self.effect), ("low", self.low), ("high", self.high)):
             if values is not None:
-                table[_free(name, table)] = np.ravel(values)
+                table[free_name(name, table)] = np.ravel(values)
         return pd.DataFrame(table)
 
     def __repr__(self) -> str:
         sizes = " x ".join(str(len(axis.values)) for axis in self.axes)
         low, high = (float(self.effect.min()), float(self.effect.max())) if self.effect.size else (0.0, 0.0)
         return f"Effect({self.name}: {sizes} values, {low:.4g} to {high:.4g}{f'; {self.note}' if self.note else ''})"
-
-
-def _free(name: str, taken: Container[str]) -> str:
-    while name in taken:  # a variable may be called effect
-        name += "'"
-    return name
 
 
 @dataclass(frozen=True)
@@ -244,11 +240,10 @@ def term_means(
 ) -> FloatArray:
     """The weighted mean of each selected term's contribution over the rows of a design; (outputs, selected)."""
     share = np.asarray(weight, dtype=float) / float(np.sum(weight))
-    spans = [np.arange(expansion.terms[l].columns.start, expansion.terms[l].columns.stop) for l in selected]
-    if not spans:
+    if not len(selected):
         return np.zeros((len(coef), 0))
-    columns = np.concatenate(spans)
+    columns = np.concatenate([expansion.terms[l].places for l in selected])
     tiles = [columns[k : k + TILE] for k in range(0, columns.size, TILE)]
     means = np.concatenate([share @ design.take(tile) for tile in tiles]) * coef[:, columns]
-    starts = np.cumsum([0, *(span.size for span in spans[:-1])])
-    return np.asarray(np.add.reduceat(means, starts, axis=1))
+    starts = offsets([expansion.terms[l].width for l in selected])
+    return np.asarray(np.add.reduceat(means, starts[:-1], axis=1))

@@ -22,7 +22,7 @@ from covey.groups import Groups
 from covey.search.pairs import AllPairs
 from covey.search.problem import ancestors
 from covey.terms.encoding import Encoding
-from covey.terms.kinds import Term
+from covey.terms.kinds import Term, free_name
 from covey.terms.requirements import Constraints, requirements_of, without_pairs
 from covey.terms.splines import ROWS_PER_KNOT
 from covey.terms.terms import Terms, TermsLike
@@ -122,9 +122,7 @@ class Expansion:
             name: str, kind: str, variables: tuple[str, ...], parents: tuple[int, ...], a: IntArray, b: IntArray
         ) -> int:
             nonlocal n_columns
-            while name in names:  # a variable may be called age:sex
-                name += "'"
-            names.add(name)
+            names.add(name := free_name(name, names))
             terms.append(Term(name, kind, variables, parents, slice(n_columns, n_columns + a.size)))
             left.append(a)
             right.append(b)
@@ -152,7 +150,7 @@ class Expansion:
         encoding = self.encoding
         stem, curve = _columns(encoding.stems(term)), encoding.curve_of(term)
         most = encoding.rows_per_level(other) / ROWS_PER_KNOT - 1  # besides the slope
-        bent = stem[:0] if curve is None else _columns(encoding.terms[curve].columns)
+        bent = stem[:0] if curve is None else encoding.terms[curve].places
         ends = [int(np.clip(most, 0, n)) for n in CURVE_COLUMNS]
         return [stem, *(bent[a:b] for a, b in pairwise(ends))]
 
@@ -235,8 +233,7 @@ class Expansion:
         rough = np.ones(len(self.encoding.column_names))
         for term in self.encoding.terms:
             if term.kind == "curve":
-                at = _columns(term.columns)
-                rough[at] = 1 + np.arange(at.size) / FIRST_WAVE
+                rough[term.columns] = 1 + np.arange(term.width) / FIRST_WAVE
         left, right = self.factors
         return np.concatenate([rough, rough[left] * rough[right]])
 
@@ -248,12 +245,12 @@ class Expansion:
     def freedom(self, term: int) -> int:
         """The number of free coefficients of a term: the levels of a category have one less than columns."""
         one = self.terms[term]
-        n = _size(one.columns)
+        n = one.width
         if one.kind in ("linear", "levels"):
             return n - (one.kind == "levels")
         for j in ancestors(self.parents, term):  # the levels of a category in a pair
             if self.terms[j].kind == "levels":
-                n = n * self.freedom(j) // _size(self.terms[j].columns)
+                n = n * self.freedom(j) // self.terms[j].width
         return n
 
     def variables_in(self, used: NDArray[np.bool_]) -> list[str]:

@@ -168,7 +168,7 @@ def _useless(
 def _disjoint(encoding: Encoding, frame: pd.DataFrame) -> set[Pair]:
     """Pairs of numbers that have no rows in common; both have a flag for missing values."""
     linear = [(j, term) for j, term in enumerate(encoding.terms) if term.kind == "linear"]
-    flagged = [(j, term.variables[0]) for j, term in linear if term.columns.stop - term.columns.start > 1]
+    flagged = [(j, term.variables[0]) for j, term in linear if term.width > 1]
     if not flagged or len(flagged) ** 2 > MOST_CHECKED:
         return set()
     observed = np.array([~missing_values(frame[name]) for _, name in flagged], dtype=np.float32)

@@ -138,8 +138,7 @@ def find_parts(expansion: Expansion, selected: Iterable[int]) -> list[Part]:
 
 def part_columns(expansion: Expansion, part: Part) -> IntArray:
     """The expanded columns of a part's terms."""
-    places = [np.arange(*expansion.terms[term].columns.indices(2**62)) for term in part.terms]
-    return np.concatenate([np.empty(0, dtype=np.intp), *places])
+    return np.concatenate([np.empty(0, dtype=np.intp), *(expansion.terms[term].places for term in part.terms)])
 
 
 def main_columns(expansion: Expansion, root: int, raw: Raw) -> tuple[int, FloatArray]:

@@ -19,6 +19,7 @@ from covey.optional import optional
 from covey.tables.spreadsheet import guarded
 from covey.terms.dates import Date
 from covey.terms.effects import FittedTerms
+from covey.terms.kinds import free_name
 from covey.terms.levels import MISSING
 from covey.terms.numbers import Number
 from covey.terms.parts import Axis, Part, is_number
@@ -40,10 +41,7 @@ def rating_tables(fitted: FittedTerms, bins: int = 20) -> dict[str, pd.DataFrame
     points = _by_output(fitted, fitted.constant[None, :])
     tables = {CONSTANT: pd.DataFrame({"term": [CONSTANT], **points})}
     for part in fitted.parts:
-        name = part.name
-        while name in tables:  # a variable may be called constant
-            name += "'"
-        tables[name] = _table(fitted, part, bins)
+        tables[free_name(part.name, tables)] = _table(fitted, part, bins)
     return tables
 
 
