@@ -148,10 +148,9 @@ class FittedTerms:
         roots = tuple(sorted(mains[name] for name in names))
         if len(set(roots)) < len(names):
             raise ValueError(f"effect: {names[0]!r} is given twice; name two different variables.")
-        found = [part for part in self.parts if part.roots == roots]
         name = ":".join(encoding.terms[root].name for root in roots)
-        variables = tuple(encoding.terms[root].variables[0] for root in roots)
-        return found[0] if found else Part(name, variables, roots, ())
+        nothing = Part(name, tuple(encoding.terms[root].variables[0] for root in roots), roots, ())
+        return next((part for part in self.parts if part.roots == roots), nothing)
 
     def effect(
         self, *names: str, at: ArrayLike | None = None, main: bool = False, n: int | None = None,
@@ -200,11 +199,9 @@ class FittedTerms:
     def _values(self, part: Part, axes: tuple[Axis, ...], main: bool) -> FloatArray:
         """The centred effect on the axes, outputs last."""
         turned = len(axes) == 2 and axes[0].name != self.expansion.encoding.terms[part.roots[0]].name
-        raw = [axis.raw for axis in axes]
+        raw = [axis.raw for axis in (axes[::-1] if turned else axes)]
         if len(axes) == 1:
-            values = evaluate_main(self.expansion, self.coef, part.roots[0], raw[0])
-            return values - self.mean(part)
-        raw = raw[::-1] if turned else raw
+            return evaluate_main(self.expansion, self.coef, part.roots[0], raw[0]) - self.mean(part)
         values = evaluate_pair(self.expansion, self.coef, part, (raw[0], raw[1])) - self.mean(part)
         if main:
             for side, root in enumerate(part.roots):
@@ -218,9 +215,7 @@ class FittedTerms:
         if not part.terms:
             return f"the model does not have {part.name}, so its effect is zero"
         others = [one.name for one in self.parts if part.roots[0] in one.roots and one != part]
-        if len(part.roots) == 2 or not others:
-            return ""
-        return f"without {listed(others)}"
+        return f"without {listed(others)}" if others and len(part.roots) == 1 else ""
 
     def contributions(self, design: Design) -> dict[str, FloatArray]:
         """The centred contribution of each part to each row; (rows, outputs)."""

@@ -26,7 +26,7 @@ from covey.terms.kinds import Term, free_name
 from covey.terms.requirements import Constraints, requirements_of, without_pairs
 from covey.terms.splines import ROWS_PER_KNOT
 from covey.terms.terms import Terms, TermsLike
-from covey.validation import FloatArray, IntArray, MatrixLike, PerRow, is_tensor
+from covey.validation import FloatArray, MatrixLike, PerRow, is_tensor
 
 __all__ = ["Expansion", "expand"]
 
@@ -117,29 +117,22 @@ class Expansion:
         terms: list[Term] = []
         names = {term.name for term in encoding.terms}
         left, right = [np.empty(0, dtype=np.intp)], [np.empty(0, dtype=np.intp)]
-
-        def add(
-            name: str, kind: str, variables: tuple[str, ...], parents: tuple[int, ...], a: IntArray, b: IntArray
-        ) -> int:
-            nonlocal n_columns
-            names.add(name := free_name(name, names))
-            terms.append(Term(name, kind, variables, parents, slice(n_columns, n_columns + a.size)))
-            left.append(a)
-            right.append(b)
-            n_columns += a.size
-            return len(encoding.terms) + len(terms) - 1
-
         for i, j in self.pairs:
             variables = encoding.terms[i].variables + encoding.terms[j].variables
-            name = f"{encoding.terms[i].name}:{encoding.terms[j].name}"
             sides = self._factors(i, j), self._factors(j, i)
             parents: tuple[int, ...] = (i, j)
             for depth, (kind, ending) in enumerate(CHILDREN[: self.depth]):
-                a, b = _all_products(*(np.concatenate(side[: depth + 1]) for side in sides))
+                first, second = (np.concatenate(side[: depth + 1]) for side in sides)
+                a, b = np.repeat(first, second.size), np.tile(second, first.size)
                 new = np.isin(a, sides[0][depth]) | np.isin(b, sides[1][depth])
                 if not new.any():
                     break
-                parents = (add(name + ending, kind, variables, parents, a[new], b[new]),)
+                left.append(a[new])
+                right.append(b[new])
+                name = free_name(f"{encoding.terms[i].name}:{encoding.terms[j].name}{ending}", names)
+                names.add(name)
+                terms.append(Term(name, kind, variables, parents, slice(n_columns, n_columns + left[-1].size)))
+                parents, n_columns = (len(encoding.terms) + len(terms) - 1,), terms[-1].columns.stop
         return tuple(terms), np.concatenate(left), np.concatenate(right)
 
     def _factors(self, term: int, other: int) -> list[NDArray[np.intp]]:
@@ -148,7 +141,8 @@ class Expansion:
         With a category there is a curve per level, which has a column for as many rows of a level as a knot has.
         """
         encoding = self.encoding
-        stem, curve = _columns(encoding.stems(term)), encoding.curve_of(term)
+        columns, curve = encoding.stems(term), encoding.curve_of(term)
+        stem = np.arange(columns.start, columns.stop)
         most = encoding.rows_per_level(other) / ROWS_PER_KNOT - 1  # besides the slope
         bent = stem[:0] if curve is None else encoding.terms[curve].places
         ends = [int(np.clip(most, 0, n)) for n in CURVE_COLUMNS]
@@ -294,12 +288,3 @@ def _depth(n_columns: int) -> int:
 
 def _size(which: slice) -> int:
     return which.stop - which.start
-
-
-def _columns(which: slice) -> NDArray[np.intp]:
-    return np.arange(which.start, which.stop)
-
-
-def _all_products(a: NDArray[np.intp], b: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """The two factors of all products of columns in a with columns in b."""
-    return np.repeat(a, b.size), np.tile(b, a.size)
