@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import covey
 from covey import Curve, GroupSparseRegressor, Terms
 
 N, NOISE = 400, 0.2

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import pickle
 import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
 
 from covey import Curve, GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor, Levels, Linear, Terms
-from covey.selection import HoldOut
 from covey.terms.unusual import NewValuesWarning
 
 # rows far from those of the fit, or with new levels, are what many of these tests are about

@@ -1,12 +1,10 @@
 """Categories: centred levels, rare and unseen ones, missing values."""
 
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
 
-from covey.terms import Encoding, Levels, Terms
+from covey.terms import Levels, Terms
 
 
 @pytest.fixture

@@ -9,10 +9,8 @@ from hypothesis import strategies as st
 from scipy.interpolate import CubicSpline
 
 from covey.terms.splines import (
-    MOST_KNOTS,
     ROWS_BETWEEN_KNOTS,
     basis,
-    default_knots,
     orthonormal_curves,
     quantile_knots,
     quantiles,

@@ -35,14 +35,16 @@ def test_levels_that_differ_in_spelling_only():
 
 
 def test_text_that_is_left_out_can_be_used():
-    assert "Left out: 'shop' (free text). To use shop by its values, say terms={'shop': 'levels'}." in remarks(
-        shop=[f"s{i % 25}" for i in range(N)]
-    )
+    shop = [f"s{i % 25}" for i in range(N)]
+    said = "Left out: 'shop' (free text). To use shop by its values, say terms={'shop': 'levels'}."
+    assert said in remarks(shop=shop)
+    assert "Left out" not in remarks(z=[f"{i % 15}{'abcde'[i % 5]}" for i in range(N)])  # house numbers have no units
 
 
 @pytest.mark.parametrize(
     ("values", "words"),
     [
+        ([f"{value:.2f}".replace("-", "\u2212") for value in X], "with a dash instead of a minus"),
         ([f"({i}.50)" if i % 3 else f"{i}.50" for i in range(N)], "a number in brackets; write it with a minus"),
         ([f"{i % 24}:{i:02d}" for i in range(N)], "holds times of the day, '0:00' in row 1"),
         ([f"{i} kg" for i in range(N)], "a number with a unit"),
@@ -130,15 +132,6 @@ def test_dates_in_more_than_one_format():
 def test_numbers_with_units(written):
     with pytest.raises(TableError, match="a number with a unit; write the number alone"):
         remarks(z=[written.format(i) for i in range(N)])
-
-
-def test_house_numbers_have_no_units():
-    assert "Left out" not in remarks(z=[f"{i % 15}{'abcde'[i % 5]}" for i in range(N)])
-
-
-def test_a_dash_instead_of_a_minus():
-    with pytest.raises(TableError, match="with a dash instead of a minus"):
-        remarks(z=[f"{value:.2f}".replace("-", "\u2212") for value in X])
 
 
 def test_digits_with_leading_zeros_are_codes():
