@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covey.layout import spans
+from covey.preprocess.working import noise_weights
 from covey.search.active import DEPENDENT, ActiveSet
 from covey.search.arrays import host
 from covey.search.constraints.nested import eliminate_within, ridges_within
@@ -401,8 +402,9 @@ def _eliminated(
         units = None
         if paths.late:
             # only some columns of a detail matter: per dimension, dropping it costs less than dropping a line that is
-            # there by chance. The weights of the race say what noise gives to the best groups of each kind
-            units = [paths.posed.weights[one.groups] ** 2 for one in rounds]
+            # there by chance, one of many. So costs are compared with what noise gives to the best of all groups
+            ranks, n_groups = np.maximum(paths.posed.ranks, 1), paths.posed.n_groups
+            units = [noise_weights(ranks[one.groups], 1.0, n_groups) ** 2 for one in rounds]
         # models on linearly dependent columns are solved again anyway
         return rounds, quadratics, eliminate_all(forms, n_always, [one.active.deficient for one in rounds], units)
     constrained = [one.rows for one in rounds if one.rows]
