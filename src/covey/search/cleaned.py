@@ -362,11 +362,12 @@ def clean(trainings: Sequence[Training], paths: Paths, round_: int, ridges: Sequ
     ridges : sequence of float
     """
     rounds, quadratics, eliminated = _eliminated(trainings, paths, bool(ridges))
-    ratio = paths.posed.settings.ridge_sizes
-    late = bool(set(paths.groups(len(trainings) - 1)).intersection(paths.posed.late))
+    settings = paths.posed.settings
+    ratio = settings.ridge_sizes
+    late = bool(ridges) and bool(set(paths.groups(len(trainings) - 1)).intersection(paths.posed.late))
     if late:
         # with the detail of a curve one size may be far better than its neighbours
-        ratio = math.sqrt(ratio)
+        ratio, ridges = math.sqrt(ratio), (*settings.late_ridges, *ridges)
     unit = "columns" if paths.posed.pieces and round_ else "groups"
     widths, (dropped, _) = np.diff(quadratics[-1].starts), eliminated[-1]
     sizes = (int(widths.sum()) - np.cumsum([0, *widths[dropped]])).tolist()
@@ -375,7 +376,7 @@ def clean(trainings: Sequence[Training], paths: Paths, round_: int, ridges: Sequ
     some = [one for one in recipes[:-1] if one is recipes[0] or is_tried(one.n_groups, ratio)]
     shrunk = [replace(one, ridge=ridge) for one in some for ridge in ridges]
     # a detail follows few rows: if they are held out, least squares does not know where it goes
-    recipes = shrunk if late and shrunk else recipes + shrunk
+    recipes = shrunk if late else recipes + shrunk
     _add(rounds, recipes, quadratics, eliminated)
     return recipes
 
