@@ -135,14 +135,15 @@ class PairRates:
     def _set_gains(self, rows: Run, run: Run, D: Any, M: Any, weights: Any) -> None:
         """The gains of some pairs, given the second and the first moments of their cells."""
         first, second = rows[0], run[0]
-        has_levels, has_number = self.sizes[second] > 1, self.sizes[first] == 1
+        has_levels, has_number = bool(self.sizes[second] > 1), bool(self.sizes[first] == 1)
+        dimension = int(self.dimensions[first] * self.dimensions[second])
         occupied = D > 0
         roots = occupied / (D + ~occupied) ** 0.5
         left = 1.0 - float(self.intercept) * ((M * roots) ** 2).sum((1, 3))
         constant, n_empty = left <= CONSTANT, (~occupied).sum((1, 3))
         gains = (constant * float(has_levels) + ~constant) / (abs(left) * ~constant + constant) ** 0.5
         # a cell without rows takes away one dimension at most, and weights grow with the dimension
-        gains = gains / weights[(self.dimensions[first] * self.dimensions[second] - n_empty).clip(1)]
+        gains = gains / weights[(dimension - n_empty).clip(1)]
         # a pair is counted once
         upper = np.arange(*rows)[:, None] < np.arange(*run)
         gains = gains * like(upper.astype(np.float32), self.Z)
