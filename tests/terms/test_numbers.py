@@ -26,7 +26,7 @@ def test_a_line_and_a_curve_that_is_orthogonal_to_it(x):
     assert encoding.column_names == ("x", *(f"x~{j}" for j in range(1, detail.columns.stop)))
     assert curve.columns == slice(1, 9)
     assert (encoding.curve_of(0), encoding.curve_of(1), encoding.last_of(0)) == (1, None, 2)
-    assert encoding.stems(0) == encoding.stems(line) == slice(0, 1)
+    assert encoding.stems(0) == slice(0, 1)
     X = np.column_stack([np.ones(300), encoding.transform(pd.DataFrame({"x": x}))])
     np.testing.assert_allclose(
         X.T @ (weights[:, None] * X) / weights.sum(), np.eye(1 + detail.columns.stop), atol=1e-12

@@ -127,9 +127,9 @@ class Encoding:
         """Positions of the terms of a variable; none if it is left out."""
         return self._terms_of.get(name, ())
 
-    def stems(self, term: int | Term) -> slice:
+    def stems(self, term: int) -> slice:
         """The columns of a term that are multiplied in a pair: a number without its flag, all levels of a category."""
-        one = term if isinstance(term, Term) else self.terms[term]
+        one = self.terms[term]
         return slice(one.columns.start, one.columns.start + 1) if one.kind == "linear" else one.columns
 
     def curve_of(self, term: int) -> int | None:
