@@ -198,15 +198,20 @@ class PairRates:
             gains = self.gains[self._columns(rows), self.starts[rows[0]] :]
             for run in runs:
                 place = (slice(*rows), slice(*run))
-                squares: Any = 0.0
+                rates: Any = None
                 for k, gradient in enumerate(gradients):
                     G = self._cells(gradient, rows, run)
                     if self.is_raw is not None and self.sizes[run[0]] > 1:
                         is_raw = self.is_raw[place][:, None, :, None]
                         G = G * (1 - is_raw) + self._cells(raw[k], rows, run) * is_raw
-                    G = G * self._cells(gains, rows, run)
-                    squares = squares + (G * G).sum((1, 3))
-                sums[place] += squares**0.5 * float(step)
+                    G *= self._cells(gains, rows, run)
+                    G *= G
+                    # a sum over one cell would take as long as the product
+                    squares = G[:, 0, :, 0] if G.shape[1] == G.shape[3] == 1 else G.sum((1, 3))
+                    rates = squares if rates is None else rates + squares
+                rates **= 0.5
+                rates *= float(step)
+                sums[place] += rates
                 largest = max(largest, float(sums[place].max()))
         return largest
 
