@@ -139,7 +139,8 @@ class Sample:
         """Find the distinct values of a column, NaN for missing ones."""
         observed = ~np.isnan(x)
         distinct, which = np.unique(x[observed], return_inverse=True)
-        return cls(name, x, distinct, np.bincount(which, weights[observed], len(distinct)), **settings)
+        rows = np.bincount(which, weights[observed], len(distinct)).astype(np.float64)
+        return cls(name, x, distinct, rows, **settings)
 
 
 def fit_numbers(samples: Sequence[Sample], weights: FloatArray) -> list[Number]:
