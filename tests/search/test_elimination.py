@@ -131,3 +131,17 @@ def test_a_parent_stays_until_its_children_are_dropped(seed):
         assert group == min(rises, key=rises.get)
         assert not np.allclose(before, after)
         left.remove(group)
+
+
+@pytest.mark.parametrize("together", [1, 2])
+def test_what_a_group_costs_is_measured_in_its_unit(together):
+    """One column of ten matters, a lot: per dimension the group costs less than a single column, but not by weight."""
+    rng = np.random.default_rng(0)
+    A = np.linalg.qr(rng.standard_normal((60, 11)))[0] * np.sqrt(60)
+    y = 2.0 * A[:, 0] + 1.0 * A[:, 10]
+    form = (A.T @ A / 60, (A.T @ y / 60)[:, None], np.array([0, 10, 11]), ())
+    orders = [
+        [dropped for dropped, _ in eliminate_all([form] * together, units=units)]
+        for units in (None, [np.array([3.0, 1.0])] * together)
+    ]
+    assert orders == [[[0, 1]] * together, [[1, 0]] * together]

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from covey import GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor, Terms
+from covey.preprocess import prepare
 from covey.search import pairs as pairs_module
+from covey.search.pairs import PairRates
 from covey.selection import HoldOut, Size
 from covey.terms import expansion
 
@@ -123,6 +127,62 @@ def test_unlisted_pairs_beside_categories_flags_and_curves(unlisted):
     # surfaces are off, curves are not
     curved = unlisted(GroupSparseRegressor(terms="auto"), X, y + 3 * np.abs(X["v2"].fillna(0.0)))
     assert {"v2~", "v0:v1"} <= set(curved.selected_groups_)
+
+
+def with_categories(p, seed):
+    X, rng = variables(p=p, seed=seed)
+    for j, levels in enumerate(["ab", "abc", "abc", "abcd"]):
+        X[f"c{j}"] = rng.choice(list(levels), N, p=rng.dirichlet(np.full(len(levels), 5.0)))
+    X["c1"] = X["c1"].mask(X["c0"] == "a", "a")  # cells without rows
+    X["v2"] = X["c2"].map({"a": 0.0, "b": 1.0, "c": 3.0})  # a number with one value per level
+    return X, rng
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_unlisted_pairs_of_categories(unlisted, intercept, seed):
+    X, rng = with_categories(20, seed)
+    mean = 2 * (X["c0"] == "a") * (X["c3"] == "b") + 1.5 * X["v5"] * (X["c2"] == "a") + X["v0"] * X["v1"]
+    model = GroupSparseRegressor(terms=Terms({"v*": "linear"}), fit_intercept=intercept)
+    y = squared(mean.to_numpy(), rng)
+    found = unlisted(model, X, y)
+    assert_same(found, model.fit(X, y))
+    assert {"v5:c2", "v0:v1"} <= set(found.selected_groups_)
+    assert found.groups_.n_groups < model.groups_.n_groups
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_rates_of_unlisted_pairs_are_exact_for_numbers_and_bounds_with_categories(intercept, monkeypatch):
+    monkeypatch.setattr(pairs_module, "TILE", 60)
+    X, rng = with_categories(8, 0)
+    encoding = Terms({"v*": "linear"}).fit(X)
+    columns, weight = encoding.transform(X), rng.integers(1, 3, N) / N
+    listed = expansion.Expansion.of(encoding, columns)
+    unlisted = replace(listed, pairs=(), unlisted=encoding.pairs.members, depth=1)
+    score = rng.standard_normal((N, 2)) * weight[:, None]
+    score -= intercept * np.outer(weight, score.sum(axis=0)) / weight.sum()
+    working, _ = prepare(listed.on(columns), score[:, 0], listed.groups, fit_intercept=intercept, sample_weight=weight)
+    weights = 1 + np.arange(200.0)  # a pair of each dimension has its own
+    norms = np.sqrt(np.square(working.design.gradient_norms(working, score.T)).sum(axis=0)) / weights[working.ranks]
+    exact = {term.parents: norm for term, norm in zip(listed.terms, norms, strict=True) if term.kind == "pair"}
+    rates = PairRates(unlisted.on(columns), unlisted.structure["pairs"], working.q, intercept, weights)
+    sums = rates.zeros()
+    rates.add(sums, score, 1.0, weight)
+    bounds = {pair: sums[place] for pair, place in zip(exact, rates.place(positions(unlisted, exact)), strict=True)}
+    assert np.count_nonzero(sums) <= len(bounds)
+    for (i, j), norm in exact.items():
+        kinds = [encoding.terms[l].kind for l in (i, j)]
+        if kinds == ["linear", "linear"]:
+            assert bounds[i, j] == pytest.approx(norm, rel=1e-4, abs=1e-5)
+        assert bounds[i, j] >= norm * (1 - 1e-4) - 1e-5
+    # few bounds are far off, or many pairs would become groups in vain
+    ratios = np.array([bounds[pair] / norm for pair, norm in exact.items() if norm > 1e-3])
+    assert np.median(ratios) < 1.05
+
+
+def positions(unlisted, pairs):
+    place = {l: k for k, l in enumerate(unlisted.unlisted)}
+    return [(place[i], place[j]) for i, j in pairs]
 
 
 def test_all_pairs_may_become_groups(unlisted):

@@ -21,7 +21,7 @@ def fitted(name, y, A, start=None, sets=SETS, ridges=RIDGES):
     for i, (columns, _) in enumerate(models if start is not None else []):
         starts[columns, i] = start
     alike = [
-        ModelSet(columns, range(i * len(ridges), (i + 1) * len(ridges)), M[np.ix_(columns, columns)])
+        ModelSet(columns, np.arange(i * len(ridges), (i + 1) * len(ridges)), M[np.ix_(columns, columns)])
         for i, columns in enumerate(sets)
     ]
     done = np.zeros(len(models), dtype=bool)

@@ -102,12 +102,6 @@ def test_state_and_drawing():
     assert (line["kind"], line["values"]) == ("curve + [year] + [week]", "2018-01-01 to 2020-09-26")
 
 
-def test_values_that_are_no_dates_are_refused():
-    encoding = fit(pd.date_range("2018-01-01", periods=100, freq="D"))
-    with pytest.raises(ValueError, match="'d' holds values that are no dates"):
-        encoding.transform(pd.DataFrame({"d": ["yesterday"]}))
-
-
 @pytest.mark.parametrize("written", ["%d/%m/%Y", "%m/%d/%Y", "%d.%m.%y", "%Y/%m/%d", "%d-%m-%Y %H:%M"])
 def test_dates_of_other_countries_are_read_where_only_one_order_is_possible(written):
     days = pd.date_range("2020-01-01", periods=900, freq="D")

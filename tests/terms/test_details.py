@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import covey
 from covey import Curve, GroupSparseRegressor, Terms
 
 N, NOISE = 400, 0.2
@@ -53,13 +52,6 @@ def test_the_effect_of_a_variable_has_its_detail(fitted):
     parts = model.fitted_terms_.contributions(model.expansion_.design(table))
     total = model.fitted_terms_.constant + sum(parts.values())
     np.testing.assert_allclose(total[:, 0], model.predict(table))
-
-
-def test_a_detail_is_saved(fitted, tmp_path):
-    table, _, model = fitted
-    covey.save(model, tmp_path / "model.skops")
-    again = covey.load(tmp_path / "model.skops")
-    np.testing.assert_array_equal(again.predict(table), model.predict(table))
 
 
 def test_a_detail_under_another_loss():

@@ -272,8 +272,6 @@ def test_without_openpyxl_the_error_says_what_to_install(model, tmp_path, monkey
     ("options", "message"),
     [({"n": 0}, "n must be at least 2"), ({"refits": [3]}, "fitted with terms=.*return_estimator=True")],
 )
-def test_grids_of_no_points_and_refits_of_something_else_are_refused(options, message):
-    table = pd.DataFrame({"age": np.linspace(-1.0, 1.0, 60)})
-    model = GroupSparseRegressor(terms="auto").fit(table, table["age"] * 2)
+def test_grids_of_no_points_and_refits_of_something_else_are_refused(model, options, message):
     with pytest.raises(ValueError, match=message):
         model.effect("age", **options)

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import pickle
 import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
 
 from covey import Curve, GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor, Levels, Linear, Terms
-from covey.selection import HoldOut
 from covey.terms.unusual import NewValuesWarning
 
 # rows far from those of the fit, or with new levels, are what many of these tests are about
@@ -144,15 +140,6 @@ def test_values_as_text_are_the_same(fitted):
     np.testing.assert_allclose(linear_predictor(model, text), linear_predictor(model, table.head(20)), rtol=1e-9)
 
 
-def test_fits_are_repeated_exactly(fitted):
-    model, table, y = fitted
-    again = clone(model).fit(table, y)
-    np.testing.assert_array_equal(again.coef_, model.coef_)
-    pd.testing.assert_frame_equal(again.candidates_, model.candidates_)
-    copied = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(copied.predict(table), model.predict(table))
-
-
 def test_the_order_of_variables_does_not_matter(fitted):
     model, table, y = fitted
     other = clone(model).fit(table[table.columns[::-1]], y)
@@ -160,16 +147,6 @@ def test_the_order_of_variables_does_not_matter(fitted):
         frozenset(name.split(":")) for name in TRUTH
     }
     np.testing.assert_allclose(linear_predictor(other, table), linear_predictor(model, table), atol=1e-5)
-
-
-@pytest.mark.parametrize("name", MODELS)
-def test_terms_and_groups_together_are_an_error(name):
-    table, eta, rng = people(60)
-    model, respond = MODELS[name]
-    with pytest.raises(ValueError, match="Both terms and groups are given"):
-        model(groups=1, terms="auto").fit(table, respond(eta, rng))
-    with pytest.raises(ValueError, match="terms must be 'auto', a dict"):
-        model(terms="all").fit(table, respond(eta, rng))
 
 
 @pytest.mark.parametrize("selection", ["ebic", 4])
@@ -184,16 +161,6 @@ def test_whole_weights_are_repetitions(selection):
     repeated = GroupSparseRegressor(terms=terms, selection=selection).fit(table.iloc[rows], y[rows])
     assert repeated.selected_groups_ == weighted.selected_groups_
     np.testing.assert_allclose(repeated.predict(table), weighted.predict(table), atol=1e-8)
-
-
-def test_an_unseen_level_with_weights():
-    table, eta, rng = people()
-    y, weight = eta + 0.5 * rng.standard_normal(N), rng.random(N) + 0.1
-    model = GroupSparseRegressor(terms="auto").fit(table, y, sample_weight=weight)
-    assert "site" in model.selected_groups_
-    shares, some = pd.Series(weight).groupby(table["site"].to_numpy()).sum() / weight.sum(), table.head(10)
-    wanted = sum(share * model.predict(some.assign(site=level)) for level, share in shares.items())
-    np.testing.assert_allclose(model.predict(some.assign(site="z")), wanted, atol=1e-9)
 
 
 def test_missing_numbers_have_an_effect_of_their_own():
@@ -236,63 +203,8 @@ def test_variables_that_are_always_in():
         assert {"age", "site", "visit[year]"} <= set(model.selected_groups_)
 
 
-def test_validation_rows_are_raw_rows():
-    table, eta, rng = people()
-    y = eta + 0.5 * rng.standard_normal(N)
-    held = HoldOut(validation=(table[160:].assign(site="unheard of"), y[160:]))
-    model = GroupSparseRegressor(terms="auto", selection=held).fit(table[:160], y[:160])
-    assert {"age", "visit[year]"} <= set(model.selected_groups_)
-    labelled = HoldOut(validation=(table[160:], labels(eta, rng)[160:]))
-    model = GroupSparseClassifier(terms="auto", selection=labelled).fit(table[:160], labels(eta, rng)[:160])
-    assert "age" in model.selected_groups_
-
-
 @pytest.mark.parametrize("selection", ["holdout", "ebic", "bic", "gcv", "discrepancy"])
 def test_every_way_to_select(selection):
     table, eta, rng = people()
     model = GroupSparseRegressor(terms="auto", selection=selection).fit(table, eta + 0.5 * rng.standard_normal(N))
     assert set(model.selected_groups_) >= TRUTH
-
-
-def test_pipelines_and_grids():
-    table, eta, rng = people()
-    y = eta + 0.5 * rng.standard_normal(N)
-    grid = GridSearchCV(
-        make_pipeline(GroupSparseRegressor(selection="ebic")),
-        {"groupsparseregressor__terms": [Terms(pairs=None), {"age": "linear"}]},
-        cv=2,
-    ).fit(table, y)
-    assert grid.best_params_["groupsparseregressor__terms"] == {"age": "linear"}  # with pairs
-    assert grid.predict(table.assign(site="new")).shape == (N,)
-
-
-def test_a_second_fit_forgets_the_terms_of_the_first():
-    table, eta, rng = people()
-    model = GroupSparseRegressor(terms="auto", selection="ebic").fit(table, eta)
-    X = rng.standard_normal((N, 3))
-    model.set_params(terms=None).fit(X, X[:, 0])
-    assert not hasattr(model, "expansion_")
-    np.testing.assert_allclose(model.predict(X), X[:, 0], atol=1e-6)
-
-
-def test_arrays_are_tables_too():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(150, 4))
-    X[::9, 3] = np.nan
-    y = X[:, 0] + 2 * X[:, 1] * X[:, 2] + 0.3 * rng.standard_normal(150)
-    model = GroupSparseRegressor(terms="auto").fit(X, y)
-    assert set(model.selected_groups_) == {"x0", "x1", "x2", "x1:x2"}
-    np.testing.assert_allclose(model.predict(X), model.predict(pd.DataFrame(X, columns=["x0", "x1", "x2", "x3"])))
-    with pytest.raises(ValueError, match="X has 3 features"):
-        model.predict(X[:, :3])
-
-
-def test_new_text_among_numbers_is_missing_with_a_warning():
-    table, eta, rng = people()
-    model = GroupSparseRegressor(terms="auto").fit(table, eta + 0.5 * rng.standard_normal(N))
-    new = table.head(4).astype({"age": object})
-    new.loc[2, "age"] = "unknown"
-    with pytest.warns(UserWarning, match="'age' holds 'unknown' where fit had numbers"):
-        found = model.predict(new)
-    missing = table.head(4).assign(age=table["age"].where(table.index != 2))
-    np.testing.assert_allclose(found, model.predict(missing))

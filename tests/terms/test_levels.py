@@ -1,12 +1,10 @@
 """Categories: centred levels, rare and unseen ones, missing values."""
 
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
 
-from covey.terms import Encoding, Levels, Terms
+from covey.terms import Levels, Terms
 
 
 @pytest.fixture
@@ -83,24 +81,9 @@ def test_categories_keep_their_order_and_unused_ones_are_no_levels():
     assert encoding.variable("s").labels == ("b", "a")
 
 
-def test_weights_are_repetitions(table):
-    counts = np.random.default_rng(0).integers(1, 4, size=100)
-    weighted = Terms().fit(table, counts).transform(table)
-    repeated = Terms().fit(table.loc[table.index.repeat(counts)]).transform(table)
-    np.testing.assert_allclose(weighted, repeated, atol=1e-12)
-
-
 def test_rows_without_weight_are_no_rows(table):
     weights = (table["site"] != "c").to_numpy(float)
     assert Terms().fit(table, weights).variable("site").labels == ("a", "b")
-
-
-def test_state_goes_through_json(table):
-    table.loc[[0, 1, 2], "site"] = ["x", "y", None]
-    encoding = Terms({"site": Levels(always=True)}).fit(table)
-    again = Encoding.from_state(json.loads(json.dumps(encoding.state())))
-    assert again.variable("site") == encoding.variable("site")
-    assert again.terms == encoding.terms
 
 
 def test_more_levels_than_columns_are_worth_are_joined_the_rarest_first():

@@ -26,7 +26,7 @@ def test_a_line_and_a_curve_that_is_orthogonal_to_it(x):
     assert encoding.column_names == ("x", *(f"x~{j}" for j in range(1, detail.columns.stop)))
     assert curve.columns == slice(1, 9)
     assert (encoding.curve_of(0), encoding.curve_of(1), encoding.last_of(0)) == (1, None, 2)
-    assert encoding.stems(0) == encoding.stems(line) == slice(0, 1)
+    assert encoding.stems(0) == slice(0, 1)
     X = np.column_stack([np.ones(300), encoding.transform(pd.DataFrame({"x": x}))])
     np.testing.assert_allclose(
         X.T @ (weights[:, None] * X) / weights.sum(), np.eye(1 + detail.columns.stop), atol=1e-12
@@ -113,22 +113,6 @@ def test_one_or_two_missing_numbers_have_no_flag(x):
     assert encoding.column_names[:2] == ("x0", "x0~1")
     assert (encoding.transform(x[:, None])[:2] == 0).all()
     assert encoding.table().iloc[0][["missing", "remark"]].tolist() == [2, "missing values: the mean"]
-
-
-def test_a_missing_number_that_fit_had_not_is_the_mean(x):
-    encoding = Terms().fit(x[:, None])
-    nothing = np.zeros((1, len(encoding.column_names)))
-    np.testing.assert_array_equal(encoding.transform([[None]]), nothing)
-    np.testing.assert_array_equal(encoding.transform(np.array([[np.nan]])), nothing)
-
-
-def test_weights_are_repetitions(x):
-    counts = np.random.default_rng(3).integers(0, 4, size=300)
-    x[::7] = np.nan
-    terms = Terms({"x0": Curve(knots=6)})  # by default the number of rows decides
-    repeated = terms.fit(np.repeat(x, counts)[:, None])
-    weighted = terms.fit(x[:, None], counts)
-    np.testing.assert_allclose(repeated.transform(x[:, None]), weighted.transform(x[:, None]), atol=1e-9)
 
 
 @pytest.mark.parametrize(("distinct", "width"), [(2, 0), (3, 1), (4, 2), (12, 10)])

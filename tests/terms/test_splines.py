@@ -9,10 +9,8 @@ from hypothesis import strategies as st
 from scipy.interpolate import CubicSpline
 
 from covey.terms.splines import (
-    MOST_KNOTS,
     ROWS_BETWEEN_KNOTS,
     basis,
-    default_knots,
     orthonormal_curves,
     quantile_knots,
     quantiles,
@@ -100,12 +98,6 @@ def test_weights_of_quantiles_are_repetitions(counts, seed):
     assert (np.diff(drawn) >= 0).all()
     np.testing.assert_allclose(drawn, quantiles(values, 3.0 * np.array(counts), at))
     np.testing.assert_allclose(quantiles(-values[::-1], np.array(counts[::-1], float), at), -drawn[::-1], atol=1e-12)
-
-
-def test_small_tables_have_fewer_knots():
-    found = [default_knots(n) for n in range(1, 1000)]
-    assert found == sorted(found)
-    assert (found[0], found[-1]) == (3, MOST_KNOTS)
 
 
 @settings(max_examples=50, deadline=None)

@@ -73,14 +73,6 @@ def test_no_detail_where_the_surface_is_enough():
     assert not any(name.endswith("~~") for name in model.selected_groups_)
 
 
-def test_an_additive_truth_has_no_pairs():
-    table, rng = numbers()
-    table["sex"] = rng.choice(["f", "m"], N)
-    y = table["bmi"] + table["age"] ** 2 + (table["sex"] == "f") + rng.standard_normal(N)
-    model = GroupSparseRegressor(terms="auto").fit(table, y)
-    assert not any(":" in name for name in model.selected_groups_)
-
-
 def test_effects_add_up_and_are_curved_per_level(by_level):
     table, _, model = by_level
     parts = model.fitted_terms_.contributions(model.expansion_.design(table))
@@ -98,30 +90,13 @@ def test_effects_of_a_detail_follow_the_hills(hills):
     np.testing.assert_allclose(effect.effect, 2 * np.outer(np.sin(2 * at), np.cos(2 * at)), atol=0.8)
 
 
-def check_shown_and_saved(table, model, pair, file):
-    covey.save(model, file)
-    np.testing.assert_array_equal(covey.load(file).predict(table), model.predict(table))
-    rated = model.to_tables()[pair]
-    assert not rated["slope"].to_numpy(dtype=float).any() if "slope" in rated else True  # bent: no slope is exact
-    pytest.importorskip("matplotlib").use("Agg")
-    model.plot_terms()
-
-
-def test_a_curve_per_level_is_shown_and_saved(by_level, tmp_path):
-    table, _, model = by_level
-    check_shown_and_saved(table, model, "age:treated", tmp_path / "model.skops")
-
-
-def test_a_detail_is_shown_and_saved(hills, tmp_path):
-    table, _, model = hills
-    check_shown_and_saved(table, model, "age:bmi", tmp_path / "model.skops")
-
-
-def test_beyond_the_range_of_the_fit_only_lines_go_on(hills):
-    table, _, model = hills
-    far = pd.concat([table.head(1).assign(age=at, bmi=-at) for at in (100.0, 200.0, 300.0)])
-    first, second = np.diff(model.predict(far))
-    assert first == pytest.approx(second)
+def test_models_are_shown_and_saved(by_level, hills, tmp_path):
+    for (table, _, model), pair in ((by_level, "age:treated"), (hills, "age:bmi")):
+        covey.save(model, tmp_path / "model.skops")
+        np.testing.assert_array_equal(covey.load(tmp_path / "model.skops").predict(table), model.predict(table))
+        assert not model.to_tables()[pair]["slope"].to_numpy(dtype=float).any()  # bent: no slope is exact
+        pytest.importorskip("matplotlib").use("Agg")
+        model.plot_terms()
 
 
 def test_classes():
@@ -191,9 +166,3 @@ def test_wide_tables_have_no_details_and_then_no_surfaces(monkeypatch):
         monkeypatch.setattr("covey.terms.expansion.LISTED", n_pairs * width)
         endings[depth] = {t.name.lstrip("abcdefghijklmnopqrstuvwxyz:") for t in expansion(table).terms if ":" in t.name}
     assert endings == {3: {"", "~", "~~"}, 2: {"", "~"}, 1: {""}}
-
-
-def test_constrained_variables_are_in_no_surface():
-    table, _, y = hilly()
-    model = GroupSparseRegressor(terms="auto", constraints={"age": "increasing"}).fit(table, y)
-    assert not any("age:" in term.name for term in model.expansion_.terms)

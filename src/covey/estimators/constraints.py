@@ -11,8 +11,14 @@ from covey.groups import Groups
 from covey.losses.base import Loss, Response
 from covey.search.constraints.cone import Constraint
 from covey.terms.expansion import Expansion
-from covey.terms.requirements import Constraints, Requirement, check_bounds, match
-from covey.terms.shapes import requirements_of, term_constraints
+from covey.terms.requirements import (
+    Constraints,
+    Requirement,
+    check_bounds,
+    match,
+    requirements_of,
+    term_constraints,
+)
 from covey.validation import FloatArray
 
 __all__ = ["constraints_on", "read_constraints"]

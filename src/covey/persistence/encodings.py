@@ -33,9 +33,8 @@ def check_expansion(expansion: Expansion) -> None:
     require(fits, "the ranges of the encoded columns are not as they were written")
     known = 1 <= expansion.depth <= len(CHILDREN) and _are_pairs(expansion.pairs, len(encoding.terms))
     require(known, "the pairs of the expansion are not as they were written")
-    linear = {l for l, term in enumerate(encoding.terms) if term.kind == "linear"}
-    unlisted = expansion.unlisted
-    require(linear.issuperset(unlisted) and _differ(unlisted), "the expansion has unlisted pairs of no terms")
+    known = expansion.unlisted in ((), encoding.pairs.members)
+    require(known, "the expansion has unlisted pairs of terms that do not exist")
 
 
 def _check_encoding(encoding: Encoding) -> None:

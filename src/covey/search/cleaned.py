@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covey.layout import spans
+from covey.preprocess.working import noise_weights
 from covey.search.active import DEPENDENT, ActiveSet
 from covey.search.arrays import host
 from covey.search.constraints.cone import Rows
@@ -214,7 +215,7 @@ class CleanedRound:
         first, fits, outputs = self.intercept, self.training.fits, self.active.response.apart
         penalty = np.zeros((first + self.columns.size,) * 2)
         penalty[first:, first:] = self.penalty
-        alike: list[tuple[NDArray[np.intp], range, FloatArray, Rows | None]] = []
+        alike: list[tuple[NDArray[np.intp], NDArray[np.intp], FloatArray, Rows | None]] = []
         models: list[tuple[tuple[int, ...], frozenset[int], list[int]]] = []
         for left, candidates in sets.items() if outputs else ():
             groups, new = frozenset(self.groups[l] for l in left), dict[float, list[int]]()
@@ -224,7 +225,7 @@ class CleanedRound:
             if new:
                 columns = np.concatenate([np.arange(first), first + self._at(left)])
                 rows = None if self.rows is None else self.rows.on(self._at(left)).after(first)
-                numbers = range(len(models), len(models) + len(new))
+                numbers = np.arange(len(models), len(models) + len(new))
                 alike.append((columns, numbers, penalty[np.ix_(columns, columns)], rows))
                 models += [(left, groups, new[ridge]) for ridge in sorted(new)]
         if not models:
@@ -372,7 +373,7 @@ def clean(
     recipes : sequence of Cleaned, optional
         Candidates that another deal of the rows had in this round.
     """
-    posed, n_always = paths.posed, len(trainings[0].always)
+    posed, settings, n_always = paths.posed, paths.posed.settings, len(trainings[0].always)
     rounds = [CleanedRound(one, paths.active(s).without_factors(), paths.groups(s)) for s, one in enumerate(trainings)]
     if ridges:
         # at once, so that a design that has to be read for them is read once
@@ -383,21 +384,28 @@ def clean(
         quadratics.append(quadratic)
         forms.append((quadratic.K, quadratic.c, quadratic.starts, posed.parents_among(one.groups)))
     if posed.cone is None:
+        units = None
+        if paths.late:
+            # only some columns of a detail matter: per dimension, dropping it costs less than dropping a line that is
+            # there by chance, one of many. So costs are compared with what noise gives to the best of all groups
+            ranks = np.maximum(posed.ranks, 1)
+            units = [noise_weights(ranks[one.groups], 1.0, posed.n_groups) ** 2 for one in rounds]
         # models on linearly dependent columns are solved again anyway
-        eliminated = eliminate_all(forms, n_always, [one.active.deficient for one in rounds])
+        eliminated = eliminate_all(forms, n_always, [one.active.deficient for one in rounds], units)
     else:
         constrained = [one.rows for one in rounds if one.rows]
         eliminated = [eliminate_within(form, rows, n_always) for form, rows in zip(forms, constrained, strict=True)]
     if recipes is None:
-        late = bool(set(rounds[-1].groups).intersection(posed.late))
-        unit = "columns" if posed.pieces and round_ else "groups"
-        # with the detail of a curve one size may be far better than its neighbours
-        ratio = math.sqrt(posed.settings.ridge_sizes) if late else posed.settings.ridge_sizes
+        unit, ratio = "columns" if posed.pieces and round_ else "groups", settings.ridge_sizes
+        late = bool(ridges) and bool(set(rounds[-1].groups).intersection(posed.late))
+        if late:
+            # with the detail of a curve one size may be far better than its neighbours
+            ratio, ridges = math.sqrt(ratio), (*settings.late_ridges, *ridges)
         recipes = _sets(round_, np.diff(quadratics[-1].starts), eliminated[-1][0], unit)
         some = [one for one in recipes[:-1] if one is recipes[0] or is_tried(one.n_groups, ratio)]
         shrunk = [replace(one, ridge=ridge) for one in some for ridge in ridges]
         # a detail follows few rows: if they are held out, least squares does not know where it goes
-        recipes = shrunk if late and shrunk else recipes + shrunk
+        recipes = shrunk if late else recipes + shrunk
     for one, quadratic, order in zip(rounds, quadratics, eliminated, strict=True):
         one.add(recipes, quadratic, order)
         one.training.rounds.append(one)

@@ -1,4 +1,4 @@
-"""Backward elimination: starting from all groups, drop the one that costs least per dimension, again and again.
+"""Backward elimination: starting from all groups, drop the one that costs least for its size, again and again.
 
 A group that is a parent of others stays until they have been dropped.
 """
@@ -55,9 +55,10 @@ def eliminate(
     parents: Parents = (),
     n_always: int = 0,
     *,
+    units: FloatArray | None = None,
     only_order: bool = False,
 ) -> Eliminated:
-    """Drop groups one by one, each time the one whose removal raises ``tr(w'Kw/2 - c'w)`` least per dimension.
+    """Drop groups one by one, each time the one whose removal raises ``tr(w'Kw/2 - c'w)`` least in its unit.
 
     Parameters
     ----------
@@ -69,6 +70,8 @@ def eliminate(
         The parents of each group; empty if no group has any.
     n_always : int
         How many of the first groups are never dropped.
+    units : ndarray, shape (n_groups,), optional
+        What the increase for each group is divided by; by default its dimension.
     only_order : bool
         Whether the minimisers are not needed and may have few digits.
 
@@ -80,6 +83,7 @@ def eliminate(
         The minimiser before each drop and after the last one.
     """
     sizes = np.diff(starts)
+    units = np.maximum(sizes, 1) if units is None else units
     diagonal = np.where(np.diag(K) > SMALLEST, np.diag(K), 1.0)
     inverse = np.asfortranarray(np.linalg.inv(K + np.diag(JITTER * diagonal)))
     repeated = bool((np.diag(inverse) * diagonal).max(initial=0.0) > LARGEST)
@@ -97,7 +101,10 @@ def eliminate(
     left = len(c)
     for step in range(1, len(W)):
         # groups whose cost is NaN are dropped first
-        rises = [np.nan_to_num(one.rises(inverse, w), nan=0.0) + _closed(children[one.groups]) for one in classes]
+        rises = [
+            np.nan_to_num(one.rises(inverse, w) / units[one.groups], nan=0.0) + _closed(children[one.groups])
+            for one in classes
+        ]
         least = min(float(values.min(initial=np.inf)) for values in rises)
         most = least + tie * abs(least) + nothing  # round-off error can make an increase of zero negative
         group = max(int(one.groups[rise <= most].max(initial=-1)) for one, rise in zip(classes, rises, strict=True))
@@ -141,10 +148,14 @@ def _blocks(K: FloatArray, starts: NDArray[np.intp]) -> FloatArray:
 
 
 def eliminate_all(
-    forms: Sequence[QuadraticForm], n_always: int = 0, only_order: Sequence[bool] | None = None
+    forms: Sequence[QuadraticForm],
+    n_always: int = 0,
+    only_order: Sequence[bool] | None = None,
+    units: Sequence[FloatArray] | None = None,
 ) -> list[Eliminated]:
     """`eliminate` for several quadratic functions; small ones with equal numbers of groups run in lockstep."""
     only_order = [False] * len(forms) if only_order is None else only_order
+    units = [np.maximum(np.diff(starts), 1.0) for _, _, starts, _ in forms] if units is None else units
     out: list[Eliminated | None] = [None] * len(forms)
     for _, which in alike(np.array([starts.size - 1 for _, _, starts, _ in forms], dtype=np.intp)):
         some = [forms[i] for i in which]
@@ -152,18 +163,20 @@ def eliminate_all(
         width = size * (some[0][2].size - 1)
         if len(some) > 1 and 0 < width <= min(TOGETHER, FILLED * min(len(c) for _, c, _, _ in some)):
             try:
-                results = _eliminate_together(some, size, n_always)
+                results = _eliminate_together(some, size, n_always, np.array([units[i] for i in which]))
             except np.linalg.LinAlgError:  # columns that repeat others
                 continue
             for i, result in zip(which, results, strict=True):
                 out[i] = result
     return [
-        eliminate(*form, n_always, only_order=some) if done is None else done
-        for form, done, some in zip(forms, out, only_order, strict=True)
+        eliminate(*form, n_always, units=unit, only_order=some) if done is None else done
+        for form, done, some, unit in zip(forms, out, only_order, units, strict=True)
     ]
 
 
-def _eliminate_together(forms: Sequence[QuadraticForm], size: int, n_always: int) -> list[Eliminated]:
+def _eliminate_together(
+    forms: Sequence[QuadraticForm], size: int, n_always: int, units: FloatArray
+) -> list[Eliminated]:
     """Eliminate in several problems with equal numbers of groups, every group padded with columns of no effect."""
     n, m, o = len(forms), forms[0][2].size - 1, forms[0][1].shape[1]
     groups, within, each = np.arange(m), np.arange(size), np.arange(n)[:, None]
@@ -187,7 +200,6 @@ def _eliminate_together(forms: Sequence[QuadraticForm], size: int, n_always: int
     # infinite for groups that must not be dropped, or have been
     closed = np.zeros((n, m))
     closed[:, :n_always] = np.inf
-    np.maximum(sizes, 1.0, out=sizes)
     blocked = inverse.reshape(n, m, size, m, size)
     for step in range(m - n_always):
         by_group = w.reshape(n, m, size, o).transpose(1, 0, 2, 3)
@@ -196,7 +208,7 @@ def _eliminate_together(forms: Sequence[QuadraticForm], size: int, n_always: int
             rises = (by_group[:, :, 0] ** 2).sum(axis=2) / blocks[:, :, 0, 0]
         else:
             rises = (by_group * np.linalg.solve(blocks, by_group)).sum(axis=(2, 3))
-        costs = np.nan_to_num(rises.T / sizes, nan=0.0) + closed + _closed(children)
+        costs = np.nan_to_num(rises.T / units, nan=0.0) + closed + _closed(children)
         least = costs.min(axis=1)
         most = least + TIE * np.abs(least) + nothing
         group = m - 1 - (costs <= most[:, None])[:, ::-1].argmax(axis=1)
@@ -235,14 +247,14 @@ class _SizeClass:
         self.at = starts[groups][:, None] + np.arange(self.size)
 
     def rises(self, inverse: FloatArray, w: FloatArray) -> FloatArray:
-        """The increase of the objective per dimension if a group were dropped, for each group."""
+        """The increase of the objective if a group were dropped, for each group."""
         if self.groups.size == 0 or self.size == 0:
             return np.zeros(self.groups.size)
         coef = w[self.at]
         if self.size == 1:
             return np.asarray((coef * coef).sum(axis=2)[:, 0] / inverse[self.at, self.at][:, 0])
         blocks = inverse[self.at[:, :, None], self.at[:, None, :]]
-        return np.asarray(np.einsum("ijk,ijk->i", coef, np.linalg.solve(blocks, coef)) / self.size)
+        return np.asarray(np.einsum("ijk,ijk->i", coef, np.linalg.solve(blocks, coef)))
 
     def remove(self, group: int) -> None:
         """Take a group out if it is one of these."""

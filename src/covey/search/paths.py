@@ -81,12 +81,13 @@ class Paths:
     ----------
     paths : list of EventPath
         Groups are positions among the near ones.
+    late : bool
     ended : bool
         Whether nothing is left to explain on some split.
     """
 
     def __init__(self, table: Table, starts: Sequence[Sequence[int]], mains: bool = False, late: bool = False) -> None:
-        self.table, self.posed = table, table.posed
+        self.table, self.posed, self.late = table, table.posed, late
         self.racing = np.arange(self.posed.ranks.size) < (self.posed.n_mains if mains else np.inf)
         self.racing[self.posed.late] = False
         if not mains:

@@ -91,8 +91,8 @@ class Problem:
         if self.pairs is None or self.groups_with is None or not met:
             return self
         assert isinstance(self.design, ProductColumns)
-        design, (a, b) = copy(self.design), np.array(met, dtype=np.intp).T
-        design.add(self.pairs.columns[a], self.pairs.columns[b])
+        design, (left, right, _) = copy(self.design), self.pairs.products(met)
+        design.add(left, right)
         return replace(self, design=design, groups=self.groups_with(met))
 
 
@@ -202,8 +202,8 @@ class Posed:
         The pieces of groups that have any. They race without these groups, after a path of the groups.
     pairs, rates : AllPairs and PairRates, or None
         Pairs that are too many to be groups, and their race.
-    pair_weight : float
-        The weight of a pair.
+    pair_weights : ndarray
+        The weight of a pair, by its dimension.
     met : list
         The pairs that have become groups, as positions in `pairs`, in the order of the groups.
     late : list of int
@@ -230,7 +230,7 @@ class Posed:
     pieces: Mapping[int, Sequence[int]] = field(default_factory=dict)
     pairs: AllPairs | None = None
     rates: PairRates | None = None
-    pair_weight: float = 1.0
+    pair_weights: FloatArray = field(default_factory=lambda: np.ones(2))
     met: list[tuple[int, int]] = field(default_factory=list)
     late: list[int] = field(default_factory=list)
     cone: Cone | None = None
@@ -257,23 +257,21 @@ class Posed:
         """Make pairs that are near to waking groups like all others; return their positions among all groups."""
         assert self.pairs is not None
         assert isinstance(self.design, ProductColumns)
-        first, (a, b) = self.ranks.size, np.array(pairs, dtype=np.intp).T
-        left, right = self.pairs.columns[a], self.pairs.columns[b]
+        first, (left, right, sizes) = self.ranks.size, self.pairs.products(pairs)
         columns = self.design.add(left, right)
         if self.validation is not None:
             assert isinstance(self.validation.design, ProductColumns)
             self.validation.design.add(left, right)
         products = RepeatedColumns(self.design, columns)
         working, _ = prepare(
-            products, np.zeros(products.shape[0]), fit_intercept=self.centred, sample_weight=self.working.q
-        )
+            products, np.zeros(products.shape[0]), Groups.from_sizes(sizes), fit_intercept=self.centred,
+            sample_weight=self.working.q,
+        )  # fmt: skip
         self.working.append(working, columns)
-        self.working.weights = np.append(self.weights, np.full(a.size, self.pair_weight))
-        groups = np.arange(first, first + a.size)
-        for group, i, j in zip(
-            groups.tolist(), self.pairs.groups[a].tolist(), self.pairs.groups[b].tolist(), strict=True
-        ):
-            self.parents[group] = (i, j)
+        self.working.weights = np.append(self.weights, self.pair_weights[working.ranks])
+        groups = np.arange(first, first + len(pairs))
+        for group, (a, b) in zip(groups.tolist(), pairs, strict=True):
+            self.parents[group] = (int(self.pairs.groups[a]), int(self.pairs.groups[b]))
         self.met.extend(pairs)
         return groups
 
@@ -428,28 +426,34 @@ def pose(problem: Problem, parts: Parts, settings: Settings = SETTINGS) -> Posed
         pairs = zip(_arrays(response), _arrays(judges), strict=True)
         response = Observations(loss, *(np.concatenate(pair) for pair in pairs))
         labels = np.concatenate([labels, np.where(judges.weight > 0, len(parts.counts) - 1, -1)])
-    working.weights, pair_weight = _read_weights(problem, working.ranks, settings.first_groups)
+    working.weights, pair_weights = _read_weights(problem, working.ranks, settings.first_groups)
     parents, n_mains = dict(problem.parents), groups.n_groups if problem.n_mains is None else problem.n_mains
     posed = Posed(
         working, response, labels, parts.counts, parts.splits, validation, has_intercept,
         _read_factors(problem.options["factors"], working, groups, fit_intercept), level, scale, settings, parents,
-        n_mains, problem.pieces, problem.pairs, pair_weight=pair_weight, late=list(problem.late),
+        n_mains, problem.pieces, problem.pairs, pair_weights=pair_weights, late=list(problem.late),
         cone=Cone(problem.constraints, working, scale) if problem.constraints else None,
         roughness=problem.roughness,
     )  # fmt: skip
     if problem.pairs is not None:
-        posed.rates = PairRates(design, problem.pairs.columns, working.q, posed.centred, pair_weight)
+        posed.rates = PairRates(design, problem.pairs, working.q, posed.centred, pair_weights)
     return posed
 
 
-def _read_weights(problem: Problem, ranks: NDArray[np.intp], first: float) -> tuple[FloatArray, float]:
-    """The weights of the groups, and of a pair that is none yet."""
+def _read_weights(problem: Problem, ranks: NDArray[np.intp], first: float) -> tuple[FloatArray, FloatArray]:
+    """The weights of the groups, and of pairs of each dimension that are none yet."""
     given, families, pairs = problem.options["group_weights"], problem.families, problem.pairs
-    if pairs is None or families is None or not (given is None or isinstance(given, str)):
-        return read_weights(given, ranks, first, families), 1.0
-    counts = np.append(np.ones(ranks.size), len(pairs))
-    weights = read_weights(given, np.append(ranks, 1), first, np.append(families, pairs.family), counts)
-    return weights[:-1], float(weights[-1])
+    if pairs is None or families is None:
+        return read_weights(given, ranks, first, families), np.ones(1)
+    counts = pairs.count_dimensions()
+    if not (given is None or isinstance(given, str)):
+        return read_weights(given, ranks, first, families), np.ones(counts.size)
+    dimensions, of_pairs = np.arange(counts.size), np.full(counts.size, pairs.family)
+    weights = read_weights(
+        given, np.append(ranks, dimensions), first, np.append(families, of_pairs),
+        np.append(np.ones(ranks.size), counts),
+    )  # fmt: skip
+    return weights[: ranks.size], weights[ranks.size :]
 
 
 def _arrays(response: Observations) -> tuple[FloatArray, ...]:

@@ -41,7 +41,7 @@ class ModelSet:
     Parameters
     ----------
     columns : ndarray of int
-    models : sequence of int
+    models : ndarray of int
         Positions among all models, from the smallest ridge to the largest.
     penalty : ndarray, shape (k, k)
         On these columns.
@@ -55,9 +55,9 @@ class ModelSet:
     """
 
     def __init__(
-        self, columns: NDArray[np.intp], models: Sequence[int], penalty: FloatArray, rows: Rows | None = None
+        self, columns: NDArray[np.intp], models: NDArray[np.intp], penalty: FloatArray, rows: Rows | None = None
     ) -> None:
-        self.columns, self.models, self.penalty, self.rows = columns, list(models), penalty, rows
+        self.columns, self.models, self.penalty, self.rows = columns, models.tolist(), penalty, rows
         self.shrunk = np.inf
         self._grams: dict[int, FloatArray] = {}
 

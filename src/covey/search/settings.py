@@ -32,6 +32,8 @@ class Settings:
         of the null model's error: with less, shrinkage gains next to nothing, and many small effects even less.
     ridges : tuple of float
         Penalties on sets of groups, for columns of unit variance and in units of the null model's curvature.
+    late_ridges : tuple of float
+        Smaller ones that are tried besides on sets with late groups, on which least squares is not.
     ridge_sizes : float
         The sizes of sets on which ridges are tried grow by this factor: sets in between differ less than ridges do.
     separated_ridge, elimination_ridge : float
@@ -95,6 +97,7 @@ class Settings:
     noisy: float = 0.01
     dense: float = 0.1
     ridges: tuple[float, ...] = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
+    late_ridges: tuple[float, ...] = (0.003,)
     ridge_sizes: float = 1.2
     separated_ridge: float = 1e-3
     elimination_ridge: float = 0.03

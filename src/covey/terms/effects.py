@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,8 +11,10 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from covey.designs import Design
+from covey.layout import offsets
 from covey.tables.complaint import listed, near
 from covey.terms.expansion import Expansion
+from covey.terms.kinds import free_name
 from covey.terms.parts import Axis, Part, evaluate_main, evaluate_pair, find_parts, part_columns
 from covey.validation import Array, FloatArray, whole
 
@@ -94,22 +96,16 @@ class Effect:
             for axis, grid in zip(self.axes, grids, strict=True)
         }
         if self.outputs:
-            table[_free("output", table)] = np.tile(np.array(self.outputs, dtype=object), grids[0].size)
+            table[free_name("output", table)] = np.tile(np.array(self.outputs, dtype=object), grids[0].size)
         for name, values in (("effect", self.effect), ("low", self.low), ("high", self.high)):
             if values is not None:
-                table[_free(name, table)] = np.ravel(values)
+                table[free_name(name, table)] = np.ravel(values)
         return pd.DataFrame(table)
 
     def __repr__(self) -> str:
         sizes = " x ".join(str(len(axis.values)) for axis in self.axes)
         low, high = (float(self.effect.min()), float(self.effect.max())) if self.effect.size else (0.0, 0.0)
         return f"Effect({self.name}: {sizes} values, {low:.4g} to {high:.4g}{f'; {self.note}' if self.note else ''})"
-
-
-def _free(name: str, taken: Container[str]) -> str:
-    while name in taken:  # a variable may be called effect
-        name += "'"
-    return name
 
 
 @dataclass(frozen=True)
@@ -152,10 +148,9 @@ class FittedTerms:
         roots = tuple(sorted(mains[name] for name in names))
         if len(set(roots)) < len(names):
             raise ValueError(f"effect: {names[0]!r} is given twice; name two different variables.")
-        found = [part for part in self.parts if part.roots == roots]
         name = ":".join(encoding.terms[root].name for root in roots)
-        variables = tuple(encoding.terms[root].variables[0] for root in roots)
-        return found[0] if found else Part(name, variables, roots, ())
+        nothing = Part(name, tuple(encoding.terms[root].variables[0] for root in roots), roots, ())
+        return next((part for part in self.parts if part.roots == roots), nothing)
 
     def effect(
         self, *names: str, at: ArrayLike | None = None, main: bool = False, n: int | None = None,
@@ -204,11 +199,9 @@ class FittedTerms:
     def _values(self, part: Part, axes: tuple[Axis, ...], main: bool) -> FloatArray:
         """The centred effect on the axes, outputs last."""
         turned = len(axes) == 2 and axes[0].name != self.expansion.encoding.terms[part.roots[0]].name
-        raw = [axis.raw for axis in axes]
+        raw = [axis.raw for axis in (axes[::-1] if turned else axes)]
         if len(axes) == 1:
-            values = evaluate_main(self.expansion, self.coef, part.roots[0], raw[0])
-            return values - self.mean(part)
-        raw = raw[::-1] if turned else raw
+            return evaluate_main(self.expansion, self.coef, part.roots[0], raw[0]) - self.mean(part)
         values = evaluate_pair(self.expansion, self.coef, part, (raw[0], raw[1])) - self.mean(part)
         if main:
             for side, root in enumerate(part.roots):
@@ -222,9 +215,7 @@ class FittedTerms:
         if not part.terms:
             return f"the model does not have {part.name}, so its effect is zero"
         others = [one.name for one in self.parts if part.roots[0] in one.roots and one != part]
-        if len(part.roots) == 2 or not others:
-            return ""
-        return f"without {listed(others)}"
+        return f"without {listed(others)}" if others and len(part.roots) == 1 else ""
 
     def contributions(self, design: Design) -> dict[str, FloatArray]:
         """The centred contribution of each part to each row; (rows, outputs)."""
@@ -244,11 +235,10 @@ def term_means(
 ) -> FloatArray:
     """The weighted mean of each selected term's contribution over the rows of a design; (outputs, selected)."""
     share = np.asarray(weight, dtype=float) / float(np.sum(weight))
-    spans = [np.arange(expansion.terms[l].columns.start, expansion.terms[l].columns.stop) for l in selected]
-    if not spans:
+    if not len(selected):
         return np.zeros((len(coef), 0))
-    columns = np.concatenate(spans)
+    columns = np.concatenate([expansion.terms[l].places for l in selected])
     tiles = [columns[k : k + TILE] for k in range(0, columns.size, TILE)]
     means = np.concatenate([share @ design.take(tile) for tile in tiles]) * coef[:, columns]
-    starts = np.cumsum([0, *(span.size for span in spans[:-1])])
-    return np.asarray(np.add.reduceat(means, starts, axis=1))
+    starts = offsets([expansion.terms[l].width for l in selected])
+    return np.asarray(np.add.reduceat(means, starts[:-1], axis=1))

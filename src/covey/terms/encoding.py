@@ -10,7 +10,7 @@ import pandas as pd
 
 from covey.tables.complaint import TableError, listed, near
 from covey.terms.dates import Date
-from covey.terms.kinds import Term
+from covey.terms.kinds import Term, free_name
 from covey.terms.levels import Category
 from covey.terms.numbers import Number, encode_numbers
 from covey.terms.pairs import Pairs
@@ -56,7 +56,6 @@ class Encoding:
         self.pairs = Pairs() if pairs is None else pairs
         self.remarks = tuple(remarks)
         self._fitted = dict(fitted)
-        self._terms_of: dict[str, tuple[int, ...]] = {}
         terms: list[Term] = []
         details: list[Term] = []
         names: list[str] = []
@@ -72,11 +71,10 @@ class Encoding:
                     Term(title, kind, (name,), parents, place, variable.always and not late)
                 )
                 names += [text if text == name else _free(text, taken) for text in columns]
-            self._terms_of[name] = tuple(range(first, len(terms)))
-        self.n_mains = len(terms)
-        for place_, detail in enumerate(details, self.n_mains):
-            self._terms_of[detail.variables[0]] += (place_,)
-        self.terms = (*terms, *details)
+        self.n_mains, self.terms = len(terms), (*terms, *details)
+        self._terms_of: dict[str, list[int]] = {name: [] for name in self._fitted}
+        for place_, term_ in enumerate(self.terms):
+            self._terms_of[term_.variables[0]].append(place_)
         self.column_names = tuple(names)
 
     def __repr__(self) -> str:
@@ -125,13 +123,13 @@ class Encoding:
         columns = [self.terms[place].columns for place in self._terms_of[name]]
         return slice(columns[0].start, max(one.stop for one in columns))
 
-    def terms_of(self, name: str) -> tuple[int, ...]:
+    def terms_of(self, name: str) -> Sequence[int]:
         """Positions of the terms of a variable; none if it is left out."""
         return self._terms_of.get(name, ())
 
-    def stems(self, term: int | Term) -> slice:
+    def stems(self, term: int) -> slice:
         """The columns of a term that are multiplied in a pair: a number without its flag, all levels of a category."""
-        one = term if isinstance(term, Term) else self.terms[term]
+        one = self.terms[term]
         return slice(one.columns.start, one.columns.start + 1) if one.kind == "linear" else one.columns
 
     def curve_of(self, term: int) -> int | None:
@@ -214,7 +212,5 @@ def _remark(variable: Variable) -> str:
 
 def _free(name: str, taken: set[str]) -> str:
     """A name for a term or a column that no variable and no other one has; it is taken from now on."""
-    while name in taken:
-        name += "'"
-    taken.add(name)
+    taken.add(name := free_name(name, taken))
     return name

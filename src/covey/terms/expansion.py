@@ -22,12 +22,11 @@ from covey.groups import Groups
 from covey.search.pairs import AllPairs
 from covey.search.problem import ancestors
 from covey.terms.encoding import Encoding
-from covey.terms.kinds import Term
-from covey.terms.requirements import Constraints
-from covey.terms.shapes import requirements_of, without_pairs
+from covey.terms.kinds import Term, free_name
+from covey.terms.requirements import Constraints, requirements_of, without_pairs
 from covey.terms.splines import ROWS_PER_KNOT
 from covey.terms.terms import Terms, TermsLike
-from covey.validation import FloatArray, IntArray, MatrixLike, PerRow, is_tensor
+from covey.validation import FloatArray, MatrixLike, PerRow, is_tensor
 
 __all__ = ["Expansion", "expand"]
 
@@ -47,15 +46,15 @@ FIRST_WAVE = 1.5
 # Terms of one family compete with each other for the same chance under noise.
 FAMILIES = {"linear": 0, "levels": 0, "season": 0, "curve": 1, "detail": 2, "pair": 3, "surface": 4}
 
-# With products of more columns, pairs of numbers are not listed one by one; of more than MOST, pairs with
-# categories are left out.
-LISTED, MOST = 50_000, 200_000
+# With products of more columns, pairs are not listed one by one.
+LISTED = 50_000
 
 # The most columns of products with details of surfaces: late groups are computed with the others.
 DETAILED = 10_000
 
-# The most numbers all of whose pairs are tried: a matrix of all pairs per fold takes 256 MB, or 3.6 GB on a device.
-MOST_VARIABLES, MOST_ON_DEVICE = 8_000, 30_000
+# The most columns of main terms all of whose pairs are tried: a matrix of all pairs per fold takes 256 MB, or 3.6 GB on
+# a device.
+MOST_COLUMNS, MOST_ON_DEVICE = 8_000, 30_000
 
 
 @dataclass(frozen=True)
@@ -72,7 +71,7 @@ class Expansion:
     depth : int
         1 for pairs alone, 2 if they have surfaces where a term has a curve, 3 if surfaces have details.
     unlisted : tuple of int
-        Linear terms whose pairs are in the race without being listed; those that came near are in `pairs`.
+        Main terms whose pairs are in the race without being listed; those that came near are in `pairs`.
     """
 
     encoding: Encoding
@@ -82,33 +81,29 @@ class Expansion:
     unlisted: tuple[int, ...] = ()
 
     @classmethod
-    def of(cls, encoding: Encoding, columns: FloatArray, most: int = MOST_VARIABLES) -> Expansion:
+    def of(cls, encoding: Encoding, columns: FloatArray, most: int = MOST_COLUMNS) -> Expansion:
         """The terms of an encoding and the pairs that it wants, given the encoded columns of its table.
 
         If the products of all pairs have too many columns, there are no details, then no surfaces; if they still have
-        too many, pairs of numbers are not listed. Of more than `most` numbers no pairs are tried.
+        too many, pairs are not listed. Of variables with more than `most` columns no pairs are tried.
         """
         wanted, ranges = encoding.pairs, np.array([columns.min(axis=0) - BEYOND, columns.max(axis=0) + BEYOND])
         sizes = np.array([_size(encoding.stems(l)) for l in range(len(encoding.terms))], dtype=np.intp)
         if not wanted.members:
             n_columns = sum(int(sizes[i] * sizes[j]) for i, j in wanted.listed)
             return cls(encoding, ranges, wanted.listed, _depth(n_columns))
-        members = np.array(wanted.members)
-        n_columns = _count_products(sizes[members])
+        of_members = sizes[list(wanted.members)]
+        n_columns = (int(of_members.sum()) ** 2 - int((of_members**2).sum())) // 2
         if n_columns <= LISTED:
             return cls(encoding, ranges, tuple(wanted), _depth(n_columns))
-        unlisted = tuple(l for l in wanted.members if encoding.terms[l].kind == "linear")
-        categories = sorted(set(wanted.members) - set(unlisted))
-        listed: tuple[tuple[int, int], ...] = ()
-        if categories and n_columns - _count_products(sizes[list(unlisted)]) > MOST:
-            _warn_left_out("All pairs with categories")
-        elif categories:
-            both = {(min(i, j), max(i, j)) for i in categories for j in wanted.members if i != j}
-            listed = tuple(sorted(both - wanted.left_out))
-        if len(unlisted) > most:
-            _warn_left_out(f"All pairs of {len(unlisted):,} numbers")
-            unlisted = ()
-        return cls(encoding, ranges, listed, 1, unlisted)
+        if of_members.sum() <= most:
+            return cls(encoding, ranges, depth=1, unlisted=wanted.members)
+        warnings.warn(
+            f"All pairs of {len(wanted.members):,} variables are too many to try, and are left out: name those that "
+            "may matter, such as pairs=[('age', 'sex')] or pairs={'with': 'treatment'}, or say pairs=None.",
+            stacklevel=6,
+        )
+        return cls(encoding, ranges, depth=1)
 
     def with_pairs(self, met: Sequence[tuple[int, int]]) -> Expansion:
         """The same with pairs that came near, given as positions among the unlisted terms."""
@@ -122,31 +117,22 @@ class Expansion:
         terms: list[Term] = []
         names = {term.name for term in encoding.terms}
         left, right = [np.empty(0, dtype=np.intp)], [np.empty(0, dtype=np.intp)]
-
-        def add(
-            name: str, kind: str, variables: tuple[str, ...], parents: tuple[int, ...], a: IntArray, b: IntArray
-        ) -> int:
-            nonlocal n_columns
-            while name in names:  # a variable may be called age:sex
-                name += "'"
-            names.add(name)
-            terms.append(Term(name, kind, variables, parents, slice(n_columns, n_columns + a.size)))
-            left.append(a)
-            right.append(b)
-            n_columns += a.size
-            return len(encoding.terms) + len(terms) - 1
-
         for i, j in self.pairs:
             variables = encoding.terms[i].variables + encoding.terms[j].variables
-            name = f"{encoding.terms[i].name}:{encoding.terms[j].name}"
             sides = self._factors(i, j), self._factors(j, i)
             parents: tuple[int, ...] = (i, j)
             for depth, (kind, ending) in enumerate(CHILDREN[: self.depth]):
-                a, b = _all_products(*(np.concatenate(side[: depth + 1]) for side in sides))
+                first, second = (np.concatenate(side[: depth + 1]) for side in sides)
+                a, b = np.repeat(first, second.size), np.tile(second, first.size)
                 new = np.isin(a, sides[0][depth]) | np.isin(b, sides[1][depth])
                 if not new.any():
                     break
-                parents = (add(name + ending, kind, variables, parents, a[new], b[new]),)
+                left.append(a[new])
+                right.append(b[new])
+                name = free_name(f"{encoding.terms[i].name}:{encoding.terms[j].name}{ending}", names)
+                names.add(name)
+                terms.append(Term(name, kind, variables, parents, slice(n_columns, n_columns + left[-1].size)))
+                parents, n_columns = (len(encoding.terms) + len(terms) - 1,), terms[-1].columns.stop
         return tuple(terms), np.concatenate(left), np.concatenate(right)
 
     def _factors(self, term: int, other: int) -> list[NDArray[np.intp]]:
@@ -155,9 +141,10 @@ class Expansion:
         With a category there is a curve per level, which has a column for as many rows of a level as a knot has.
         """
         encoding = self.encoding
-        stem, curve = _columns(encoding.stems(term)), encoding.curve_of(term)
+        columns, curve = encoding.stems(term), encoding.curve_of(term)
+        stem = np.arange(columns.start, columns.stop)
         most = encoding.rows_per_level(other) / ROWS_PER_KNOT - 1  # besides the slope
-        bent = stem[:0] if curve is None else _columns(encoding.terms[curve].columns)
+        bent = stem[:0] if curve is None else encoding.terms[curve].places
         ends = [int(np.clip(most, 0, n)) for n in CURVE_COLUMNS]
         return [stem, *(bent[a:b] for a, b in pairwise(ends))]
 
@@ -215,8 +202,10 @@ class Expansion:
         """What a search needs to know about the groups."""
         pairs = None
         if self.unlisted:
-            columns = [self.encoding.stems(l).start for l in self.unlisted]
-            pairs = AllPairs(np.array(self.unlisted), np.array(columns), FAMILIES["pair"])
+            stems, place = map(self.encoding.stems, self.unlisted), {l: k for k, l in enumerate(self.unlisted)}
+            first, sizes = np.array([(stem.start, _size(stem)) for stem in stems]).T
+            left_out = tuple((place[i], place[j]) for i, j in sorted(self.encoding.pairs.left_out))
+            pairs = AllPairs(np.array(self.unlisted), first, sizes, FAMILIES["pair"], left_out)
         return {
             "parents": self.parents,
             "families": np.array([FAMILIES[term.kind] for term in self.terms], dtype=np.intp),
@@ -238,8 +227,7 @@ class Expansion:
         rough = np.ones(len(self.encoding.column_names))
         for term in self.encoding.terms:
             if term.kind == "curve":
-                at = _columns(term.columns)
-                rough[at] = 1 + np.arange(at.size) / FIRST_WAVE
+                rough[term.columns] = 1 + np.arange(term.width) / FIRST_WAVE
         left, right = self.factors
         return np.concatenate([rough, rough[left] * rough[right]])
 
@@ -251,12 +239,12 @@ class Expansion:
     def freedom(self, term: int) -> int:
         """The number of free coefficients of a term: the levels of a category have one less than columns."""
         one = self.terms[term]
-        n = _size(one.columns)
+        n = one.width
         if one.kind in ("linear", "levels"):
             return n - (one.kind == "levels")
         for j in ancestors(self.parents, term):  # the levels of a category in a pair
             if self.terms[j].kind == "levels":
-                n = n * self.freedom(j) // _size(self.terms[j].columns)
+                n = n * self.freedom(j) // self.terms[j].width
         return n
 
     def variables_in(self, used: NDArray[np.bool_]) -> list[str]:
@@ -288,16 +276,8 @@ def expand(
     if constraints:
         encoding = without_pairs(encoding, list(requirements_of(constraints, encoding)), described.pairs)
     columns = encoding.transform(table)
-    expansion = Expansion.of(encoding, columns, MOST_ON_DEVICE if is_tensor(table) else MOST_VARIABLES)
+    expansion = Expansion.of(encoding, columns, MOST_ON_DEVICE if is_tensor(table) else MOST_COLUMNS)
     return expansion, expansion.on(columns, table)
-
-
-def _warn_left_out(which: str) -> None:
-    warnings.warn(
-        f"{which} are too many to try, and are left out: name those that may matter, such as pairs=[('age', 'sex')] or "
-        "pairs={'with': 'treatment'}, or say pairs=None.",
-        stacklevel=6,
-    )
 
 
 def _depth(n_columns: int) -> int:
@@ -306,19 +286,5 @@ def _depth(n_columns: int) -> int:
     return max(1, sum(n_columns * (1 + n) ** 2 <= most for n, most in limits))
 
 
-def _count_products(sizes: NDArray[np.intp]) -> int:
-    """The number of products of columns of different terms, given the number of columns of each."""
-    return (int(sizes.sum()) ** 2 - int((sizes**2).sum())) // 2
-
-
 def _size(which: slice) -> int:
     return which.stop - which.start
-
-
-def _columns(which: slice) -> NDArray[np.intp]:
-    return np.arange(which.start, which.stop)
-
-
-def _all_products(a: NDArray[np.intp], b: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """The two factors of all products of columns in a with columns in b."""
-    return np.repeat(a, b.size), np.tile(b, a.size)

@@ -95,14 +95,16 @@ def fit_encoding(
             f"such as terms={{{names[0]!r}: 'linear'}} or 'levels'."
         )
     samples = [one for one in planned.values() if isinstance(one, Sample)]
-    remarks = [
-        *_totals(frame),
-        *_left_out(dropped),
-        *filter(None, map(_code, samples)),
-        *filter(None, map(_digits_of_dates, samples)),
-        *filter(None, (_may_be_codes(one) for one in samples if isinstance(given[one.name], Auto))),
-        *_time_zones(frame, [one.name for one in planned.values() if isinstance(one, Date)]),
+    zoned = [name for name, one in planned.items() if isinstance(one, Date) and has_time_zone(frame[name])]
+    said = [
+        _totals(frame),
+        _left_out(dropped),
+        *map(_code, samples),
+        *map(_digits_of_dates, samples),
+        *(_may_be_codes(one) for one in samples if isinstance(given[one.name], Auto)),
+        f"Times with a time zone are read as UTC: {listed(zoned)}." if zoned else "",
     ]
+    remarks = [remark for remark in said if remark]
     guessed = [one for one in samples if isinstance(given[one.name], Auto) and one.n_knots]
     if len(guessed) > MOST_CURVES:
         straight = {one.name for one in guessed}
@@ -235,20 +237,20 @@ def _reasons(dropped: Mapping[str, str]) -> str:
     return f"Left out: {'; '.join(f'{listed(some)} ({reason})' for reason, some in names.items())}."
 
 
-def _left_out(dropped: Mapping[str, str]) -> list[str]:
+def _left_out(dropped: Mapping[str, str]) -> str:
     """The remark on variables that are left out, with the remedy for text that may have levels after all."""
     guessed = [name for name, reason in dropped.items() if reason.startswith((*FREE, "identifiers: nearly"))]
     remedy = f" To use {guessed[0]} by its values, say terms={{{guessed[0]!r}: 'levels'}}." if guessed else ""
-    return [f"{_reasons(dropped)}{remedy}"] if dropped else []
+    return f"{_reasons(dropped)}{remedy}" if dropped else ""
 
 
-def _totals(frame: pd.DataFrame) -> list[str]:
+def _totals(frame: pd.DataFrame) -> str:
     """A remark if the last row is called a total."""
     for name, column in text_columns(frame):
         last = column.iloc[-1]
         if isinstance(last, str) and last.strip(" :").casefold() in TOTALS and (column == last).sum() == 1:
-            return [f"The last row has {last!r} in {name!r}: if it sums up the other rows, leave it out."]
-    return []
+            return f"The last row has {last!r} in {name!r}: if it sums up the other rows, leave it out."
+    return ""
 
 
 def _remarks(fitted: Any) -> list[str]:
@@ -314,9 +316,3 @@ def _may_be_codes(sample: Sample) -> str:
     if sample.labels or len(values) < 3 or not CODE_NAME.fullmatch(sample.name.lower()) or (values % 1).any():
         return ""
     return f"{sample.name} is taken as a number: if its values are codes, say terms={{{sample.name!r}: 'levels'}}."
-
-
-def _time_zones(frame: pd.DataFrame, dates: Sequence[str]) -> list[str]:
-    """A remark on dates with time zones."""
-    zoned = [name for name in dates if has_time_zone(frame[name])]
-    return [f"Times with a time zone are read as UTC: {listed(zoned)}."] if zoned else []

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass
 from typing import TypeAlias
 
+import numpy as np
+from numpy.typing import NDArray
+
 from covey.validation import boolean, whole
 
-__all__ = ["Auto", "Curve", "Drop", "Kind", "Levels", "Linear", "Term", "as_kind"]
+__all__ = ["Auto", "Curve", "Drop", "Kind", "Levels", "Linear", "Term", "as_kind", "free_name"]
 
 
 @dataclass(frozen=True)
@@ -110,3 +114,20 @@ class Term:
     parents: tuple[int, ...]  # positions of the terms without which this one is in no model
     columns: slice  # its encoded columns
     always: bool = False  # whether it is in every model
+
+    @property
+    def width(self) -> int:
+        """The number of its columns."""
+        return int(self.columns.stop - self.columns.start)
+
+    @property
+    def places(self) -> NDArray[np.intp]:
+        """The positions of its columns."""
+        return np.arange(self.columns.start, self.columns.stop)
+
+
+def free_name(name: str, taken: Container[str]) -> str:
+    """A name that is not taken: a variable may be called age:sex, or effect."""
+    while name in taken:
+        name += "'"
+    return name

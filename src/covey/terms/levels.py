@@ -125,11 +125,8 @@ def fit_levels(
         least = max(least, sizes[MOST_LEVELS] + 1) if len(sizes) > MOST_LEVELS else least
     else:
         least = rare
-    found = [
-        text
-        for text in (sorted(text for text in counts if text is not None) if order is None else order)
-        if text in counts
-    ]
+    order = sorted(text for text in counts if text is not None) if order is None else order
+    found = [text for text in order if text in counts]
     joined = [text for text in found if rows[text] < least]
     if len(joined) < 2 or least <= 1:
         joined = []

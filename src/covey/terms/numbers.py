@@ -138,13 +138,9 @@ class Sample:
     def of(cls, name: str, x: FloatArray, weights: FloatArray, **settings: Any) -> Sample:
         """Find the distinct values of a column, NaN for missing ones."""
         observed = ~np.isnan(x)
-        order = np.argsort(x[observed], kind="stable")
-        ordered = x[observed][order]
-        first = np.ones(len(ordered), dtype=bool)
-        first[1:] = ordered[1:] > ordered[:-1]
-        starts = np.flatnonzero(first)
-        rows = np.add.reduceat(weights[observed][order], starts) if starts.size else ordered
-        return cls(name, x, ordered[starts], rows, **settings)
+        distinct, which = np.unique(x[observed], return_inverse=True)
+        rows = np.bincount(which, weights[observed], len(distinct)).astype(np.float64)
+        return cls(name, x, distinct, rows, **settings)
 
 
 def fit_numbers(samples: Sequence[Sample], weights: FloatArray) -> list[Number]:
@@ -218,19 +214,12 @@ def _fit_line(sample: Sample, weights: FloatArray, at: FloatArray) -> Number:
     if sample.n_knots and len(values) > 2:
         knots = quantile_knots((values - mean) / sd, sample.rows, sample.n_knots)
     return Number(
-        sample.name,
-        float(mean),
-        float(sd),
-        tuple(drawn.tolist()),
-        n_flagged / float(weights.sum()) if n_flagged >= LEAST_FLAGGED else 0.0,
-        int(missing.sum()),
-        len(values),
+        sample.name, float(mean), float(sd), tuple(drawn.tolist()),
+        n_flagged / float(weights.sum()) if n_flagged >= LEAST_FLAGGED else 0.0, int(missing.sum()), len(values),
         n_rarer=max(1, round(sample.rows.min())) if len(values) == 2 else 0,
-        knots=knots if len(knots) > 2 else np.zeros(0),
-        labels=sample.labels,
-        integer=sample.integer,
+        knots=knots if len(knots) > 2 else np.zeros(0), labels=sample.labels, integer=sample.integer,
         always=sample.always,
-    )
+    )  # fmt: skip
 
 
 def _batches(numbers: Sequence[Number], n_rows: int) -> Iterator[list[int]]:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
+from covey.layout import offsets
 from covey.tables.complaint import listed, near
 from covey.terms.reading import missing_values
-from covey.validation import FloatArray, IntArray
+from covey.validation import FloatArray
 
 if TYPE_CHECKING:
     from covey.terms.encoding import Encoding
@@ -23,55 +25,40 @@ __all__ = ["Pairs", "as_pairs", "find_pairs"]
 ROWS_PER_CELL = 5
 # Rows per level that a category needs in a pair with a number, on average: fewer do not tell a slope per level.
 ROWS_PER_SLOPE = 10
-# In tables so wide that more pairs would have to be checked, pairs with many-valued categories are not tried anyway.
+# In tables so wide that more pairs would have to be checked, pairs are not tried anyway.
 MOST_CHECKED = 10_000_000
-THIN = "too few rows per cell or level, or one within the other"
 
 # What is accepted as ``pairs=``.
 PairsLike: TypeAlias = str | Sequence[Sequence[str]] | Mapping[str, str | Sequence[str]] | None
+Pair: TypeAlias = tuple[int, int]
 
 
 @dataclass(frozen=True)
-class Pairs(Sequence[tuple[int, int]]):
+class Pairs:
     """Pairs of positions of terms, smaller one first: those listed, or all pairs of `members` but those left out.
 
     A table of thousands of variables has millions of pairs, so all pairs are described rather than stored.
     """
 
-    listed: tuple[tuple[int, int], ...] = ()
+    listed: tuple[Pair, ...] = ()
     members: tuple[int, ...] = ()
-    left_out: frozenset[tuple[int, int]] = frozenset()
+    left_out: frozenset[Pair] = frozenset()
 
     def __len__(self) -> int:
         return len(self.listed) + len(self.members) * (len(self.members) - 1) // 2 - len(self.left_out)
 
-    def __iter__(self) -> Iterator[tuple[int, int]]:
+    def __iter__(self) -> Iterator[Pair]:
         yield from self.listed
         yield from (pair for pair in combinations(self.members, 2) if pair not in self.left_out)
 
-    @overload
-    def __getitem__(self, index: int) -> tuple[int, int]: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[tuple[int, int]]: ...
-    def __getitem__(self, index: int | slice) -> tuple[int, int] | list[tuple[int, int]]:
-        return list(self)[index]
-
     def without(self, terms: Collection[int]) -> Pairs:
         """The pairs that none of these terms is in."""
-
-        def free(pairs: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-            return [pair for pair in pairs if not {*pair} & {*terms}]
-
-        members = tuple(j for j in self.members if j not in terms)
-        return Pairs(tuple(free(self.listed)), members, frozenset(free(self.left_out)))
+        listed, left_out = ([p for p in some if not {*p} & {*terms}] for some in (self.listed, self.left_out))
+        return Pairs(tuple(listed), tuple(j for j in self.members if j not in terms), frozenset(left_out))
 
     def state(self) -> dict[str, object]:
         """Plain values, for JSON."""
-        return {
-            "listed": [list(pair) for pair in self.listed],
-            "members": list(self.members),
-            "left_out": [list(pair) for pair in sorted(self.left_out)],
-        }
+        return asdict(self) | {"left_out": sorted(self.left_out)}
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Pairs:
@@ -107,31 +94,32 @@ def find_pairs(
     """The pairs of terms that are wanted, and remarks on pairs that were left out."""
     if pairs is None:
         return Pairs(), []
-    useless = _Cells(encoding, frame, weights)
+    mains = [j for name in encoding.variables for j in _mains(encoding, name)]
+    disjoint = _disjoint(encoding, frame)
     if isinstance(pairs, str):
-        members = tuple(j for name in encoding.variables for j in _mains(encoding, name))
-        left_out, remarks = useless.among()
-        return Pairs(members=members, left_out=frozenset(left_out)), remarks
+        left_out, remarks = _useless(encoding, mains, frame, weights, disjoint)
+        return Pairs(members=tuple(mains), left_out=frozenset(left_out)), remarks
+    found: list[Pair] = []
     if isinstance(pairs, Mapping):
-        fixed = [(name, j) for name in pairs["with"] for j in _named(encoding, name, f"{{'with': {name!r}}}")]
-        others = [j for name in encoding.variables for j in _mains(encoding, name)]
-        wanted = [
-            (min(i, j), max(i, j)) for _, i in fixed for j in others
-            if encoding.terms[i].variables != encoding.terms[j].variables
-        ]  # fmt: skip
-        wanted = [pair for pair in wanted if not useless.apart(*pair)]
-        return Pairs(tuple(dict.fromkeys(wanted))), []
-    found: list[tuple[int, int]] = []
+        for name in pairs["with"]:
+            fixed = _named(encoding, name, f"{{'with': {name!r}}}")
+            both = [(i, j) for i in fixed for j in mains if encoding.terms[j].variables != encoding.terms[i].variables]
+            found += [pair for pair in map(_ordered, both) if pair not in disjoint]
+        return Pairs(tuple(dict.fromkeys(found))), []
     for left, right in pairs:
         where = f"({left!r}, {right!r})"
         first, second = (_named(encoding, name, where) for name in (left, right))
         if encoding.terms[first[0]].variables == encoding.terms[second[0]].variables:
             raise ValueError(f"pairs: {where} is a variable with itself; for a curved effect use Curve().")
-        both = [(min(i, j), max(i, j)) for i in first for j in second]
-        if all(useless.apart(*pair) for pair in both):
+        both = [_ordered((i, j)) for i in first for j in second]
+        if disjoint.issuperset(both):
             raise ValueError(f"pairs: {where} has no rows in common: where one has a value, the other is missing.")
-        found += [pair for pair in both if not useless.apart(*pair)]
+        found += [pair for pair in both if pair not in disjoint]
     return Pairs(tuple(dict.fromkeys(found))), []
+
+
+def _ordered(pair: Pair) -> Pair:
+    return min(pair), max(pair)
 
 
 def _mains(encoding: Encoding, name: str) -> list[int]:
@@ -151,78 +139,60 @@ def _named(encoding: Encoding, name: str, where: str) -> list[int]:
     return exact
 
 
-class _Cells:
-    """Counts the rows that two terms have in common, by weight."""
+def _useless(
+    encoding: Encoding, mains: Sequence[int], frame: pd.DataFrame, weights: FloatArray, disjoint: set[Pair]
+) -> tuple[list[Pair], list[str]]:
+    """The pairs of terms that are of no use, and remarks on them."""
+    terms = encoding.terms
+    same = [pair for name in encoding.variables for pair in combinations(_mains(encoding, name), 2)]
+    numbers = [j for j in mains if terms[j].kind == "linear"]
+    levels = {j: _indicators(encoding, j, frame) for j in mains if terms[j].kind == "levels"}
+    steep = [
+        j for j, one in levels.items() if weights[one.any(axis=1)].sum() < ROWS_PER_SLOPE * one.any(axis=0).sum()
+    ]  # fmt: skip
+    thin = _thin(levels, weights) if levels else []
+    if len(numbers) * len(steep) <= MOST_CHECKED:
+        thin += [_ordered((i, j)) for i in numbers for j in steep]
+    thin = sorted(set(thin) - set(same))
+    remarks = [
+        f"Pairs left out, {reason}: {listed(f'{terms[i].name}:{terms[j].name}' for i, j in pairs)}."
+        for pairs, reason in (
+            (thin, "too few rows per cell or level, or one within the other"),
+            (sorted(disjoint), "no rows in common"),
+        )
+        if pairs
+    ]
+    return [*same, *thin, *disjoint], remarks
 
-    def __init__(self, encoding: Encoding, frame: pd.DataFrame, weights: FloatArray) -> None:
-        self.encoding, self.weights = encoding, weights
-        levels = {j for j, term in enumerate(encoding.terms) if term.kind == "levels"}
-        flagged = [
-            j for j, term in enumerate(encoding.terms)
-            if term.kind == "linear" and term.columns.stop - term.columns.start > 1
-        ]  # fmt: skip
-        self.observed = {j: ~missing_values(frame[encoding.terms[j].variables[0]]) for j in flagged}
-        self.positions: dict[int, IntArray] = {}
-        for j in sorted(levels):
-            (name,) = encoding.terms[j].variables
-            columns = encoding.terms[j].columns
-            start = encoding.terms[encoding.terms_of(name)[0]].columns.start
-            block = encoding.encode(name, frame[name])[:, columns.start - start : columns.stop - start]
-            self.positions[j] = np.where(block.max(axis=1) > 0, block.argmax(axis=1), -1)
 
-    def apart(self, i: int, j: int) -> bool:
-        """Whether two numbers have no rows in common."""
-        return i in self.observed and j in self.observed and not (self.observed[i] & self.observed[j]).any()
+def _disjoint(encoding: Encoding, frame: pd.DataFrame) -> set[Pair]:
+    """Pairs of numbers that have no rows in common; both have a flag for missing values."""
+    linear = [(j, term) for j, term in enumerate(encoding.terms) if term.kind == "linear"]
+    flagged = [(j, term.variables[0]) for j, term in linear if term.width > 1]
+    if not flagged or len(flagged) ** 2 > MOST_CHECKED:
+        return set()
+    observed = np.array([~missing_values(frame[name]) for _, name in flagged], dtype=np.float32)
+    return {(flagged[a][0], flagged[b][0]) for a, b in np.argwhere(observed @ observed.T == 0) if a < b}
 
-    def thin(self) -> list[tuple[int, int]]:
-        """Pairs of categories with too few rows per cell, or no more cells than the sum of their effects fits."""
-        found: list[tuple[int, int]] = []
-        terms = sorted(self.positions)
-        widths = np.array([int(self.positions[j].max()) + 1 for j in terms])
-        starts = np.concatenate([[0], np.cumsum(widths)])
-        indicators = np.zeros((len(self.weights), starts[-1]), dtype=np.float32)
-        for place, j in enumerate(terms):
-            known = np.flatnonzero(self.positions[j] >= 0)
-            indicators[known, starts[place] + self.positions[j][known]] = 1.0
-        weights = self.weights[:, None].astype(np.float32)
-        for place, j in enumerate(terms[:-1]):
-            after = starts[place + 1]
-            cells = (indicators[:, starts[place] : after] * weights).T @ indicators[:, after:]
-            blocks = starts[place + 1 : -1] - after
-            occupied = np.add.reduceat((cells > 0).sum(axis=0), blocks)
-            n_rows = np.add.reduceat(cells.sum(axis=0), blocks)
-            useless = (occupied < widths[place] + widths[place + 1 :]) | (n_rows < ROWS_PER_CELL * occupied)
-            found += [(j, terms[place + 1 + k]) for k in np.flatnonzero(useless)]
-        return found
 
-    def steep(self) -> list[tuple[int, int]]:
-        """Pairs of a number with a category that has too few rows per level for a slope each."""
-        numbers = [j for j, term in enumerate(self.encoding.terms) if term.kind == "linear"]
-        many = [
-            j for j, levels in self.positions.items()
-            if self.weights[levels >= 0].sum() < ROWS_PER_SLOPE * np.unique(levels[levels >= 0]).size
-        ]  # fmt: skip
-        few = len(numbers) * len(many) <= MOST_CHECKED
-        return [(min(i, j), max(i, j)) for i in numbers for j in many] if few else []
+def _indicators(encoding: Encoding, term: int, frame: pd.DataFrame) -> NDArray[np.bool_]:
+    """Which level each row has; (rows, levels)."""
+    (name,) = encoding.terms[term].variables
+    columns, start = encoding.terms[term].columns, encoding.terms[encoding.terms_of(name)[0]].columns.start
+    return np.asarray(encoding.encode(name, frame[name])[:, columns.start - start : columns.stop - start] > 0)
 
-    def disjoint(self) -> list[tuple[int, int]]:
-        """Pairs of numbers that have no rows in common."""
-        terms = sorted(self.observed) if len(self.observed) ** 2 <= MOST_CHECKED else []
-        observed = np.array([self.observed[j] for j in terms], dtype=np.float32)
-        return [(terms[i], terms[j]) for i, j in np.argwhere(observed @ observed.T == 0) if i < j] if terms else []
 
-    def among(self) -> tuple[list[tuple[int, int]], list[str]]:
-        """The pairs that are of no use, and remarks on them."""
-        terms = self.encoding.terms
-        same = [pair for name in self.encoding.variables for pair in combinations(_mains(self.encoding, name), 2)]
-        apart = self.disjoint()
-        thin = sorted({*self.thin(), *self.steep()} - set(same)) if self.positions else []
-        remarks = [
-            f"Pairs left out, {reason}: {listed(f'{terms[i].name}:{terms[j].name}' for i, j in pairs)}."
-            for pairs, reason in (
-                (thin, "too few rows per cell or level, or one within the other"),
-                (apart, "no rows in common"),
-            )
-            if pairs
-        ]
-        return [*same, *thin, *apart], remarks
+def _thin(levels: Mapping[int, NDArray[np.bool_]], weights: FloatArray) -> list[Pair]:
+    """Pairs of categories with too few rows per cell, or no more cells than the sum of their effects fits."""
+    terms, widths = list(levels), np.array([one.shape[1] for one in levels.values()])
+    starts, indicators = offsets(widths), np.hstack(list(levels.values())).astype(np.float32)
+    found = []
+    for place, term in enumerate(terms[:-1]):
+        own, others = indicators[:, starts[place] : starts[place + 1]], starts[place + 1 : -1]
+        cells = (own * weights[:, None].astype(np.float32)).T @ indicators[:, others[0] :]
+        occupied, n_rows = (
+            np.add.reduceat(counts.sum(axis=0), others - others[0]) for counts in (cells > 0, cells)
+        )  # fmt: skip
+        useless = (occupied < widths[place] + widths[place + 1 :]) | (n_rows < ROWS_PER_CELL * occupied)
+        found += [(term, terms[place + 1 + k]) for k in np.flatnonzero(useless)]
+    return found

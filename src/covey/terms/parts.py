@@ -15,7 +15,6 @@ import numpy as np
 from covey.terms.dates import DAY, WEEKDAYS, Date
 from covey.terms.expansion import Expansion
 from covey.terms.levels import MISSING, Category
-from covey.terms.numbers import Number
 from covey.validation import Array, FloatArray, IntArray
 
 __all__ = ["Axis", "Part", "find_parts", "part_columns"]
@@ -69,32 +68,23 @@ class Axis:
         """The grid of a main term: `n` values over the range, or all levels."""
         term = expansion.encoding.terms[root]
         fitted = expansion.encoding.variable(term.variables[0])
-        if isinstance(fitted, Category):
-            return cls(term.name, "levels", np.array(fitted.labels, object), fitted.grid(n), None, _counts(fitted))
         if isinstance(fitted, Date):
             return _date_axis(fitted, term.name, term.kind, n)
         values = fitted.grid(n)
-        if fitted.labels is None:
-            return cls(
-                term.name,
-                "number",
-                np.asarray(values),
-                values,
-                np.array(fitted.quantiles),
-                flagged=fitted.share_missing > 0,
-            )
-        shown = [MISSING if value is None else value for value in values]
-        return cls(term.name, "levels", np.array(shown, object), values)
+        if isinstance(fitted, Category):
+            labels, counts = np.array(fitted.labels, object), np.array(fitted.counts, dtype=np.intp)
+            return cls(term.name, "levels", labels, values, counts=counts)
+        if fitted.labels is not None:
+            shown = [MISSING if value is None else value for value in values]
+            return cls(term.name, "levels", np.array(shown, object), values)
+        quantiles, flagged = np.array(fitted.quantiles), fitted.share_missing > 0
+        return cls(term.name, "number", np.asarray(values), values, quantiles, flagged=flagged)
 
     @classmethod
     def at(cls, expansion: Expansion, root: int, values: Raw) -> Axis:
         """The given values of a variable."""
         grid = cls.of(expansion, root, 2)
         return cls(grid.name, grid.kind, np.asarray(values), values, grid.quantiles)
-
-
-def _counts(category: Category) -> IntArray:
-    return np.array(category.counts, dtype=np.intp)
 
 
 def _date_axis(date: Date, name: str, kind: str, n: int) -> Axis:
@@ -108,8 +98,9 @@ def _date_axis(date: Date, name: str, kind: str, n: int) -> Axis:
         return Axis(name, "season", values, values)
     if kind == "levels":
         assert date.week is not None
-        days = [YEAR_SHOWN + WEEKDAYS.index(text) for text in date.week.labels]
-        return Axis(name, "levels", np.array(date.week.labels, object), np.array(days), None, _counts(date.week))
+        days = np.array([YEAR_SHOWN + WEEKDAYS.index(text) for text in date.week.labels])
+        counts = np.array(date.week.counts, dtype=np.intp)
+        return Axis(name, "levels", np.array(date.week.labels, object), days, counts=counts)
     quantiles = (np.array(date.trend.quantiles) * 86_400).round().astype("int64").astype("datetime64[s]")
     return Axis(name, "date", date.grid(n), date.grid(n), quantiles, flagged=date.trend.share_missing > 0)
 
@@ -138,8 +129,7 @@ def find_parts(expansion: Expansion, selected: Iterable[int]) -> list[Part]:
 
 def part_columns(expansion: Expansion, part: Part) -> IntArray:
     """The expanded columns of a part's terms."""
-    places = [np.arange(*expansion.terms[term].columns.indices(2**62)) for term in part.terms]
-    return np.concatenate([np.empty(0, dtype=np.intp), *places])
+    return np.concatenate([np.empty(0, dtype=np.intp), *(expansion.terms[term].places for term in part.terms)])
 
 
 def main_columns(expansion: Expansion, root: int, raw: Raw) -> tuple[int, FloatArray]:
@@ -171,9 +161,3 @@ def evaluate_pair(expansion: Expansion, coef: FloatArray, part: Part, raw: tuple
     left, right = (factors[products] for factors in expansion.factors)
     left, right = A[:, left - a], B[:, right - b]
     return np.stack([(left * output[places]) @ right.T for output in coef], axis=2)
-
-
-def is_number(expansion: Expansion, root: int) -> bool:
-    """Whether a main term is a number without labels."""
-    fitted = expansion.encoding.variable(expansion.encoding.terms[root].variables[0])
-    return isinstance(fitted, Number) and fitted.labels is None

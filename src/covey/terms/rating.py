@@ -19,9 +19,10 @@ from covey.optional import optional
 from covey.tables.spreadsheet import guarded
 from covey.terms.dates import Date
 from covey.terms.effects import FittedTerms
+from covey.terms.kinds import free_name
 from covey.terms.levels import MISSING
 from covey.terms.numbers import Number
-from covey.terms.parts import Axis, Part, is_number
+from covey.terms.parts import Axis, Part
 from covey.validation import Array, FloatArray, whole
 
 __all__ = ["rating_tables", "write_tables"]
@@ -40,10 +41,7 @@ def rating_tables(fitted: FittedTerms, bins: int = 20) -> dict[str, pd.DataFrame
     points = _by_output(fitted, fitted.constant[None, :])
     tables = {CONSTANT: pd.DataFrame({"term": [CONSTANT], **points})}
     for part in fitted.parts:
-        name = part.name
-        while name in tables:  # a variable may be called constant
-            name += "'"
-        tables[name] = _table(fitted, part, bins)
+        tables[free_name(part.name, tables)] = _table(fitted, part, bins)
     return tables
 
 
@@ -88,21 +86,20 @@ def _by_output(fitted: FittedTerms, values: FloatArray, name: str = "points") ->
 
 
 def _straight(fitted: FittedTerms, part: Part) -> int | None:
-    """The number in which a part is a straight line, so that a slope is exact."""
+    """The number in which a part is a straight line, if the other variable has a line per value: its slope is exact."""
     expansion = fitted.expansion
-    numbers = [root for root in part.roots if is_number(expansion, root)]
-    numbers = [root for root in numbers if not _few(expansion.encoding.variable(expansion.terms[root].variables[0]), 1)]
-    bent = {"curve", "surface"} & {expansion.terms[term].kind for term in part.terms}
-    others = [root for root in part.roots if root not in numbers]
-    exact = all(_is_listed(fitted, root) for root in others)
-    return numbers[0] if len(numbers) == 1 and exact and not bent else None
-
-
-def _is_listed(fitted: FittedTerms, root: int) -> bool:
-    """Whether every value of a main term has a line of its own."""
-    term = fitted.expansion.terms[root]
-    one = fitted.expansion.encoding.variable(term.variables[0])
-    return term.kind == "levels" or (isinstance(one, Number) and (one.labels is not None or _few(one, 1)))
+    if {"curve", "surface"} & {expansion.terms[term].kind for term in part.terms}:
+        return None
+    sloped, others = [], []
+    for root in part.roots:
+        term = expansion.terms[root]
+        one = expansion.encoding.variable(term.variables[0])
+        is_listed = term.kind == "levels" or (isinstance(one, Number) and (one.labels is not None or _few(one, 1)))
+        if isinstance(one, Number) and not is_listed:
+            sloped.append(root)
+        else:
+            others.append(is_listed)
+    return sloped[0] if len(sloped) == 1 and all(others) else None
 
 
 def _few(number: object, bins: int) -> bool:

@@ -11,15 +11,8 @@ import numpy as np
 from covey.validation import FloatArray
 
 __all__ = [
-    "basis",
-    "bends",
-    "default_knots",
-    "orthonormal_curves",
-    "quantile_knots",
-    "quantiles",
-    "slopes",
-    "with_grid",
-]
+    "basis", "bends", "default_knots", "orthonormal_curves", "quantile_knots", "quantiles", "slopes", "with_grid",
+]  # fmt: skip
 
 # Eight curve columns follow most effects in tables of some hundred rows; in small tables every column costs too much.
 MOST_KNOTS = 10
