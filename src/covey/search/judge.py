@@ -116,6 +116,8 @@ class Verdict:
         The recipe with the least error, and the one without groups.
     evidence : float
         By how many standard errors the best recipe beats the null model.
+    known_dispersion : bool
+        Whether the loss has no scale parameter, so that weights are likelihoods of the held-out rows.
     """
 
     recipes: list[Recipe]
@@ -128,6 +130,7 @@ class Verdict:
     best: int
     null: int
     evidence: float
+    known_dispersion: bool
 
     def near(self, strictness: float) -> NDArray[np.bool_]:
         """The recipes that the rows cannot tell from the best one: closer than so many standard errors."""
@@ -139,9 +142,24 @@ class Verdict:
         """The simplest of these recipes; among equally simple ones, the best."""
         return _simplest(self.near(strictness), self.sizes, self.errors, ROUNDING * float(self.errors[self.null]))
 
+    def with_few_groups(self, share: float) -> int:
+        """The best recipe with at most n groups, where recipes with n or fewer have this share of the weight."""
+        n_groups = np.array([recipe.n_groups for recipe in self.recipes], dtype=np.intp)
+        most = int(np.searchsorted(np.cumsum(np.bincount(n_groups, self.weights)), share))
+        allowed = np.where(n_groups <= most, self.errors, np.inf)
+        return _first_least(allowed, ROUNDING * float(self.errors[self.null]))
+
     def choose(self, settings: Settings) -> int:
-        """The simplest recipe near the best one, or the null model if the best one hardly beats it."""
-        return self.null if self.evidence <= settings.evidence else self.simplest(settings.strictness)
+        """The null model if the best recipe hardly beats it, else a simple recipe that is about as good as the best.
+
+        Where the dispersion is estimated, it is the simplest recipe near the best one. Errors of classes, counts and
+        survival times are decided by few rows; there it is a recipe with few groups, by the weights of all recipes.
+        """
+        if self.evidence <= settings.evidence:
+            return self.null
+        if self.known_dispersion:
+            return self.with_few_groups(settings.few)
+        return self.simplest(settings.strictness)
 
 
 class Judge:
@@ -290,6 +308,7 @@ class Board:
             best=best,
             null=self.null,
             evidence=float((errors[self.null] - errors[best]) / (standard_errors[self.null] or np.inf)),
+            known_dispersion=self.scores[0].loss.known_dispersion,
         )
 
     def apart(self, recipe: int, splits: Sequence[int] | None = None) -> FloatArray:

@@ -70,6 +70,11 @@ class Settings:
         The null model is kept unless the best one beats it by `evidence` standard errors: among hundreds of candidates,
         some look a little better by chance. Models within `strictness` standard errors of the best count as equally
         good, and the simplest of them is chosen.
+    few : float
+        If the loss has no scale parameter, a model is chosen with at most n groups, where n is this quantile of the
+        number of groups under the weights of all candidates: the lower quartile. A standard error of such losses
+        rests on the few rows that are predicted badly, and the simplest of many candidates within one of the best is
+        partly lucky, while weights add up what all of them say (decision 0062).
     predictable : float
         Models with late groups are judged on held-out rows that least squares on each of these groups, with its
         ancestors, predicts with at most this many times the variance of the noise. Where a curve ends, rows that are
@@ -112,6 +117,7 @@ class Settings:
     alike: float = 1.25
     evidence: float = 1.5
     strictness: float = 1.0
+    few: float = 0.25
     predictable: float = 0.5
     undivided: float = 0.5
     contention: float = 3.0
