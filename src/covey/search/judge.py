@@ -142,12 +142,13 @@ class Verdict:
         """The simplest of these recipes; among equally simple ones, the best."""
         return _simplest(self.near(strictness), self.sizes, self.errors, ROUNDING * float(self.errors[self.null]))
 
-    def with_few_groups(self, share: float) -> int:
-        """The best recipe with at most n groups, where recipes with n or fewer have this share of the weight."""
-        n_groups = np.array([recipe.n_groups for recipe in self.recipes], dtype=np.intp)
-        most = int(np.searchsorted(np.cumsum(np.bincount(n_groups, self.weights)), share))
-        allowed = np.where(n_groups <= most, self.errors, np.inf)
-        return _first_least(allowed, ROUNDING * float(self.errors[self.null]))
+    def with_few_groups(self, quantile: float) -> int:
+        """The best recipe with at most as many groups as this quantile of the numbers of groups, by their weights."""
+        n_groups = np.array([np.inf if recipe.n_groups is None else recipe.n_groups for recipe in self.recipes])
+        numbers = np.unique(n_groups)
+        below = np.array([self.weights[n_groups <= number].sum() for number in numbers])
+        few = n_groups <= numbers[np.argmax(below >= quantile)]
+        return _first_least(np.where(few, self.errors, np.inf), ROUNDING * float(self.errors[self.null]))
 
     def choose(self, settings: Settings) -> int:
         """The null model if the best recipe hardly beats it, else a simple recipe that is about as good as the best.
