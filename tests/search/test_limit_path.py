@@ -122,7 +122,7 @@ def test_weights_count_rows():
         ("squared", np.arange(6), np.full(6, np.inf), "offset has missing or infinite values"),
         (Poisson(), np.arange(6), ["a"] * 6, "offset must hold numbers"),
         (Poisson(), np.ones((6, 2)), None, "2 columns, and the poisson loss"),
-        ("cox", survival(np.arange(1.0, 7), np.zeros(6, dtype=bool)), None, "There is no event"),
+        ("cox", survival(np.arange(1.0, 7), np.zeros(6, dtype=bool)), None, "y has no event"),
     ],
 )
 def test_bad_input(loss, y, offset, message):

@@ -39,7 +39,9 @@ class StoredGroups:
     ) -> None:  # fmt: skip
         members_of = [as_indices(members, l) for l, members in enumerate(lists)]
         overlap = boolean(overlap, "overlap")
-        if n_columns is None and columns is None:
+        if n_columns is not None:
+            n_columns = whole(n_columns, "n_columns")
+        elif columns is None:
             n_columns = 1 + max(int(m.max()) for m in members_of) if overlap else sum(map(len, members_of))
         of_columns = column_names(columns, n_columns)
         n_columns = whole(len(of_columns or ()) if n_columns is None else n_columns, "n_columns")

@@ -147,7 +147,7 @@ class Verdict:
         n_groups = np.array([np.inf if recipe.n_groups is None else recipe.n_groups for recipe in self.recipes])
         numbers = np.unique(n_groups)
         below = np.array([self.weights[n_groups <= number].sum() for number in numbers])
-        few = n_groups <= numbers[np.argmax(below >= quantile)]
+        few = n_groups <= numbers[np.argmax(below >= quantile * (1 - TIE))]
         return _first_least(np.where(few, self.errors, np.inf), ROUNDING * float(self.errors[self.null]))
 
     def choose(self, settings: Settings) -> int:

@@ -143,8 +143,9 @@ def read_rows(
     weight = as_response(np.ones(n) if sample_weight is None else sample_weight, n, name="sample_weight")
     as_sample_weight(weight, n)
     shift, fitted = response.read_offset(offset), response.loss
-    null = np.asarray(fitted.null(response.y, weight, shift))  # refuses rows that say nothing
+    fitted.check_estimable(response, weight, shift)
     if fitted.has_scale:
+        null = np.asarray(fitted.null(response.y, weight, shift))
         fitted = fitted.scaled_to(response.y, null if shift is None else null + shift, weight)
     return fitted, response.y, weight, shift
 
