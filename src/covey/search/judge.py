@@ -116,8 +116,6 @@ class Verdict:
         The recipe with the least error, and the one without groups.
     evidence : float
         By how many standard errors the best recipe beats the null model.
-    known_dispersion : bool
-        Whether the loss has no scale parameter, so that weights are likelihoods of the held-out rows.
     """
 
     recipes: list[Recipe]
@@ -130,7 +128,6 @@ class Verdict:
     best: int
     null: int
     evidence: float
-    known_dispersion: bool
 
     def near(self, strictness: float) -> NDArray[np.bool_]:
         """The recipes that the rows cannot tell from the best one: closer than so many standard errors."""
@@ -142,25 +139,9 @@ class Verdict:
         """The simplest of these recipes; among equally simple ones, the best."""
         return _simplest(self.near(strictness), self.sizes, self.errors, ROUNDING * float(self.errors[self.null]))
 
-    def with_few_groups(self, quantile: float) -> int:
-        """The best recipe with at most as many groups as this quantile of the numbers of groups, by their weights."""
-        n_groups = np.array([np.inf if recipe.n_groups is None else recipe.n_groups for recipe in self.recipes])
-        numbers = np.unique(n_groups)
-        below = np.array([self.weights[n_groups <= number].sum() for number in numbers])
-        few = n_groups <= numbers[np.argmax(below >= quantile * (1 - TIE))]
-        return _first_least(np.where(few, self.errors, np.inf), ROUNDING * float(self.errors[self.null]))
-
     def choose(self, settings: Settings) -> int:
-        """The null model if the best recipe hardly beats it, else a simple recipe that is about as good as the best.
-
-        Where the dispersion is estimated, it is the simplest recipe near the best one. Errors of classes, counts and
-        survival times are decided by few rows; there it is a recipe with few groups, by the weights of all recipes.
-        """
-        if self.evidence <= settings.evidence:
-            return self.null
-        if self.known_dispersion:
-            return self.with_few_groups(settings.few)
-        return self.simplest(settings.strictness)
+        """The simplest recipe near the best one, or the null model if the best one hardly beats it."""
+        return self.null if self.evidence <= settings.evidence else self.simplest(settings.strictness)
 
 
 class Judge:
@@ -309,7 +290,6 @@ class Board:
             best=best,
             null=self.null,
             evidence=float((errors[self.null] - errors[best]) / (standard_errors[self.null] or np.inf)),
-            known_dispersion=self.scores[0].loss.known_dispersion,
         )
 
     def apart(self, recipe: int, splits: Sequence[int] | None = None) -> FloatArray:

@@ -71,12 +71,6 @@ class Settings:
         The null model is kept unless the best one beats it by `evidence` standard errors: among hundreds of candidates,
         some look a little better by chance. Models within `strictness` standard errors of the best count as equally
         good, and the simplest of them is chosen.
-    few : float
-        If the loss has no scale parameter (classes, counts, survival times), the best model with at most n groups is
-        chosen, n being this quantile of the number of groups under the weights of all candidates: the lower quartile.
-        The errors of such losses rest on few rows, and so does which candidate is the simplest within a standard error
-        of the best; weights add up what all candidates say. Everything from 0.2 to 0.35 does much the same (decision
-        0062).
     predictable : float
         Models with late groups are judged on held-out rows that least squares on each of these groups, with its
         ancestors, predicts with at most this many times the variance of the noise. Where a curve ends, rows that are
@@ -119,7 +113,6 @@ class Settings:
     alike: float = 1.25
     evidence: float = 1.5
     strictness: float = 1.0
-    few: float = 0.25
     predictable: float = 0.5
     undivided: float = 0.5
     contention: float = 3.0
