@@ -179,11 +179,6 @@ class DenseRidges:
                 return recipes[max(0, at - 1) : at + 2]
         return recipes
 
-    def score(self, judge: Judge, split: int, recipes: Sequence[Reweighted], training: Training) -> None:
-        """Score recipes of one round on a split."""
-        predictors = self.coordinates(recipes[0]).predictors(training, self.fits(recipes, training))
-        judge.add(split, recipes, predictors, [NOMINAL_SIZE - recipe.round for recipe in recipes])
-
     def fits(self, recipes: Sequence[Reweighted], training: Training) -> list[RidgeFit]:
         """Fits of recipes of one round on a split; models on all rows are fitted only when requested."""
         new = [recipe for recipe in recipes if (recipe, training.number) not in self._fits]
@@ -251,7 +246,8 @@ def score_dense(table: Table, trainings: Sequence[Training], judge: Judge, left:
     while recipes:
         round_ = recipes[0].round
         for at, training in enumerate(scored):
-            dense.score(judge, at, recipes, training)
+            predictors = dense.plain.predictors(training, dense.fits(recipes, training))
+            judge.add(at, recipes, predictors, [NOMINAL_SIZE - round_] * len(recipes))
             tell("ridges on all groups", "fold", at + 1, len(scored))
         dense.recipes += recipes
         errors = judge.errors()
@@ -267,6 +263,7 @@ def score_dense(table: Table, trainings: Sequence[Training], judge: Judge, left:
     if pairs:
         recipes = [Reweighted(penalty, 0, pairs=True) for penalty in settings.penalties]
         for at, training in enumerate(scored):
-            dense.score(judge, at, recipes, training)
+            predictors = dense.with_pairs.predictors(training, dense.fits(recipes, training))
+            judge.add(at, recipes, predictors, [NOMINAL_SIZE] * len(recipes))
         dense.recipes += recipes
     return dense

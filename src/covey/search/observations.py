@@ -14,7 +14,7 @@ from covey.losses.base import LossOnRows
 from covey.search.arrays import host, like
 from covey.validation import FloatArray
 
-__all__ = ["Observations", "contrasts", "weighted_gram"]
+__all__ = ["Observations", "weighted_gram"]
 
 
 @dataclass(frozen=True)
@@ -44,8 +44,17 @@ class Observations:
 
     @cached_property
     def contrasts(self) -> FloatArray:
-        """The matrix that maps predictors to those of the loss; shape (n_outputs, n_outputs of the loss)."""
-        return contrasts(self.loss, self.offset.shape[1])
+        """The matrix that maps predictors to those of the loss; shape (n_outputs, n_outputs of the loss).
+
+        Its rows are orthonormal and span the directions in which the loss changes.
+        """
+        n_outputs, free = self.offset.shape[1], self.n_outputs
+        if free == n_outputs:
+            return np.eye(n_outputs)
+        # differences of each output from the mean of those before it
+        rows = np.tril(np.ones((n_outputs, n_outputs)), -1)[1:]
+        rows[np.arange(free), np.arange(1, n_outputs)] = -np.arange(1, n_outputs)
+        return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
     @property
     def n_outputs(self) -> int:
@@ -217,14 +226,3 @@ def weighted_gram(A: Any, weight: FloatArray) -> FloatArray:
     """``A' diag(weight) A``, computed where A lives."""
     B = A * like(weight**0.5, A)[:, None]
     return host(B.T @ B)  # BLAS computes only half of a matrix times its transpose
-
-
-def contrasts(loss: Loss, n_outputs: int) -> FloatArray:
-    """Orthonormal rows that span the directions in which the loss changes; shape (free outputs, n_outputs)."""
-    free = loss.free_outputs(n_outputs)
-    if free == n_outputs:
-        return np.eye(n_outputs)
-    # differences of each output from the mean of those before it
-    rows = np.tril(np.ones((n_outputs, n_outputs)), -1)[1:]
-    rows[np.arange(free), np.arange(1, n_outputs)] = -np.arange(1, n_outputs)
-    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
