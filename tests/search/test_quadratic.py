@@ -56,6 +56,18 @@ def test_ridges_without_a_penalty_on_repeated_columns_have_the_least_norm():
     np.testing.assert_allclose(W[0][:, 3], W[0][:, 0], atol=1e-9)
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_dependent_columns_without_a_penalty_have_the_least_norm_whatever_round_off_error_leaves(seed):
+    """They do not depend on each other in rows that are held out, where any other solution may predict anything."""
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((9, 6))
+    A[:, 2] = A[:, :2] @ rng.standard_normal(2)
+    K, c, M = A.T @ A, A.T @ rng.standard_normal((9, 2)), np.diag([0.0, 0.0, 0.0, 1.0, 1.0, 1.0])
+    quadratic = Quadratic(K, c, np.array([0, 3, 6]), np.zeros(6), np.zeros(2))
+    (W,) = quadratic.ridges(M, np.arange(6), np.array([6]), [0.3])
+    np.testing.assert_allclose(W.T, np.linalg.lstsq(K + 0.3 * M, c, rcond=1e-9)[0], atol=1e-6)
+
+
 def test_minimisers_of_least_norm_have_the_rank_of_their_columns():
     rng = np.random.default_rng(0)
     A = rng.standard_normal((30, 5))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lstsq
-from scipy.linalg.lapack import dposv, dpotrf, dtrtrs
+from scipy.linalg.lapack import dpotrf, dtrtrs
 
 from covey.layout import offsets
 from covey.search.active import DEPENDENT, ActiveSet
@@ -107,9 +107,10 @@ class Quadratic:
         for i, penalty in enumerate(penalties if longest else ()):  # LAPACK complains of systems without a column
             S = K + penalty * P
             R, failed = dpotrf(S.T, lower=0, clean=0)
-            if failed:
+            # columns without a penalty, of groups that are always in, may be combinations of others
+            if failed or (R.diagonal() ** 2 <= DEPENDENT * S.diagonal()).any():
                 for row, k in enumerate(lengths):
-                    W[row, i][:, order[:k]] = _solved(S[:k, :k], c[:k]).T
+                    W[row, i][:, order[:k]] = least_norm(S[:k, :k], c[:k], DEPENDENT)[0].T
                 continue
             z = np.repeat(dtrtrs(R, c, trans=1)[0][:, :, None], lengths.size, axis=2)
             # entries beyond a set's columns start at zero, and back substitution keeps them there
@@ -134,8 +135,3 @@ def least_norm(K: FloatArray, c: FloatArray, tolerance: float) -> tuple[FloatArr
     # a complete orthogonal factorisation, which takes half the time of singular values
     solution, _, rank, _ = lstsq(K, c, cond=tolerance, lapack_driver="gelsy", check_finite=False)
     return solution, int(rank)
-
-
-def _solved(S: FloatArray, c: FloatArray) -> FloatArray:
-    solution, failed = dposv(S, c)[1:]
-    return np.asarray(np.linalg.lstsq(S, c, rcond=DEPENDENT)[0] if failed else solution)
