@@ -300,8 +300,11 @@ class CleanedRound:
         place = {group: l for l, group in enumerate(self.groups)}
         coef = np.zeros((first + self.columns.size, self.W.shape[1]))
         coef[:first], coef[first + self._at([place[group] for group in order])] = level, known
-        if self.active.deficient and not recipe.ridge and self.rows is None:
-            coef = self._least_norm(self._at(left), coef)
+        if self.active.deficient and self.rows is None:
+            # a ridge leaves only groups that are always in without a penalty
+            n_free = 0 if training.always_infinite else self.n_always
+            free = [l for l in left if l < n_free] if recipe.ridge else left
+            coef = self._least_norm(self._at(free), coef) if free else coef
         return coef, not recipe.ridge and any(gone <= groups for gone in training.infinite)
 
     def _against_infinity(self, at: NDArray[np.intp]) -> FloatArray:
