@@ -123,7 +123,7 @@ def test_elimination_leaves_the_minimiser_of_every_set(seed):
 @pytest.mark.parametrize("seed", range(4))
 def test_ridges_are_the_minimisers_of_every_set(seed):
     K, c, starts, rows = nested(seed)
-    quadratic = Quadratic(K, c, starts, np.zeros(len(c)), np.zeros(1))
+    quadratic = Quadratic(K, c, starts, np.zeros(len(c)), np.zeros(1), K.diagonal())
     dropped, M = [5, 1, 3], np.diag(np.arange(1.0, len(c) + 1))
     W = ridges_within(quadratic, M, dropped, [0, 2], [0.1, 3.0], rows)
     for w, (n_dropped, ridge) in zip(W[:, 0], [(0, 0.1), (0, 3.0), (2, 0.1), (2, 3.0)], strict=True):
@@ -145,7 +145,7 @@ def test_a_group_that_is_held_at_zero_is_zero_without_round_off_error(seed):
     c = K[:, 4:] @ [[1.0], [2.0], [3.0]]
     c[:4] -= turned[:, :4].sum(axis=0)[:, None]  # the gradient that all four inequalities hold back
     rows = Rows(turned, np.zeros(4))
-    quadratic = Quadratic(K, c, starts, np.zeros(k), np.zeros(1))
+    quadratic = Quadratic(K, c, starts, np.zeros(k), np.zeros(1), K.diagonal())
     found = [
         rows.step(root(K), np.zeros_like(c), c)[0][:, 0],
         eliminate_within((K, c, starts, ()), rows)[1][0, :, 0],

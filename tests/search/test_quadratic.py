@@ -18,7 +18,7 @@ def drawn(seed=1, outputs=2, n=30):
     rng = np.random.default_rng(seed)
     A = rng.standard_normal((n, sum(SIZES)))
     K, c = A.T @ A / n, A.T @ rng.standard_normal((n, outputs)) / n
-    return Quadratic(K, c, STARTS, rng.standard_normal(len(c)), np.ones(outputs))
+    return Quadratic(K, c, STARTS, rng.standard_normal(len(c)), np.ones(outputs), K.diagonal())
 
 
 def test_positions_of_columns():
@@ -49,7 +49,7 @@ def test_ridges_without_a_penalty_on_repeated_columns_have_the_least_norm():
     K, c = quadratic.K.copy(), quadratic.c.copy()
     K[3], c[3] = K[0], c[0]
     K[:, 3] = K[:, 0]
-    W = Quadratic(K, c, STARTS, quadratic.means, quadratic.level).ridges(
+    W = Quadratic(K, c, STARTS, quadratic.means, quadratic.level, K.diagonal()).ridges(
         np.zeros_like(K), np.arange(len(c)), np.array([len(c)]), [0.0]
     )
     np.testing.assert_allclose(K @ W[0].T, c, atol=1e-9)
@@ -63,9 +63,18 @@ def test_dependent_columns_without_a_penalty_have_the_least_norm_whatever_round_
     A = rng.standard_normal((9, 6))
     A[:, 2] = A[:, :2] @ rng.standard_normal(2)
     K, c, M = A.T @ A, A.T @ rng.standard_normal((9, 2)), np.diag([0.0, 0.0, 0.0, 1.0, 1.0, 1.0])
-    quadratic = Quadratic(K, c, np.array([0, 3, 6]), np.zeros(6), np.zeros(2))
+    quadratic = Quadratic(K, c, np.array([0, 3, 6]), np.zeros(6), np.zeros(2), (A * A).sum(axis=0))
     (W,) = quadratic.ridges(M, np.arange(6), np.array([6]), [0.3])
     np.testing.assert_allclose(W.T, np.linalg.lstsq(K + 0.3 * M, c, rcond=1e-9)[0], atol=1e-6)
+
+
+@pytest.mark.parametrize("left", [-1e-17, 0.0, 1e-17])
+def test_a_constant_column_without_a_penalty_has_no_coefficient(left):
+    """Once the intercept is projected out, only round-off error is left of it."""
+    K, c = np.diag([left, 1.0, 2.0]), np.array([[1e-17], [1.0], [1.0]])
+    quadratic = Quadratic(K, c, np.array([0, 1, 3]), np.zeros(3), np.zeros(1), np.ones(3))
+    (W,) = quadratic.ridges(np.diag([0.0, 1.0, 1.0]), np.arange(3), np.array([3]), [1.0])
+    np.testing.assert_allclose(W, [[0.0, 1 / 2, 1 / 3]], atol=1e-12)
 
 
 def test_minimisers_of_least_norm_have_the_rank_of_their_columns():
@@ -73,7 +82,7 @@ def test_minimisers_of_least_norm_have_the_rank_of_their_columns():
     A = rng.standard_normal((30, 5))
     A[:, 3] = A[:, 0] + A[:, 1]
     y = rng.standard_normal((30, 1))
-    quadratic = Quadratic(A.T @ A, A.T @ y, np.array([0, 2, 4, 5]), np.zeros(5), np.zeros(1))
+    quadratic = Quadratic(A.T @ A, A.T @ y, np.array([0, 2, 4, 5]), np.zeros(5), np.zeros(1), (A * A).sum(axis=0))
     W, ranks = quadratic.least_norm([[0, 1, 2], [1], []])
     assert ranks == [4, 2, 0]
     np.testing.assert_allclose(W[0, 0], np.linalg.lstsq(A, y[:, 0], rcond=1e-9)[0], atol=1e-9)

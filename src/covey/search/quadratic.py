@@ -29,6 +29,8 @@ class Quadratic:
         Where the columns of each group begin.
     means, level : ndarray, shape (k,) and (n_outputs,)
         The intercept is ``level - means @ W``.
+    squares : ndarray, shape (k,)
+        The diagonal of K before the intercept is projected out: what the digits of K are relative to.
     """
 
     K: FloatArray
@@ -36,6 +38,7 @@ class Quadratic:
     starts: NDArray[np.intp]
     means: FloatArray
     level: FloatArray
+    squares: FloatArray
 
     @classmethod
     def around(cls, active: ActiveSet, n_groups: int, coef: FloatArray, ridge: FloatArray | None = None) -> Quadratic:
@@ -66,7 +69,7 @@ class Quadratic:
         if active.table.posed.cone is not None:  # constraints hold the minimiser back from where the gradient is zero
             gradient = host(A.T @ like(active.response.score(active.predictor_of(coef)), A))[i:]
             c = c + (gradient if ridge is None else gradient - ridge @ w)
-        return cls(K, c, starts, means, level)
+        return cls(K, c, starts, means, level, H.diagonal()[i:])
 
     def positions(self, groups: Sequence[int]) -> NDArray[np.intp]:
         """The positions of the columns of some groups."""
@@ -101,14 +104,14 @@ class Quadratic:
         longest, m = int(lengths.max(initial=0)), self.c.shape[1]
         order = order[:longest]
         at = order[:, None], order
-        K, P, c = self.K[at], M[at], self.c[order]
+        K, P, c, squares = self.K[at], M[at], self.c[order], self.squares[order]
         left_out = np.arange(longest)[:, None] >= lengths
         W = np.zeros((lengths.size, len(penalties), m, len(self.c)))
         for i, penalty in enumerate(penalties if longest else ()):  # LAPACK complains of systems without a column
             S = K + penalty * P
             R, failed = dpotrf(S.T, lower=0, clean=0)
-            # columns without a penalty, of groups that are always in, may be combinations of others
-            if failed or (R.diagonal() ** 2 <= DEPENDENT * S.diagonal()).any():
+            # columns without a penalty, of groups that are always in, may be constant or combinations of others
+            if failed or (R.diagonal() ** 2 <= DEPENDENT * (squares + penalty * P.diagonal())).any():
                 for row, k in enumerate(lengths):
                     W[row, i][:, order[:k]] = least_norm(S[:k, :k], c[:k], DEPENDENT)[0].T
                 continue
