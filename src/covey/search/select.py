@@ -178,9 +178,7 @@ def _selected(problem: Problem, choice: Rule, everything: Board) -> Selected:
     """The chosen model, and how it was chosen; `everything` has the scores of all candidates in the first deal."""
     found, verdict, weights, loss = choice.found, choice.verdict, choice.weights, problem.loss
     used = np.flatnonzero(weights)
-    models = []
-    for i in used:
-        models.append(verdict.recipes[i].fit(found.final))
+    models = [verdict.recipes[i].fit(found.final) for i in used]
     path = path_of(found.posed, found.knots, problem.groups)
     one = _in_words(verdict.recipes[used[0]], models[0], loss)
     text = one if used.size == 1 else f"a mean of {used.size} models"
