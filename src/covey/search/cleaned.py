@@ -288,7 +288,7 @@ class CleanedRound:
             elif self._last[2] is not None:
                 start = self._last[2]
             penalty, status = recipe.ridge * self.penalty[np.ix_(at, at)] if recipe.ridge else None, ""
-            if penalty is None and not any(gone <= groups for gone in training.infinite):
+            if penalty is None and not training.is_infinite(groups):
                 coef, status = self._minimised(columns, start)
             if status != "converged":
                 if penalty is None:
@@ -305,14 +305,13 @@ class CleanedRound:
             n_free = 0 if training.always_infinite else self.n_always
             free = [l for l in left if l < n_free] if recipe.ridge else left
             coef = self._least_norm(self._at(free), coef) if free else coef
-        return coef, not recipe.ridge and any(gone <= groups for gone in training.infinite)
+        return coef, not recipe.ridge and training.is_infinite(groups)
 
     def _against_infinity(self, at: NDArray[np.intp]) -> FloatArray:
         """A small ridge; a larger one on groups that are always in, if they need one: nothing else shrinks them."""
-        training, settings = self.training, self.training.posed.settings
-        always = (at < self._starts[self.n_always]) & training.always_infinite
-        ridge = np.where(always, settings.elimination_ridge, settings.separated_ridge)
-        return np.diag(ridge * self.active.response.null_curvature(training.posed.intercept))
+        settings = self.training.posed.settings
+        ridge = np.where(at < self._starts[self.n_always], settings.elimination_ridge, settings.separated_ridge)
+        return np.asarray(ridge[:, None] * self.penalty[np.ix_(at, at)])
 
     def _keep(self, left: Sequence[int], groups: frozenset[int], ridge: float, coef: FloatArray) -> None:
         """Remember a minimiser for other rounds."""
