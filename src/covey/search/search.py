@@ -159,7 +159,7 @@ class Found:
         """
         final = self.final
         final.infinite += [groups for groups in training.infinite if groups not in final.infinite]
-        for recipe in training.rounds[-1].recipes:
+        for recipe in training.rounds[-1].recipes if training.infinite else ():
             if not recipe.ridge and training.is_infinite(recipe.groups(training)):
                 groups = recipe.groups(final)
                 final.infinite += [] if final.is_infinite(groups) else [frozenset(groups)]
