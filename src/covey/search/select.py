@@ -89,6 +89,8 @@ class Selected:
     intercept : ndarray, shape (n_outputs,)
     groups : list of int
         The groups in the model.
+    loss : Loss
+        With its parameters, if it has any.
     strengths : ndarray, shape (n_groups,)
         The standard deviation of each group's contribution to the prediction, if groups are orthonormalised; over
         classes, or over several responses in units of their standard deviations.
@@ -128,6 +130,7 @@ class Selected:
     coef: FloatArray
     intercept: FloatArray
     groups: list[int]
+    loss: Loss
     strengths: FloatArray
     by_output: FloatArray
     output_units: FloatArray
@@ -284,7 +287,7 @@ def _say_what_is_left_out(design: Design, settings: Settings) -> None:
             f"{design.name} is not in memory and too large to be read for ridges on all {p} columns, so they are not "
             "among the candidates; they matter when noise is strong and many groups have small effects. Load "
             f"{design.name} into memory to include them, or choose by rule='select', which needs none.",
-            stacklevel=5,
+            stacklevel=4,
         )
 
 
@@ -355,6 +358,7 @@ def _published(
         coef=coef,
         intercept=intercept,
         groups=inside,
+        loss=problem.loss,
         strengths=strengths,
         by_output=by_output,
         output_units=posed.strength_units,
