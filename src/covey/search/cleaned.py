@@ -76,8 +76,17 @@ class Cleaned(Recipe):
         return f"{fit} on {self.n_groups} of the first {self.n_first} {self.unit}{again}"
 
     def fit(self, training: Training) -> Model:
-        """Refit the groups that elimination kept."""
-        return training.rounds[self.round].model(self)
+        """The model on the groups that elimination kept, with all digits if it is returned to the user."""
+        round_, remark = training.rounds[self.round], ""
+        i = round_.place[self]
+        if training.final and (round_.rows is not None or not round_.active.response.loss.quadratic):
+            coef, separated = round_.refitted(i)
+            round_.put(i, coef)
+            if separated:
+                remark = f"ridge {training.posed.settings.separated_ridge:g}"
+        groups, at = self.groups(training), round_.positions(round_.sets[self])
+        shrunk = bool(self.ridge or remark)
+        return training.model(groups, round_.W[i][:, at], round_.levels[i], shrunk=shrunk, remark=remark)
 
     @classmethod
     def scored(cls, recipes: Sequence[Cleaned], training: Training) -> tuple[FloatArray, list[float]]:
@@ -205,7 +214,7 @@ class CleanedRound:
         # from the smallest set on: separation carries over to larger sets
         for _, candidates in sorted(sets.items(), key=lambda item: len(item[0])):
             for i in sorted(set(candidates) - known, key=lambda i: -self.recipes[i].ridge):
-                self._put(i, self._refitted(i)[0])
+                self.put(i, self.refitted(i)[0])
 
     def _fit_together(self, sets: Mapping[tuple[int, ...], Sequence[int]]) -> set[int]:
         """Fit the candidates that no other round has had, roughly; return those that need nothing more."""
@@ -216,12 +225,12 @@ class CleanedRound:
         models: list[tuple[tuple[int, ...], frozenset[int], list[int]]] = []
         for left, candidates in sets.items() if outputs else ():
             groups, new = frozenset(self.groups[l] for l in left), dict[float, list[int]]()
-            columns = self._with_first(self._determined(self._at(left)))
+            columns = self._with_first(self._determined(self.positions(left)))
             for i in candidates:
                 if left and columns.size and (groups, self.recipes[i].ridge) not in fits:
                     new.setdefault(self.recipes[i].ridge, []).append(i)
             if new:
-                rows = None if self.rows is None else self.rows.on(self._at(left)).after(first)
+                rows = None if self.rows is None else self.rows.on(self.positions(left)).after(first)
                 numbers = np.arange(len(models), len(models) + len(new))
                 alike.append((columns, numbers, penalty[np.ix_(columns, columns)], rows))
                 models += [(left, groups, new[ridge]) for ridge in sorted(new)]
@@ -241,32 +250,20 @@ class CleanedRound:
         known: set[int] = set()
         for (left, groups, same), ridge, coef, is_done in zip(models, ridges, coefs, done, strict=True):
             for i in same:
-                self._put(i, coef)
+                self.put(i, coef)
             if is_done:
                 self._keep(left, groups, float(ridge), coef)
                 known |= set() if self._undetermined(left, float(ridge)) else set(same)
         return known
 
-    def model(self, recipe: Cleaned) -> Model:
-        """The model of a recipe, with all digits if it is returned to the user."""
-        i, groups, remark = self.place[recipe], recipe.groups(self.training), ""
-        if self.training.final and (self.rows is not None or not self.active.response.loss.quadratic):
-            coef, separated = self._refitted(i)
-            self._put(i, coef)
-            if separated:
-                remark = f"ridge {self.training.posed.settings.separated_ridge:g}"
-        at = self._at(self.sets[recipe])
-        return self.training.model(
-            groups, self.W[i][:, at], self.levels[i], shrunk=bool(recipe.ridge or remark), remark=remark
-        )
-
-    def _put(self, i: int, coef: FloatArray) -> None:
+    def put(self, i: int, coef: FloatArray) -> None:
+        """Take coefficients of the path's columns, after the intercept, for those of a candidate."""
         first = self.intercept
         self.W[i] = coef[first:].T
         if first:
             self.levels[i] = coef[0]
 
-    def _at(self, left: Sequence[int]) -> NDArray[np.intp]:
+    def positions(self, left: Sequence[int]) -> NDArray[np.intp]:
         """The positions of the columns of some groups of the path, without the intercept."""
         return spans(self._starts, np.asarray(left, dtype=np.intp))
 
@@ -274,13 +271,13 @@ class CleanedRound:
         """The same columns after the intercept."""
         return np.concatenate([np.arange(self.intercept), self.intercept + at])
 
-    def _refitted(self, i: int) -> tuple[FloatArray, bool]:
+    def refitted(self, i: int) -> tuple[FloatArray, bool]:
         """The minimiser on a candidate's groups, and whether it has a small ridge against infinity."""
         recipe, training, first = self.recipes[i], self.training, self.intercept
         left = self.sets[recipe]
         groups = frozenset(self.groups[l] for l in left)
         if (groups, recipe.ridge) not in training.fits:
-            at = self._at(left)
+            at = self.positions(left)
             start = np.vstack([self.levels[i][None, :][:first], self.W[i].T])
             if self._last[0] != groups:
                 self._last = groups, Curvature(), None
@@ -298,9 +295,9 @@ class CleanedRound:
         order, level, known = training.fits[groups, recipe.ridge]
         place = {group: l for l, group in enumerate(self.groups)}
         coef = np.zeros((first + self.columns.size, self.W.shape[1]))
-        coef[:first], coef[first + self._at([place[group] for group in order])] = level, known
+        coef[:first], coef[first + self.positions([place[group] for group in order])] = level, known
         if free := self._undetermined(left, recipe.ridge):
-            coef = self._least_norm(self._at(free), coef)
+            coef = self._least_norm(self.positions(free), coef)
         return coef, not recipe.ridge and any(gone <= groups for gone in training.infinite)
 
     def _undetermined(self, left: Sequence[int], ridge: float) -> Sequence[int]:
@@ -331,7 +328,7 @@ class CleanedRound:
         """Remember a minimiser for other rounds."""
         first = self.intercept
         order = [self.groups[l] for l in left]
-        self.training.fits[groups, ridge] = order, coef[:first], coef[first + self._at(left)]
+        self.training.fits[groups, ridge] = order, coef[:first], coef[first + self.positions(left)]
 
     def _minimised(
         self, at: NDArray[np.intp], start: FloatArray, ridge: FloatArray | None = None

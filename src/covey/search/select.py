@@ -21,17 +21,17 @@ from covey.path import Path
 from covey.progress import tell
 from covey.search.constraints.binding import binding_table
 from covey.search.criteria import Criterion, Discrepancy, InformationCriterion, Size, training_table
-from covey.search.dense import dense_is_left_out
+from covey.search.dense import dense_is_left_out, score_dense
 from covey.search.held_out import FoldModels, fold_models
 from covey.search.judge import Board, Verdict
 from covey.search.limit_path import path_of
 from covey.search.problem import Parts, Posed, Problem, pose
 from covey.search.recipes import Model, Recipe
 from covey.search.rules import RULES, Rule
-from covey.search.search import Found, search
+from covey.search.search import Found
 from covey.search.settings import SETTINGS, Settings
 from covey.search.splits import Folds, HoldOut, SplitsLike, counts
-from covey.search.table import MOST_ROWS, near_limits
+from covey.search.table import MOST_ROWS, Table, near_limits
 from covey.threads import fitting_threads
 from covey.validation import FloatArray, PerRow, whole
 
@@ -161,7 +161,12 @@ def select(problem: Problem, selection: Selection, rule: str = "select", setting
         data = problem.design, problem.y, problem.weight, problem.loss
         first = selection.parts(*data)
         posed = pose(problem, first, settings)
-        found = search(posed, problem.always, problem.recipes)
+        found = Found(Table(posed), problem.always, problem.recipes)
+        while found.starts:
+            found.run_paths()
+            found.add_round()
+        score_dense(found)
+        found.score_further()
         choice = RULES[rule](found)
         everything = choice.judge.board(found.recipes)
         while found.n_deals < selection.most_deals and not choice.is_settled:
@@ -181,7 +186,9 @@ def _selected(problem: Problem, choice: Rule, everything: Board) -> Selected:
     """The chosen model, and how it was chosen; `everything` has the scores of all candidates in the first deal."""
     found, verdict, weights, loss = choice.found, choice.verdict, choice.weights, problem.loss
     used = np.flatnonzero(weights)
-    models = [verdict.recipes[i].fit(found.final) for i in used]
+    models = []
+    for i in used:
+        models.append(verdict.recipes[i].fit(found.final))
     path = path_of(found.posed, found.knots, problem.groups)
     one = _in_words(verdict.recipes[used[0]], models[0], loss)
     text = one if used.size == 1 else f"a mean of {used.size} models"
