@@ -192,7 +192,7 @@ def _selected(problem: Problem, choice: Rule, everything: Board) -> Selected:
     path = path_of(found.posed, found.knots, problem.groups)
     one = _in_words(verdict.recipes[used[0]], models[0], loss)
     text = one if used.size == 1 else f"a mean of {used.size} models"
-    candidates = _candidates(problem, choice, everything.verdict())
+    candidates = _candidates(problem, choice, everything.verdict(), text)
     published = replace(
         _published(problem, found.posed, models, weights[used], path, candidates, text),
         frequencies=choice.frequencies(),
@@ -215,10 +215,11 @@ def _error_unit(problem: Problem, posed: Posed) -> float:
     return float(posed.scale[0] ** 2) if _error_name(problem.loss) == "mse" else 1.0
 
 
-def _candidates(problem: Problem, choice: Rule, first: Verdict) -> pd.DataFrame:
+def _candidates(problem: Problem, choice: Rule, first: Verdict, chosen: str) -> pd.DataFrame:
     """All candidates with their scores, the chosen ones marked.
 
-    Those that were left out after the first deal have the distance from the best that they had then.
+    Those that were left out after the first deal have the distance from the best that they had then. Where a likelihood
+    is infinite, the chosen model has another name than its recipe.
     """
     last, loss, found = choice.verdict, problem.loss, choice.found
     unit, place = _error_unit(problem, found.posed), {recipe: i for i, recipe in enumerate(first.recipes)}
@@ -226,9 +227,12 @@ def _candidates(problem: Problem, choice: Rule, first: Verdict) -> pd.DataFrame:
     errors = first.errors + (last.errors[last.best] - first.errors[at[last.best]])
     standard_errors, weights = first.standard_errors.copy(), np.zeros(errors.size)
     errors[at], standard_errors[at], weights[at] = last.errors, last.standard_errors, choice.weights
+    texts = [recipe.text(loss.unpenalised) for recipe in first.recipes]
+    if np.count_nonzero(weights) == 1:
+        texts[int(np.flatnonzero(weights)[0])] = chosen
     return pd.DataFrame(
         {
-            "recipe": [recipe.text(loss.unpenalised) for recipe in first.recipes],
+            "recipe": texts,
             "groups": [_n_groups(recipe, found) for recipe in first.recipes],
             _error_name(loss): errors * unit,
             "standard_error": standard_errors * unit,
@@ -256,7 +260,7 @@ def _rivals(problem: Problem, choice: Rule, chosen: Recipe) -> pd.DataFrame:
     for i in near[np.argsort(verdict.errors[near], kind="stable")]:
         if verdict.recipes[i].n_groups is not None:
             best.setdefault(frozenset(found.groups(verdict.recipes[i], found.final)), int(i))
-    counts = Counter(choice.in_splits())
+    counts = Counter(choice.in_splits)
     sets = [*best, *(one for one, _ in counts.most_common() if one not in best)]
     unit, nan = _error_unit(problem, found.posed), [np.nan] * (len(sets) - len(best))
     return pd.DataFrame(
@@ -321,6 +325,7 @@ def _by_criterion(problem: Problem, rule: Criterion, settings: Settings) -> Sele
     model = recipe.fit(table.training)
     path = path_of(posed, table.knots, problem.groups)
     text = _in_words(recipe, model, problem.loss)
+    candidates.loc[chosen, "recipe"] = text
     return _published(problem, posed, [model], np.ones(1), path, candidates, text)
 
 
@@ -342,8 +347,6 @@ def _published(
 ) -> Selected:
     """A model, or the weighted mean of several, in the columns and units of the user."""
     groups, working, m = problem.groups, posed.working, posed.scale.size
-    if candidates["chosen"].sum() == 1:  # where a likelihood is infinite, the model has another name than its recipe
-        candidates.loc[candidates["chosen"], "recipe"] = recipe
     every, intercept = np.zeros((m, working.layout.members.size)), np.zeros(m)
     for model, weight in zip(models, weights, strict=True):
         columns, values, level = model.on_columns()
