@@ -232,7 +232,7 @@ class CleanedRound:
             if new:
                 rows = None if self.rows is None else self.rows.on(self.positions(left)).after(first)
                 numbers = np.arange(len(models), len(models) + len(new))
-                alike.append((columns, numbers, penalty[np.ix_(columns, columns)], rows))
+                alike.append((columns, numbers, penalty[columns[:, None], columns], rows))
                 models += [(left, groups, new[ridge]) for ridge in sorted(new)]
         if not models:
             return set()
@@ -243,7 +243,7 @@ class CleanedRound:
             given = np.hstack([self.levels[one_of_each, o : o + first], self.W[one_of_each, o]]).T
             found, reached = np.zeros_like(given), np.zeros_like(done)
             for columns, numbers, *_ in alike:  # elimination leaves round-off error in groups that were dropped
-                found[np.ix_(columns, numbers)] = given[np.ix_(columns, numbers)]
+                found[columns[:, None], numbers] = given[columns[:, None], numbers]
             for some in in_batches([ModelSet(*one) for one in alike], len(response.weight)):
                 reached |= minimise_together(response, self.active.A, found, some, penalty, ridges)
             coefs[:, :, o], done = found.T, done & reached
@@ -338,7 +338,7 @@ class CleanedRound:
         columns, rows, penalty = self._with_first(at), None, None
         if ridge is not None:
             penalty = np.zeros((columns.size, columns.size))
-            penalty[first:, first:] = ridge[np.ix_(at, at)]
+            penalty[first:, first:] = ridge[at[:, None], at]
         if self.rows is not None:
             rows = self.rows.on(at).after(first)
         response, A, begin = self.active.response, self.active.A[:, columns], start[columns]
