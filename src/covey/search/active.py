@@ -183,17 +183,17 @@ class ActiveSet:
         eta = self.eta if n_groups is None else self.predictor(n_groups)
         return self.response.deviance(eta) / self.response.total_weight
 
-    def predictors(self, which: NDArray[np.intp], first: int, last: int) -> FloatArray:
+    def predictors(self, which: NDArray[np.intp] | slice, first: int, last: int) -> FloatArray:
         """Predictors of the models on the first m groups, for every m from first to last, on some rows.
 
         Returns
         -------
-        ndarray, shape (len(which), n_outputs, last - first + 1)
+        ndarray, shape (n_rows, n_outputs, last - first + 1)
         """
         W = self.coefficients(first, last)
         n, m, k = W.shape
         flat = host(self.A[which][:, :k] @ like(np.ascontiguousarray(W.transpose(2, 1, 0).reshape(k, m * n)), self.A))
-        return flat.reshape(len(which), m, n)
+        return flat.reshape(-1, m, n)
 
     def coefficients(self, first: int, last: int) -> FloatArray:
         """The models on the first m groups, for every m from first to last; (n_models, n_outputs, n_columns)."""
@@ -233,16 +233,19 @@ class ActiveSet:
         """Add columns to the basis, except those that are combinations of earlier ones."""
         if columns.size == 0:
             return
-        weight, k, first = like(self.response.weight[:, None], self.A), len(self.basis), int(columns[0])
+        k, first = len(self.basis), int(columns[0])
+        weight = like(self.response.near(self.A).weight, self.A)[:, None]
         new = self.A[:, first:]
         weighted = new * weight
-        least = DEPENDENT * host((weighted * new).sum(0))
+        squares = None
         if self.response.loss.coupled:  # a constant changes no partial likelihood
+            squares = host((weighted * new).sum(0))
             weighted = weighted - weight * (weighted.sum(0) / weight.sum())
-        gram, across = host(weighted.T @ new), np.empty((0, columns.size))
+        products = host(self.A.T @ weighted)
+        gram, across = products[first:], np.empty((0, columns.size))
+        least = DEPENDENT * (gram.diagonal() if squares is None else squares)
         if k:
-            known = self.A[:, :first] if k == first else self.A[:, self.basis]
-            across = dtrtrs(self._R, host(known.T @ weighted), trans=1)[0]
+            across = dtrtrs(self._R, products[:first] if k == first else products[self.basis], trans=1)[0]
         S = gram - across.T @ across
         root, failed = dpotrf(S)
         if failed or (root.diagonal() ** 2 <= least).any():
