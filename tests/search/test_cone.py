@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import lsq_linear, nnls
 
 from covey.search.constraints.cone import Cone, Constraint, Rows, root
-from covey.search.constraints.kernels import multipliers
+from covey.search.constraints.multipliers import multipliers
 from covey.search.constraints.nested import eliminate_within, ridges_within
 from covey.search.elimination import eliminate
 from covey.search.quadratic import Quadratic

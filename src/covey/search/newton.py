@@ -14,7 +14,7 @@ import numpy as np
 from scipy.linalg.lapack import dpotrs
 
 from covey.search.arrays import host, like
-from covey.search.constraints.cone import Rows, known_root, root
+from covey.search.constraints.cone import Rows, root
 from covey.search.curvature import JITTER, Curvature, added, factorised, solver, times
 from covey.search.observations import Observations
 from covey.validation import FloatArray
@@ -260,7 +260,7 @@ def _only_step(
 ) -> FloatArray:
     """The step to the minimum of a quadratic loss, given its second derivative or the factor of it."""
     if rows is not None:
-        R = root(added(curvature.K, penalty)) if factor is None else known_root(factor)
+        R = root(added(curvature.K, penalty)) if factor is None else factor
         return rows.step(R, coef, gradient)[0]
     if factor is None:
         return factorised(added(curvature.K, penalty))(gradient)

@@ -12,6 +12,7 @@ import re
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -53,7 +54,7 @@ class Requirement:
     increasing: int = 0
     convex: int = 0
 
-    @property
+    @cached_property
     def text(self) -> str:
         """In words, as a user may write it."""
         parts = [("", "increasing", "decreasing")[self.increasing], ("", "convex", "concave")[self.convex]]
@@ -150,8 +151,11 @@ def match(
         raise ValueError(f"constraints must be a dict such as {{'price': '<=0'}}, not {constraints!r}.")
     known, exact = {*names, *others}, dict[Hashable, Requirement]()
     by_pattern: dict[Hashable, tuple[str, Requirement]] = {}
+    read: dict[str, Requirement] = {}
     for given, value in constraints.items():
-        requirement = read_requirement(value, given)
+        if (key := repr(value)) not in read:  # many names may have the same requirement
+            read[key] = read_requirement(value, given)
+        requirement = read[key]
         if given in known:
             exact[given] = requirement
             continue
