@@ -20,7 +20,7 @@ from covey.preprocess import WorkingProblem
 from covey.preprocess.factoring import block_diagonal
 from covey.validation import FloatArray
 
-__all__ = ["Cone", "Constraint", "Rows", "root"]
+__all__ = ["Cone", "Constraint", "Rows"]
 
 # Coefficients this close to a bound, in the units of their column, are at the bound up to round-off error.
 ROUNDING = 1e-10
@@ -74,15 +74,19 @@ class Rows:
         """The same inequalities after some free columns."""
         return Rows(np.hstack([np.zeros((self.h.size, n_columns)), self.G]), self.h)
 
-    def step(self, R: FloatArray, w: FloatArray, gradient: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def step(
+        self, K: FloatArray, w: FloatArray, gradient: FloatArray, *, is_root: bool = False
+    ) -> tuple[FloatArray, FloatArray]:
         """The steps from points to the minima of quadratic functions under the inequalities, and the gradients left.
 
         Parameters
         ----------
-        R : ndarray, shape (n_columns, n_columns) or (n_points, n_columns, n_columns)
-            The second derivative's Cholesky factor above its diagonal: one for all points, or one for each.
+        K : ndarray, shape (n_columns, n_columns) or (n_points, n_columns, n_columns)
+            The second derivative: one for all points, or one for each. It may be singular up to round-off error.
         w, gradient : ndarray, shape (n_columns, n_points)
             Points, and minus the gradients there.
+        is_root : bool
+            Whether K is the second derivative's Cholesky factor, above its diagonal.
 
         Returns
         -------
@@ -91,9 +95,9 @@ class Rows:
         """
         from covey.search.constraints.kernels import stepped
 
-        one_each = np.ascontiguousarray(R if R.ndim == 3 else R[None])
+        some = np.ascontiguousarray(K if K.ndim == 3 else K[None])
         points = np.ascontiguousarray(w), np.ascontiguousarray(gradient)
-        return stepped(one_each, *points, np.ascontiguousarray(self.G), self.h, *self.spans)
+        return stepped(some, is_root, *points, np.ascontiguousarray(self.G), self.h, *self.spans)
 
     def kept(self, W: FloatArray) -> FloatArray:
         """Models of shape (..., k); where more than round-off error breaks an inequality, the nearest that keeps all.
@@ -109,14 +113,7 @@ class Rows:
 
     def nearest(self, w: FloatArray) -> FloatArray:
         """The nearest point that keeps the inequalities."""
-        return w + self.step(np.eye(len(w)), w, np.zeros_like(w))[0]
-
-
-def root(K: FloatArray) -> FloatArray:
-    """Cholesky factors of matrices that may be singular up to round-off error."""
-    from covey.search.constraints.kernels import factored
-
-    return factored(np.ascontiguousarray(K if K.ndim == 3 else K[None])).reshape(K.shape)
+        return w + self.step(np.eye(len(w)), w, np.zeros_like(w), is_root=True)[0]
 
 
 class Cone:

@@ -7,7 +7,7 @@ import numpy as np
 from covey.compiling import njit
 from covey.search.constraints.multipliers import forced, grown, solved, workspace
 
-__all__ = ["beside", "factored", "nested_minimisers", "nested_ridges", "spans", "stepped"]
+__all__ = ["beside", "nested_minimisers", "nested_ridges", "spans", "stepped"]
 
 # Inequalities that are broken by less than this, relative to the size of their terms, are kept up to round-off error.
 KEPT = 1e-13
@@ -58,15 +58,15 @@ def spans(G):
 
 
 @njit(cache=True)
-def factored(K):
-    """Cholesky factors ``R'R = K`` of matrices that may be singular up to round-off error; R is above the diagonal."""
-    n, k, _ = K.shape
-    out = np.empty((n, k, k))
-    for a in range(n):
-        jitter = JITTER
-        while not _factored(out[a], K[a], jitter) and jitter < 1:  # no row has curvature in some direction
-            jitter *= 100
-    return out
+def _root(K):
+    """The Cholesky factor ``R'R = K`` of a matrix that may be singular up to round-off error.
+
+    R is above the diagonal and ``R'`` below it, so that every loop reads along a row.
+    """
+    R, jitter = np.empty(K.shape), JITTER
+    while not _factored(R, K, jitter) and jitter < 1:  # no row has curvature in some direction
+        jitter *= 100
+    return R
 
 
 @njit(cache=True)
@@ -85,12 +85,13 @@ def _factored(R, K, jitter):
             below, rest, share = R[i + r, i + r :], row[r:], row[r]
             for j in range(below.size):
                 below[j] -= share * rest[j]
+            R[i + r, i] = share
     return True
 
 
 @njit(cache=True)
 def _mirrored(R):
-    """A Cholesky factor above the diagonal, with its transpose below, so that every loop reads along a row."""
+    """A Cholesky factor above the diagonal, with its transpose below."""
     k = len(R)
     out = np.empty((k, k))
     for i in range(k):
@@ -222,18 +223,18 @@ def _moved(S, inverted, w, U, G, h, first, last, order):
 
 
 @njit(cache=True)
-def stepped(R, W, gradients, G, h, first, last):
+def stepped(K, is_root, W, gradients, G, h, first, last):
     """The steps from some points to the minima of quadratic functions under ``G w >= h``, and the gradients left there.
 
-    The points and minus their gradients are columns. R has the Cholesky factor of each second derivative, or one for
-    all.
+    The points and minus their gradients are columns. K has the second derivative at each point, or one for all, or
+    their Cholesky factors above the diagonals.
     """
     k, n = W.shape
     steps, left, U = np.empty((n, k)), np.ascontiguousarray(gradients.T), np.empty((h.size, k))
     known, S = np.zeros(h.size, np.bool_), np.empty((k, k))
     for a in range(n):
-        if a < len(R):
-            S, known[:] = _mirrored(R[a]), False
+        if a < len(K):
+            S, known[:] = _mirrored(K[a]) if is_root else _root(K[a]), False
         w = np.ascontiguousarray(W[:, a])
         free = w + _backward(S, _forward(S, left[a], 0))
         there, forces = _held(S, False, free, U, known, G, h, first, last)
@@ -254,7 +255,7 @@ def nested_ridges(K, P, penalties, c, lengths, G, h, first, last):
     m, k = c.shape
     W = np.zeros((lengths.size, penalties.size, m, k))
     for p in range(penalties.size):
-        R = _mirrored(factored((K + penalties[p] * P).reshape(1, k, k))[0])
+        R = _root(K + penalties[p] * P)
         U, known = np.empty((h.size, k)), np.zeros(h.size, np.bool_)
         for o in range(m):
             y = _forward(R, c[o], 0)
