@@ -156,12 +156,13 @@ def test_a_group_that_is_held_at_zero_is_zero_without_round_off_error(seed):
         np.testing.assert_allclose(w[4:], [1.0, 2.0, 3.0], atol=1e-6)
 
 
-def test_inequalities_far_away_change_nothing():
+@pytest.mark.parametrize("units", [None, np.array([1.0, 0.2, 5.0, 1.0, 0.1, 3.0])])
+def test_inequalities_far_away_change_nothing(units):
     K, c, starts, rows = nested(0)
     parents = [[], [0], [], [1], [], []]
     far = Rows(rows.G, np.full(rows.h.size, -1e6))
-    dropped, W = eliminate_within((K, c, starts, parents), far)
-    expected, expected_W = eliminate(K, c, starts, parents)
+    dropped, W = eliminate_within((K, c, starts, parents), far, units=units)
+    expected, expected_W = eliminate(K, c, starts, parents, units=units)
     assert dropped == expected
     np.testing.assert_allclose(W, expected_W, atol=1e-9)
 

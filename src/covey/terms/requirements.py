@@ -184,8 +184,8 @@ def check_bounds(requirement: Requirement, bounds: tuple[float, float], name: ob
         )
     if not always and (low > 0 or high < 0):
         raise ValueError(
-            f"constraints: {requirement.text} for {name!r} excludes zero, but a model may be without it: add it to "
-            f"always=[{name!r}], or give bounds that include zero."
+            f"constraints: {requirement.text} for {name!r} excludes zero, but a model may be without it: give "
+            f"always=[{name!r}], or bounds that include zero."
         )
 
 
@@ -199,9 +199,9 @@ def requirements_of(constraints: Constraints, encoding: Encoding) -> dict[str, R
                 raise ValueError(f"constraints: the variable {name!r} is left out: {encoding.dropped[str(name)]}.")
         elif isinstance(encoding.variable(str(name)), Category):
             raise ValueError(
-                f"constraints: {name!r} is a category without an order, and {requirement.text!r} needs one: make it an "
-                f"ordered categorical, such as pd.Categorical(table[{name!r}], categories=[...], ordered=True), or a "
-                "number."
+                f"constraints: {name!r} is a category without an order, and {requirement.text!r} needs one: give "
+                f"numbers in place of its levels, such as 1, 2 and 3, or pd.Categorical(table[{name!r}], "
+                "categories=[...], ordered=True)."
             )
     return {str(name): one for name, one in found.items() if name not in encoding.dropped}
 
