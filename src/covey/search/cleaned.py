@@ -398,8 +398,8 @@ def clean(
     else:
         constrained = [one.rows for one in rounds if one.rows]
         eliminated = [
-            eliminate_within(form, rows, n_always, unit)
-            for form, rows, unit in zip(forms, constrained, units or [None] * len(forms), strict=True)
+            eliminate_within(form, rows, n_always, None if units is None else units[i])
+            for i, (form, rows) in enumerate(zip(forms, constrained, strict=True))
         ]
     if recipes is None:
         unit, ratio = "columns" if posed.pieces and round_ else "groups", settings.ridge_sizes
