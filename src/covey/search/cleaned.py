@@ -394,18 +394,21 @@ def clean(
         quadratic = Quadratic.around(one.active, len(one.groups), *one.end())
         quadratics.append(quadratic)
         forms.append((quadratic.K, quadratic.c, quadratic.starts, posed.parents_among(one.groups)))
+    units = None
+    if paths.late:
+        # only some columns of a detail matter: per dimension, dropping it costs less than dropping a line that is
+        # there by chance, one of many. So costs are compared with what noise gives to the best of all groups
+        ranks = np.maximum(posed.ranks, 1)
+        units = [noise_weights(ranks[one.groups], 1.0, posed.n_groups) ** 2 for one in rounds]
     if posed.cone is None:
-        units = None
-        if paths.late:
-            # only some columns of a detail matter: per dimension, dropping it costs less than dropping a line that is
-            # there by chance, one of many. So costs are compared with what noise gives to the best of all groups
-            ranks = np.maximum(posed.ranks, 1)
-            units = [noise_weights(ranks[one.groups], 1.0, posed.n_groups) ** 2 for one in rounds]
         # models on linearly dependent columns are solved again anyway
         eliminated = eliminate_all(forms, n_always, [one.active.deficient for one in rounds], units)
     else:
         constrained = [one.rows for one in rounds if one.rows]
-        eliminated = [eliminate_within(form, rows, n_always) for form, rows in zip(forms, constrained, strict=True)]
+        eliminated = [
+            eliminate_within(form, rows, n_always, None if units is None else units[i])
+            for i, (form, rows) in enumerate(zip(forms, constrained, strict=True))
+        ]
     if recipes is None:
         unit, ratio = "columns" if posed.pieces and round_ else "groups", settings.ridge_sizes
         late = bool(ridges) and bool(set(rounds[-1].groups).intersection(posed.late))
