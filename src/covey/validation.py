@@ -10,15 +10,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 __all__ = [
-    "Array", "Dtype", "FloatArray", "IntArray", "MatrixLike", "PerRow", "Stored", "as_int_vector", "as_matrix",
-    "as_numbers", "as_numeric_matrix", "as_response", "as_sample_weight", "boolean", "check_scale", "check_sparse",
-    "column_names", "finite_response", "is_sparse", "is_tensor", "last_step", "listed", "name_columns", "on_host",
-    "one_of", "one_value", "pandas_frame", "positive", "real", "refuse_odd", "response_numbers", "some", "whole",
+    "Array", "ArrayOrTensor", "Dtype", "FloatArray", "IntArray", "MatrixLike", "PerRow", "Stored", "as_int_vector",
+    "as_matrix", "as_numbers", "as_numeric_matrix", "as_response", "as_sample_weight", "boolean", "check_scale",
+    "check_sparse", "column_names", "finite_response", "is_sparse", "is_tensor", "last_step", "listed", "name_columns",
+    "on_host", "one_of", "one_value", "pandas_frame", "positive", "real", "refuse_odd", "response_numbers", "some",
+    "whole",
 ]  # fmt: skip
 
 Array = NDArray[Any]
 FloatArray = NDArray[np.floating[Any]]
 Dtype: TypeAlias = np.dtype[Any]
+# Where X lives: a numpy array, or a tensor on a device.
+ArrayOrTensor: TypeAlias = Any
 IntArray = NDArray[np.intp]
 T = TypeVar("T")
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from covey.designs.moments import Moments, tiled_moments
 from covey.designs.protocol import Design, Models
-from covey.validation import Array, FloatArray
+from covey.validation import Array, ArrayOrTensor, FloatArray
 
 __all__ = ["ProductColumns", "RepeatedColumns"]
 
@@ -47,7 +47,7 @@ class RepeatedColumns(Design):
     def take(self, columns: Array) -> NDArray[np.float64]:
         return self.design.take(self.index[columns])
 
-    def device_columns(self, columns: Array) -> Any:
+    def device_columns(self, columns: Array) -> ArrayOrTensor:
         return self.design.device_columns(self.index[columns])
 
     def predict(self, columns: Array, coefs: Array, intercepts: Array) -> Array:
@@ -120,10 +120,10 @@ class ProductColumns(Design):
     def take(self, columns: Array) -> NDArray[np.float64]:
         return np.asarray(self._columns(np.asarray(columns), self.design.take))
 
-    def device_columns(self, columns: Array) -> Any:
+    def device_columns(self, columns: Array) -> ArrayOrTensor:
         return self._columns(np.asarray(columns), self.design.device_columns)
 
-    def _columns(self, columns: NDArray[np.intp], read: Any) -> Any:
+    def _columns(self, columns: NDArray[np.intp], read: Any) -> ArrayOrTensor:
         p = self.design.shape[1]
         is_product = columns >= p
         if not is_product.any():

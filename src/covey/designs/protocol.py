@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from covey.designs.moments import Moments
-from covey.validation import Array, name_columns, pandas_frame
+from covey.validation import Array, ArrayOrTensor, name_columns, pandas_frame
 
 __all__ = ["RESIDUALS", "Design", "Models", "as_design", "is_table", "row_slices"]
 
@@ -222,11 +222,11 @@ class Design(ABC):
 
     # ------------------------------------------------------------------ X on a device, and X of functions of columns
 
-    def put(self, values: Array) -> Any:
+    def put(self, values: Array) -> ArrayOrTensor:
         """An array where X is stored: the array itself, or a tensor on the device of X."""
         return values
 
-    def device_columns(self, columns: Array) -> Any:
+    def device_columns(self, columns: Array) -> ArrayOrTensor:
         """Some columns in float64 where X is stored: a numpy array, or a tensor on the device of X; shape (n, k)."""
         return self.take(columns)
 

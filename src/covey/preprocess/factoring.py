@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from covey.designs import Design, Moments
 from covey.groups import Groups
 from covey.layout import alike, gathered, offsets, run, scatter
-from covey.validation import Array, FloatArray, name_columns, on_host
+from covey.validation import Array, ArrayOrTensor, FloatArray, name_columns, on_host
 
 __all__ = [
     "Standardize",
@@ -133,7 +133,9 @@ def factors_from_blocks(
     return factors, ranks, np.flatnonzero(~certain)
 
 
-def pivoted_cholesky(A: Any, put: Callable[[Array], Any] = np.asarray) -> tuple[Any, Any, Any]:
+def pivoted_cholesky(
+    A: ArrayOrTensor, put: Callable[[Array], ArrayOrTensor] = np.asarray
+) -> tuple[ArrayOrTensor, ArrayOrTensor, ArrayOrTensor]:
     """T with ``T' A T`` the identity on its first `rank` columns; the ranks; and whether these are certain.
 
     A has shape (groups, size, size), a numpy array or a tensor. The column with the largest pivot is taken next, which
@@ -167,7 +169,7 @@ def pivoted_cholesky(A: Any, put: Callable[[Array], Any] = np.asarray) -> tuple[
     return T, ranks, certain
 
 
-def _spread_evenly(T: FloatArray, A: Any, ranks: NDArray[np.intp]) -> None:
+def _spread_evenly(T: FloatArray, A: ArrayOrTensor, ranks: NDArray[np.intp]) -> None:
     """Give dependent columns coefficients of least norm, instead of zero to those that the factorisation left out.
 
     Which columns it leaves out is arbitrary: a level of a category, or one of two equal columns.

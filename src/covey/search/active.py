@@ -7,7 +7,6 @@ of others, and under a quadratic loss it is the second derivative that a refit n
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +17,7 @@ from covey.search.curvature import Curvature
 from covey.search.newton import minimise
 from covey.search.observations import Observations
 from covey.search.table import Table
-from covey.validation import FloatArray
+from covey.validation import ArrayOrTensor, FloatArray
 
 __all__ = ["DEPENDENT", "ActiveSet"]
 
@@ -61,7 +60,7 @@ class ActiveSet:
         self.table, self.response, self.rough = table, response, rough
         self._first = self._columns_before(table, factors)
         self.groups: list[int] = []
-        self.A: Any = like(self._first, table.Z)
+        self.A: ArrayOrTensor = like(self._first, table.Z)
         self._room: FloatArray = np.empty((len(self._first), 0))
         # the independent columns, and the Cholesky factor of their Gram matrix
         self.basis: list[int] = []
@@ -211,7 +210,7 @@ class ActiveSet:
             replay.refit(group)
         return replay
 
-    def _append(self, block: Any) -> None:
+    def _append(self, block: ArrayOrTensor) -> None:
         """Append columns to A, which grows in place: many groups may wake one after another."""
         k, width = self.A.shape[1], self.A.shape[1] + block.shape[1]
         if not isinstance(self.A, np.ndarray):

@@ -2,38 +2,36 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from covey.validation import FloatArray, on_host
+from covey.validation import ArrayOrTensor, FloatArray, on_host
 
 __all__ = ["below", "beside", "host", "like"]
 
 
-def host(values: Any) -> FloatArray:
+def host(values: ArrayOrTensor) -> FloatArray:
     """An array as numpy."""
     return values if isinstance(values, np.ndarray) else np.asarray(on_host(values))
 
 
-def like(values: FloatArray, model: Any) -> Any:
+def like(values: FloatArray, model: ArrayOrTensor) -> ArrayOrTensor:
     """An array as an array of the kind, precision and device of another one; tensors are left as they are."""
     return model.new_tensor(values) if isinstance(values, np.ndarray) and not isinstance(model, np.ndarray) else values
 
 
-def beside(left: Any, right: Any) -> Any:
+def beside(left: ArrayOrTensor, right: ArrayOrTensor) -> ArrayOrTensor:
     """Two tables of columns as one, column by column in memory."""
     out = _empty((left.shape[0], left.shape[1] + right.shape[1]), left)
     out[:, : left.shape[1]], out[:, left.shape[1] :] = left, right
     return out
 
 
-def below(top: Any, bottom: Any) -> Any:
+def below(top: ArrayOrTensor, bottom: ArrayOrTensor) -> ArrayOrTensor:
     """Two tables of rows as one, where the first is."""
     out = _empty((top.shape[0] + bottom.shape[0], top.shape[1]), top)
     out[: top.shape[0]], out[top.shape[0] :] = top, like(host(bottom), top)
     return out
 
 
-def _empty(shape: tuple[int, int], model: Any) -> Any:
+def _empty(shape: tuple[int, int], model: ArrayOrTensor) -> ArrayOrTensor:
     return np.empty(shape, order="F") if isinstance(model, np.ndarray) else model.new_empty(shape)

@@ -8,14 +8,13 @@ factorisation for the rows' mean curvature, so that memory does not grow with th
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotrs
 
 from covey.search.arrays import host, like
 from covey.search.observations import Observations, weighted_gram
-from covey.validation import FloatArray
+from covey.validation import ArrayOrTensor, FloatArray
 
 __all__ = ["JITTER", "Curvature", "Solver", "added", "factorised", "solver", "times"]
 
@@ -43,7 +42,7 @@ class Curvature:
         """Whether it has been computed."""
         return len(self.K) > 0
 
-    def renew(self, response: Observations, A: Any, eta: FloatArray) -> None:
+    def renew(self, response: Observations, A: ArrayOrTensor, eta: FloatArray) -> None:
         """Compute it at a model."""
         if response.loss.coupled:
             self.K = response.gram(eta, A)
@@ -51,7 +50,7 @@ class Curvature:
             self._weight = response.curvature(eta)
             self.K = weighted_gram(A, self._weight)
 
-    def extend(self, A: Any) -> None:
+    def extend(self, A: ArrayOrTensor) -> None:
         """Take in the columns of A that come after those known."""
         if not self.known or len(self.K) == A.shape[1]:
             return
@@ -85,7 +84,7 @@ def added(K: FloatArray, penalty: FloatArray | None) -> FloatArray:
 
 def solver(
     response: Observations,
-    A: Any,
+    A: ArrayOrTensor,
     eta: FloatArray,
     penalty: FloatArray | None,
     squares: FloatArray,

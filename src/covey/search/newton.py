@@ -8,7 +8,7 @@ next on the same columns, as long as steps with it shrink the gradient well.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from scipy.linalg.lapack import dpotrs
@@ -17,7 +17,7 @@ from covey.search.arrays import host, like
 from covey.search.constraints.cone import Rows
 from covey.search.curvature import JITTER, Curvature, added, factorised, solver, times
 from covey.search.observations import Observations
-from covey.validation import FloatArray
+from covey.validation import ArrayOrTensor, FloatArray
 
 __all__ = ["Fit", "minimise"]
 
@@ -86,7 +86,7 @@ class Fit:
 
 def minimise(
     response: Observations,
-    A: Any,
+    A: ArrayOrTensor,
     start: FloatArray,
     penalty: FloatArray | None = None,
     *,
@@ -267,7 +267,7 @@ def _only_step(
     return np.asarray(dpotrs(factor, gradient)[0])
 
 
-def gradient_of(score: Any, A: Any, coef: FloatArray, penalty: FloatArray | None) -> FloatArray:
+def gradient_of(score: ArrayOrTensor, A: ArrayOrTensor, coef: FloatArray, penalty: FloatArray | None) -> FloatArray:
     gradient = host(A.T @ like(score, A))
     return gradient if penalty is None else gradient - times(penalty, coef)
 
@@ -314,7 +314,7 @@ def recedes(response: Observations, score: FloatArray, eta: FloatArray, value: f
 
 def _constrained_step(
     response: Observations,
-    A: Any,
+    A: ArrayOrTensor,
     eta: FloatArray,
     penalty: FloatArray | None,
     curvature: Curvature,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from covey.losses import Loss
 from covey.losses.base import LossOnRows
 from covey.search.arrays import host, like
-from covey.validation import FloatArray
+from covey.validation import ArrayOrTensor, FloatArray
 
 __all__ = ["Observations", "weighted_gram"]
 
@@ -86,7 +86,7 @@ class Observations:
         """The same observations with other weights."""
         return replace(self, weight=weight)
 
-    def near(self, A: Any) -> Observations:
+    def near(self, A: ArrayOrTensor) -> Observations:
         """The same observations where A lives, if the loss can be computed there."""
         if isinstance(A, np.ndarray) or not self.loss.takes_tensors:
             return self
@@ -96,7 +96,7 @@ class Observations:
             vars(self)["_near"] = here
         return vars(self)["_near"]
 
-    def predictor(self, A: Any, coef: FloatArray) -> Any:
+    def predictor(self, A: ArrayOrTensor, coef: FloatArray) -> ArrayOrTensor:
         """``A coef``, where these observations are."""
         eta = A @ like(coef, A)
         return host(eta) if isinstance(self.weight, np.ndarray) else eta
@@ -158,7 +158,7 @@ class Observations:
         of_loss = self.loss.bounding_curvature if bounding else self.loss.curvature
         return self.weight * of_loss(self.y, self._to_loss(eta))
 
-    def gram(self, eta: FloatArray, A: Any, bounding: bool = False) -> FloatArray:
+    def gram(self, eta: FloatArray, A: ArrayOrTensor, bounding: bool = False) -> FloatArray:
         """``A' H A``, with H the second derivative of the total; with several outputs, H is `curvature`.
 
         It is computed where A lives.
@@ -167,7 +167,7 @@ class Observations:
             return self.on_rows.gram(self._to_loss(eta), host(A), bounding)
         return weighted_gram(A, self.curvature(eta, bounding))
 
-    def grams(self, eta: Any, A: Any) -> list[FloatArray]:
+    def grams(self, eta: ArrayOrTensor, A: ArrayOrTensor) -> list[FloatArray]:
         """The same for several models of one output, whose predictors are the columns of `eta`."""
         if self.loss.coupled:
             return [self.on_rows.gram(one + self.offset[:, 0], host(A)) for one in eta.T]
@@ -222,7 +222,7 @@ class Observations:
         return values @ self.contrasts.T if self.loss.vector else values[:, None]
 
 
-def weighted_gram(A: Any, weight: FloatArray) -> FloatArray:
+def weighted_gram(A: ArrayOrTensor, weight: FloatArray) -> FloatArray:
     """``A' diag(weight) A``, computed where A lives."""
     B = A * like(weight**0.5, A)[:, None]
     return host(B.T @ B)  # BLAS computes only half of a matrix times its transpose

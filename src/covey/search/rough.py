@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +21,7 @@ from covey.search.constraints.cone import Rows
 from covey.search.curvature import JITTER, factorised
 from covey.search.newton import DECREASE, EPS, FAR, KEPT_ROUGH, KEPT_SHRINKS, ROUGH, SHRINKS
 from covey.search.observations import Observations
-from covey.validation import FloatArray
+from covey.validation import ArrayOrTensor, FloatArray
 
 __all__ = ["ModelSet", "in_batches", "minimise_together"]
 
@@ -61,7 +60,9 @@ class ModelSet:
         self.shrunk = np.inf
         self._grams: dict[int, FloatArray] = {}
 
-    def step(self, steps: Steps, models: list[int], response: Observations, A: Any, eta: Any) -> None:
+    def step(
+        self, steps: Steps, models: list[int], response: Observations, A: ArrayOrTensor, eta: ArrayOrTensor
+    ) -> None:
         """Write the steps of those models that still move; `eta` has the predictors of all models that do."""
         moving = np.array([steps.place[model] for model in models], dtype=np.intp)
         inside, solved = steps.gradient[self.columns[:, None], moving], None
@@ -135,7 +136,7 @@ def in_batches(sets: Sequence[ModelSet], n_rows: int) -> Iterator[list[ModelSet]
 
 def minimise_together(
     response: Observations,
-    A: Any,
+    A: ArrayOrTensor,
     coefs: FloatArray,
     sets: Sequence[ModelSet],
     penalty: FloatArray,
@@ -221,7 +222,9 @@ def _solutions(K: FloatArray, right: FloatArray) -> FloatArray:
     return solved
 
 
-def _totals(response: Observations, eta: Any, coefs: FloatArray, penalty: FloatArray, ridges: FloatArray) -> FloatArray:
+def _totals(
+    response: Observations, eta: ArrayOrTensor, coefs: FloatArray, penalty: FloatArray, ridges: FloatArray
+) -> FloatArray:
     """The penalised loss of every model."""
     totals = host(response.for_models.total(eta + response.offset))
     # on columns of 1e-150, coefficients are so large that their squares overflow: such models are left to Newton
@@ -229,7 +232,7 @@ def _totals(response: Observations, eta: Any, coefs: FloatArray, penalty: FloatA
         return np.asarray(totals + 0.5 * ridges * (coefs * (penalty @ coefs)).sum(axis=0))
 
 
-def _scales(response: Observations, eta: Any) -> FloatArray | float:
+def _scales(response: Observations, eta: ArrayOrTensor) -> FloatArray | float:
     """The total weight times the dispersion of every model."""
     weight = response.total_weight
     if response.loss.known_dispersion:

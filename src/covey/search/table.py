@@ -22,7 +22,7 @@ from covey.preprocess.factoring import times_factors
 from covey.search.arrays import below, beside, host, like
 from covey.search.observations import Observations
 from covey.search.problem import Parts, Posed, Split, in_parts
-from covey.validation import FloatArray
+from covey.validation import ArrayOrTensor, FloatArray
 
 __all__ = ["HELD_OF_STREAM", "MOST_ROWS", "Table", "near_limits", "working_columns"]
 
@@ -89,7 +89,7 @@ class Table:
     def __init__(self, posed: Posed) -> None:
         self.posed, self.version = posed, 0
         self.kept: dict[str, Any] = {}
-        self.Z: Any = None
+        self.Z: ArrayOrTensor = None
         # columns of a streamed X, by design: where they are, and their numbers
         self._held: dict[Design, tuple[NDArray[np.intp], FloatArray]] = {}
         self.groups = _nearest(posed)
@@ -122,7 +122,7 @@ class Table:
         """The columns of some near groups, given as positions among them, one group after another."""
         return spans(self.starts, np.asarray(groups, dtype=np.intp))
 
-    def block(self, group: int) -> Any:
+    def block(self, group: int) -> ArrayOrTensor:
         """The columns of a near group."""
         return self.Z[:, int(self.starts[group]) : int(self.starts[group + 1])]
 
@@ -311,7 +311,7 @@ def _nearest(posed: Posed) -> NDArray[np.intp]:
     return np.array(sorted({one for l in order[:count].tolist() for one in (*posed.ancestors(l), l)}), dtype=np.intp)
 
 
-def working_columns(posed: Posed, groups: NDArray[np.intp]) -> Any:
+def working_columns(posed: Posed, groups: NDArray[np.intp]) -> ArrayOrTensor:
     """The working columns of some groups, including the validation rows."""
     Z = _on_design(posed, posed.design, groups)
     if posed.validation is None:
@@ -319,7 +319,7 @@ def working_columns(posed: Posed, groups: NDArray[np.intp]) -> Any:
     return below(Z, _on_design(posed, posed.validation.design, groups))
 
 
-def _on_design(posed: Posed, design: Design, groups: NDArray[np.intp]) -> Any:
+def _on_design(posed: Posed, design: Design, groups: NDArray[np.intp]) -> ArrayOrTensor:
     """The working columns of some groups on the rows of a design, where it lives."""
     working = posed.working
     if design.on_device:
