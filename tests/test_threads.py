@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from covey import GroupSparseRegressor
 from covey.datasets import make_group_sparse
 from covey.search import select
-from covey.search.search import search
+from covey.search.search import Found
 from covey.threads import SMALL, fitting_threads
 
 SMALL_SHAPE, LARGE_SHAPE = (100, 200), (SMALL, 2)
@@ -99,7 +99,7 @@ def test_of_overlapping_fits_the_last_one_gives_the_threads_back(shapes, first_t
 
 def test_a_fit_works_with_one_thread_and_many_at_a_time_give_the_threads_back(monkeypatch):
     before, during = threads(), []
-    monkeypatch.setattr(select, "search", lambda *args: during.append(threads()) or search(*args))
+    monkeypatch.setattr(select, "Found", lambda *args: during.append(threads()) or Found(*args))
     data = make_group_sparse(60, 12, 3, random_state=0)
     GroupSparseRegressor(3).fit(data.X, data.y)
     assert [set(one.values()) for one in during] == [{1}]

@@ -8,10 +8,12 @@ from covey.designs import as_design
 from covey.groups import Groups
 from covey.losses import Squared
 from covey.search import paths, table
+from covey.search.dense import score_dense
 from covey.search.problem import Parts, Problem, Split, pose
+from covey.search.search import Found
 from covey.search.settings import SETTINGS
 
-__all__ = ["few_near", "in_folds", "on_all_rows", "posed_with", "problem_with"]
+__all__ = ["few_near", "in_folds", "on_all_rows", "posed_with", "problem_with", "searched"]
 
 OPTIONS = {"group_weights": "noise", "standardize": "group", "fit_intercept": True, "factors": 0}
 
@@ -56,6 +58,17 @@ def on_all_rows(X, y, groups, *, weight=None, **options):
     """A problem with one split, which has all rows."""
     weight = np.ones(len(X)) if weight is None else weight
     return posed_with(Parts.everything(weight, float((weight > 0).sum())), X, y, groups, weight=weight, **options)
+
+
+def searched(posed, always=(), recipes=()):
+    """All candidates of a problem and their scores, as `select` finds them."""
+    found = Found(table.Table(posed), always, recipes)
+    while found.starts:
+        found.run_paths()
+        found.add_round()
+    score_dense(found)
+    found.score_further()
+    return found
 
 
 def few_near(monkeypatch, columns, per_check=12, growth=None):

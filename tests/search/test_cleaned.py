@@ -75,7 +75,7 @@ def test_every_candidate_minimises_its_objective(name, always):
             place = {int(l): i for i, l in enumerate(training.table.groups)}
             columns = training.table.columns([place[l] for l in groups])
             row = round_.place[recipe]
-            w = round_.W[row][:, round_._at(round_.sets[recipe])]
+            w = round_.W[row][:, round_.positions(round_.sets[recipe])]
             eta = training.table.predictors(np.arange(len(X)), columns, w[None])[:, :, 0] + round_.levels[row]
             score = response.score(eta)
             assert np.abs(score.sum(axis=0)).max() < 1e-7

@@ -8,11 +8,11 @@ from covey import Groups
 from covey.losses import Binomial, MultiSquared, Squared
 from covey.search.coordinates import RowCoordinates, ScaledColumns
 from covey.search.dense import DenseRidges, Reweighted, can_be_dense, noise_norms
-from covey.search.search import search, trainings_of
+from covey.search.search import trainings_of
 from covey.search.settings import SETTINGS, Settings
 from covey.search.table import Table
 from search.limit_reference import mixed_problem
-from search.posing import few_near, in_folds
+from search.posing import few_near, in_folds, searched
 
 
 @pytest.fixture(autouse=True)
@@ -105,7 +105,9 @@ def test_a_ridge_with_pairs_shrinks_them_by_their_number_of_columns(name, n, alw
 def test_ridges_with_pairs_are_for_predictions(reweightings):
     X, y, lists = draw("squared", 120)
     settings = Settings(reweightings=reweightings)
-    found = search(in_folds(X, y + np.random.default_rng(0).standard_normal(120), lists, n_mains=4, settings=settings))
+    found = searched(
+        in_folds(X, y + np.random.default_rng(0).standard_normal(120), lists, n_mains=4, settings=settings)
+    )
     assert any(isinstance(r, Reweighted) and r.pairs for r in found.recipes) == bool(reweightings)
 
 
@@ -200,7 +202,7 @@ def test_second_moments_by_subtraction_keep_their_digits(spread):
     y, groups = X[:, 0] + 2 * rng.standard_normal(90), Groups.from_size(1, 12)
     X[::3, 4] -= X[::3, 4].mean()
     X[np.arange(90) % 3 != 0, 4] *= spread
-    found = search(in_folds(X, y, groups, settings=Settings(dense=0.0)))
+    found = searched(in_folds(X, y, groups, settings=Settings(dense=0.0)))
     columns = found.dense.plain
     for training in found.trainings:
         K, c = columns._second_moments(training.response, training.table)

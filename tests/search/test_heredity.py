@@ -10,11 +10,10 @@ from covey.designs import as_design
 from covey.losses import Binomial, Cox, Poisson, Squared
 from covey.search.cleaned import Cleaned
 from covey.search.paths import Paths
-from covey.search.search import search
 from covey.search.select import read_selection, select
 from covey.search.table import Table, working_columns
 from covey.selection import Folds
-from search.posing import few_near, in_folds, on_all_rows, posed_with, problem_with
+from search.posing import few_near, in_folds, on_all_rows, posed_with, problem_with, searched
 
 N_MAINS, N_GROUPS = 8, 30
 
@@ -89,7 +88,7 @@ def test_every_model_of_every_candidate_has_the_parents_of_its_groups(name, seed
     folds = Folds(3)
     parts = folds.parts(as_design(X), y, weight, loss)
     posed = posed_with(parts, X, y, groups, loss=loss, parents=parents, n_mains=N_MAINS, families=families_of(parents))
-    found = search(posed)
+    found = searched(posed)
     found.deal_again(folds.parts(as_design(X), y, weight, loss, deal=1), set(found.recipes))
     assert_all_closed(found, parents)
     for training in found.scored:
@@ -108,7 +107,7 @@ def test_groups_that_are_always_in_may_have_parents(far, monkeypatch):
     last = N_GROUPS - 2
     always = sorted({*ancestors(parents, last), last})
     posed = in_folds(X, y, groups, parents=parents, n_mains=N_MAINS, families=families_of(parents))
-    found = search(posed, always)
+    found = searched(posed, always)
     assert_all_closed(found, parents, always)
 
 

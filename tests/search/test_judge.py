@@ -67,7 +67,7 @@ def test_a_model_that_is_sure_of_itself_and_wrong_is_not_near_the_best():
     )
     verdict = judge.board(RECIPES).verdict()
     assert verdict.errors[1] > verdict.errors[verdict.null]
-    assert verdict.recipes[verdict.choose(SETTINGS)] == LARGE
+    assert verdict.recipes[verdict.chosen] == LARGE
 
 
 def test_errors_are_weighted_means_over_all_held_out_rows(problem):
@@ -129,7 +129,7 @@ def test_the_simplest_within_a_standard_error(problem):
     assert gap <= verdict.standard_errors[1]
     assert verdict.recipes[verdict.simplest(1.0)] == SMALL
     assert verdict.recipes[verdict.simplest(0.0)] == LARGE
-    assert verdict.recipes[verdict.choose(SETTINGS)] == SMALL
+    assert verdict.recipes[verdict.chosen] == SMALL
 
 
 def test_the_null_model_is_kept_unless_it_is_beaten_by_enough(problem):
@@ -138,7 +138,7 @@ def test_the_null_model_is_kept_unless_it_is_beaten_by_enough(problem):
     assert verdict.evidence == pytest.approx(gained / verdict.standard_errors[verdict.null])
 
     def chosen(evidence):
-        return verdict.recipes[verdict.choose(replace(SETTINGS, evidence=evidence))]
+        return verdict.recipes[replace(verdict, settings=replace(SETTINGS, evidence=evidence)).chosen]
 
     assert chosen(0.9 * verdict.evidence) != NULL
     assert chosen(1.1 * verdict.evidence) == NULL

@@ -75,6 +75,9 @@ def test_a_constant_column_without_a_penalty_has_no_coefficient(left):
     quadratic = Quadratic(K, c, np.array([0, 1, 3]), np.zeros(3), np.zeros(1), np.ones(3))
     (W,) = quadratic.ridges(np.diag([0.0, 1.0, 1.0]), np.arange(3), np.array([3]), [1.0])
     np.testing.assert_allclose(W, [[0.0, 1 / 2, 1 / 3]], atol=1e-12)
+    W, ranks = quadratic.least_norm([[0], [0, 1]])
+    np.testing.assert_allclose(W[:, 0], [[0.0, 0.0, 0.0], [0.0, 1.0, 1 / 2]], atol=1e-12)
+    assert ranks == [0, 2]
 
 
 def test_minimisers_of_least_norm_have_the_rank_of_their_columns():

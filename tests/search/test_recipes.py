@@ -15,9 +15,8 @@ from covey.search.cleaned import Cleaned
 from covey.search.coordinates import RowCoordinates
 from covey.search.dense import Reweighted
 from covey.search.recipes import Recipe
-from covey.search.search import search
 from covey.search.settings import Settings
-from search.posing import in_folds
+from search.posing import in_folds, searched
 
 LOSSES = {"squared": Squared(), "several": MultiSquared(), "binomial": Binomial(), "cox": Cox()}
 
@@ -51,7 +50,7 @@ def found(name, wide):
         patch.setattr(table, "NEAR_COLUMNS", 60 if wide else 500)
         patch.setattr(table, "ALL_NEAR", 0)
         patch.setattr(table, "ROWS_PER_COLUMN", np.inf)
-        result = search(in_folds(X, y, Groups.from_size(3, X.shape[1]), loss=LOSSES[name], settings=SETTINGS), [5])
+        result = searched(in_folds(X, y, Groups.from_size(3, X.shape[1]), loss=LOSSES[name], settings=SETTINGS), [5])
     assert result.table.all_near != wide
     return result
 
@@ -146,7 +145,7 @@ class OneGroup(Recipe):
 
 def search_with(*recipes):
     X, y = draw("squared", False)
-    return X, y, search(in_folds(X, y, Groups.from_size(3, 30), settings=SETTINGS), recipes=recipes)
+    return X, y, searched(in_folds(X, y, Groups.from_size(3, 30), settings=SETTINGS), recipes=recipes)
 
 
 def test_a_further_recipe_is_scored_like_the_others():

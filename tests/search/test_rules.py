@@ -9,11 +9,10 @@ from covey import Groups, GroupSparseClassifier, GroupSparseRegressor
 from covey.search.chosen import interchangeable, price_of_sparsity
 from covey.search.problem import pose
 from covey.search.rules import Predict, Select
-from covey.search.search import search
 from covey.search.settings import SETTINGS
 from covey.selection import Folds
 from estimator_problems import noisy_problem
-from search.posing import few_near, problem_with
+from search.posing import few_near, problem_with, searched
 
 SIZES = [1] * 30 + [2] * 15 + [5] * 10 + [10] * 5 + [30] * 3 + [80] * 2
 
@@ -32,7 +31,7 @@ def mixed_sizes(seed, n=120, n_test=400):
 def found_in(X, y, groups, deal=0, **changes):
     problem = problem_with(X, y, groups)
     parts = Folds(5).parts(problem.design, problem.y, problem.weight, problem.loss, deal)
-    return search(pose(problem, parts, replace(SETTINGS, **changes))), problem
+    return searched(pose(problem, parts, replace(SETTINGS, **changes))), problem
 
 
 # ------------------------------------------------------------------ judged is delivered

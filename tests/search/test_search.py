@@ -10,12 +10,11 @@ from covey.designs import as_design
 from covey.losses import Binomial, Squared
 from covey.search.cleaned import Cleaned
 from covey.search.dense import Reweighted
-from covey.search.search import search
 from covey.search.select import select
 from covey.search.settings import SETTINGS
 from covey.selection import Folds
 from estimator_problems import noisy_problem
-from search.posing import few_near, posed_with, problem_with
+from search.posing import few_near, posed_with, problem_with, searched
 
 
 def found(X, y, groups, always=(), loss=None, **changed):
@@ -23,7 +22,7 @@ def found(X, y, groups, always=(), loss=None, **changed):
     loss = Squared() if loss is None else loss
     parts = Folds(5).parts(as_design(X), y, np.ones(len(y)), loss)
     posed = posed_with(parts, X, y, groups, loss=loss, settings=replace(SETTINGS, **changed))
-    return search(posed, always)
+    return searched(posed, always)
 
 
 def n_events(result):

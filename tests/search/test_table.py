@@ -8,11 +8,10 @@ import pytest
 from covey.losses import Binomial, MultiSquared, Squared
 from covey.search import table as tables
 from covey.search.paths import Paths
-from covey.search.search import search
 from covey.search.table import Table
 from estimator_problems import noisy_problem
 from search.limit_reference import mixed_problem
-from search.posing import few_near, in_folds, on_all_rows
+from search.posing import few_near, in_folds, on_all_rows, searched
 
 
 def both(monkeypatch, make):
@@ -87,7 +86,7 @@ def test_scores(noise, monkeypatch):
     X, y, groups = noisy_problem(noise, n=120, n_groups=12)
 
     def run(compressed):
-        found = search(in_folds(X, y, groups), [1])
+        found = searched(in_folds(X, y, groups), [1])
         assert found.table.compressed == compressed
         return found.verdict()
 

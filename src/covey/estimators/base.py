@@ -24,9 +24,9 @@ from covey.estimators.group_views import GroupViews
 from covey.estimators.reading import read_rows, refuse_constant
 from covey.estimators.scale import select_scaled
 from covey.groups import Groups, GroupsLike
+from covey.losses import Loss
 from covey.losses.arrays import read_offset
 from covey.losses.base import Response
-from covey.progress import showing
 from covey.search.held_out import FoldModels, HeldOut
 from covey.search.pieces import select_within
 from covey.search.problem import Problem
@@ -134,17 +134,16 @@ class GroupSparseEstimator(GroupViews, BaseEstimator):
         model.formula_ = spec
         return model
 
-    def _fit(
+    def _pose(
         self, design: Design, response: Response, weight: FloatArray, offset: PerRow, split_groups: PerRow
-    ) -> None:
-        """Select a model of the data that `read_problem` returned, and set the fitted attributes."""
+    ) -> tuple[Problem, Callable[[Problem], Selected]]:
+        """The problem of the data that `read_problem` returned, and the search that selects a model of it."""
         if self.rule not in RULES:
             raise ValueError(f"rule must be 'select' or 'predict', not {self.rule!r}.{REPLACED.get(self.rule, '')}")
         loss, shift = response.loss, response.read_offset(offset)
         loss.check_estimable(response, weight, shift)
         if self.fit_intercept:
             refuse_constant(response, weight, shift, getattr(self, "response_names_", None))
-        # 1) pose the problem
         names, expansion = getattr(self, "feature_names_in_", None), getattr(self, "expansion_", None)
         options = {name: getattr(self, name) for name in ("group_weights", "standardize", "fit_intercept", "factors")}
         if expansion is None:
@@ -158,38 +157,21 @@ class GroupSparseEstimator(GroupViews, BaseEstimator):
             structure = structure | {"constraints": read_constraints(self, response, groups, names, always)}
         selection, recipes = self._read_selection(split_groups), read_recipes(self.recipes)
         problem = Problem(design, response.y, weight, groups, always, options, loss, shift, recipes, **structure)
-        # 2) select a model
-        with showing(type(self).__name__, self.verbose):
-            search = self._search(selection, self.rule)
-            if loss.has_scale:
-                quick = search
-                if isinstance(selection, Folds):
-                    quick = self._search(replace(selection, deals=1), "select")
-                begins = self.rule == "select" and self.within is None
-                self.loss_, found = select_scaled(problem, search, quick, begins=begins)
-            else:
-                self.loss_, found = loss, search(problem)
-        if expansion is not None and found.met:
-            self.expansion_ = expansion.with_pairs(found.met)
-            problem = problem.with_pairs(found.met)
-            groups, design = problem.groups, problem.design
-        # 3) publish it
-        self.groups_ = groups
-        self.always_groups_ = [groups.names[l] for l in always]
-        self._publish(found, design.dtype, response.columns)
-        if expansion is not None:
-            chosen = [groups.position(name) for name in self.selected_groups_]
-            self.term_means_ = term_means(self.expansion_, design, weight, np.atleast_2d(self.coef_), chosen)
-        self.predictor_range_ = None
-        if not self.loss_.identity_link and self.selected_groups_:
-            seen = np.asarray(on_host(self._predictor(design)), dtype=float)[np.asarray(weight) > 0]
-            self.predictor_range_ = np.stack([seen.min(axis=0), seen.max(axis=0)])
-        self._calibrate(design, found.folds, response, np.asarray(weight, dtype=float), shift)
+        return problem, self._search(selection, loss)
 
-    def _search(self, selection: Selection, rule: str) -> Callable[[Problem], Selected]:
+    def _search(self, selection: Selection, loss: Loss) -> Callable[[Problem], Selected]:
         """The search that selects a model of a problem."""
-        search = partial(select, selection=selection, rule=rule)
-        return search if self.within is None else partial(select_within, search=search)
+        search: Callable[[Problem], Selected] = partial(select, selection=selection, rule=self.rule)
+        if self.within is not None:
+            search = partial(select_within, search=search)
+        if not loss.has_scale:
+            return search
+        quick = search
+        if isinstance(selection, Folds):
+            quick = partial(select, selection=replace(selection, deals=1))
+            quick = quick if self.within is None else partial(select_within, search=quick)
+        begins = self.rule == "select" and self.within is None
+        return partial(select_scaled, search=search, quick=quick, begins=begins)
 
     def _read_selection(self, split_groups: PerRow) -> Selection:
         """How the model is chosen; the response of a validation set is coded like that of `fit`."""
@@ -216,8 +198,38 @@ class GroupSparseEstimator(GroupViews, BaseEstimator):
         """Another response, in the form that the loss takes."""
         return y
 
-    def _publish(self, found: Selected, dtype: DTypeLike, columns: bool) -> None:
-        """Set the fitted attributes; `columns` says whether coefficients have one row per output."""
+    def _publish(self, problem: Problem, found: Selected, response: Response) -> Self:
+        """Set the fitted attributes."""
+        self.loss_, weight = found.loss, np.asarray(problem.weight, dtype=float)
+        if found.met:
+            self.expansion_, problem = self.expansion_.with_pairs(found.met), problem.with_pairs(found.met)
+        groups, design = problem.groups, problem.design
+        self.groups_ = groups
+        self.always_groups_ = [groups.names[l] for l in problem.always]
+        self._set_coefficients(found, design.dtype, response.columns)
+        if self.loss_.several:
+            self.response_strengths_, self.response_deviations_ = found.by_output, found.output_units
+        self.recipe_, self.shrunk_ = found.recipe, found.shrunk
+        self.candidates_ = found.candidates
+        self.fold_frequencies_, self.n_splits_, self.n_deals_ = found.frequencies, found.n_splits, found.n_deals
+        self.rivals_, self.price_ = found.rivals, found.price
+        if found.binding is not None:
+            self.constraints_ = found.binding
+        self.path_ = found.path
+        if self.verbose:
+            print(f"[covey] {len(self.selected_groups_)} of {groups.n_groups} groups: {self.recipe_}")
+        if hasattr(self, "expansion_"):
+            chosen = [groups.position(name) for name in self.selected_groups_]
+            self.term_means_ = term_means(self.expansion_, design, weight, np.atleast_2d(self.coef_), chosen)
+        self.predictor_range_ = None
+        if not self.loss_.identity_link and self.selected_groups_:
+            seen = np.asarray(on_host(self._predictor(design)), dtype=float)[weight > 0]
+            self.predictor_range_ = np.stack([seen.min(axis=0), seen.max(axis=0)])
+        self._calibrate(design, found.folds, response, weight, problem.offset)
+        return self
+
+    def _set_coefficients(self, found: Selected, dtype: DTypeLike, columns: bool) -> None:
+        """Set what describes the model; `columns` says whether coefficients have one row per output."""
         groups = self.groups_
         with np.errstate(over="ignore", under="ignore"):
             by_group = found.by_group.astype(dtype)
@@ -233,17 +245,6 @@ class GroupSparseEstimator(GroupViews, BaseEstimator):
         strongest = np.argsort(-found.strengths, kind="stable").tolist()
         self.selected_groups_ = [groups.names[l] for l in strongest if l in in_model]
         self.group_strengths_ = found.strengths
-        if self.loss_.several:
-            self.response_strengths_, self.response_deviations_ = found.by_output, found.output_units
-        self.recipe_, self.shrunk_ = found.recipe, found.shrunk
-        self.candidates_ = found.candidates
-        self.fold_frequencies_, self.n_splits_, self.n_deals_ = found.frequencies, found.n_splits, found.n_deals
-        self.rivals_, self.price_ = found.rivals, found.price
-        if found.binding is not None:
-            self.constraints_ = found.binding
-        self.path_ = found.path
-        if self.verbose:
-            print(f"[covey] {len(self.selected_groups_)} of {groups.n_groups} groups: {self.recipe_}")
 
     def _linear(self, X: MatrixLike, offset: PerRow) -> Any:
         """The linear predictor of rows; shape (n_rows, n_outputs)."""

@@ -26,6 +26,7 @@ from covey.losses import Loss, Ordinal
 from covey.losses.base import Response
 from covey.losses.classes import ClassLoss, read_labels
 from covey.losses.ordinal import known_order
+from covey.progress import showing
 from covey.search.held_out import FoldModels
 from covey.search.splits import MissingClassError
 from covey.summary import Summary
@@ -158,11 +159,13 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
             codes = response.loss.classes(response.y)
             weight = weight * class_weight_of_rows(self.class_weight, self.classes_, codes, weight)
         try:
-            self._fit(design, response, weight, offset, split_groups)
+            problem, search = self._pose(design, response, weight, offset, split_groups)
+            with showing(type(self).__name__, self.verbose):
+                found = search(problem)
         except MissingClassError as error:
             label = self.classes_[error.position : error.position + 1].tolist()[0]
             raise ValueError(f"Class {label!r} {error.rest}") from None
-        return self
+        return self._publish(problem, found, response)
 
     def _read(self, y: ArrayLike, name: str = "y", classes: Array | None = None) -> Response:
         """Labels in the form that the loss takes; `classes` are those of an earlier response."""

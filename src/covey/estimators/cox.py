@@ -31,6 +31,7 @@ from covey.losses.arrays import codes_among
 from covey.losses.base import Response
 from covey.losses.cox import FieldNames, read_survival
 from covey.losses.risk_sets import EVENT, START, STOP, STRATUM
+from covey.progress import showing
 from covey.search.held_out import FoldModels
 from covey.validation import Array, FloatArray, IntArray, MatrixLike, PerRow, on_host, pandas_frame
 
@@ -158,8 +159,10 @@ class GroupSparseCox(GroupSparseEstimator):
         read = partial(Cox(self.ties).read, fields=FieldNames.of(self))  # type: ignore[arg-type]
         design, response, weight = read_problem(self, X, y, sample_weight, read)
         self.strata_ = response.labels
-        self._fit(design, response, weight, offset, split_groups)
-        return self
+        problem, search = self._pose(design, response, weight, offset, split_groups)
+        with showing(type(self).__name__, self.verbose):
+            found = search(problem)
+        return self._publish(problem, found, response)
 
     def _calibrate(
         self, design: Design, folds: FoldModels | None, response: Response, weight: FloatArray,

@@ -19,6 +19,7 @@ from covey.estimators.intervals import fold_predictors, interval_bounds
 from covey.estimators.reading import read_problem, read_weight
 from covey.losses import Loss, get_loss
 from covey.losses.base import Response
+from covey.progress import showing
 from covey.validation import MatrixLike, PerRow, on_host, pandas_frame
 
 __all__ = ["GroupSparseRegressor"]
@@ -134,8 +135,10 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
                 UserWarning,
                 stacklevel=2,
             )
-        self._fit(design, response, weight, offset, split_groups)
-        return self
+        problem, search = self._pose(design, response, weight, offset, split_groups)
+        with showing(type(self).__name__, self.verbose):
+            found = search(problem)
+        return self._publish(problem, found, response)
 
     def predict(self, X: MatrixLike, offset: PerRow = None, *, interval: float | None = None) -> Any:
         """Predict the mean of the response, or an interval that contains the response.

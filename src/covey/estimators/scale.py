@@ -11,7 +11,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from covey.losses import Loss
 from covey.losses.arrays import weighted_median
 from covey.search.problem import Problem
 from covey.search.select import Selected
@@ -33,8 +32,8 @@ MOST_SEARCHES = 6
 
 def select_scaled(
     problem: Problem, search: Callable[[Problem], Selected], quick: Callable[[Problem], Selected], *, begins: bool
-) -> tuple[Loss, Selected]:
-    """The loss with its parameters, and the model that a search selects with it; a quick search is enough to find them.
+) -> Selected:
+    """The model that a search selects with the parameters of its loss; a quick search is enough to find them.
 
     If the search `begins` with the quick one, it ends with it where that has settled.
 
@@ -77,7 +76,7 @@ def select_scaled(
         settled = last == unscaled or (searches > 1 and scaled.settled(last))
         if number == MOST_SEARCHES or (searches and settled):
             break
-    return current.loss, found if quick is search or (begins and found.settled) else search(current)
+    return found if quick is search or (begins and found.settled) else search(current)
 
 
 def _median(values: FloatArray, weight: FloatArray) -> FloatArray:

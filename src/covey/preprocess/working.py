@@ -129,7 +129,11 @@ class WorkingProblem:
         """The columns, loadings and offset that give the working columns of some groups."""
         groups = np.array(which, dtype=np.intp)
         at = spans(self.layout.starts, groups)
-        loadings = block_diagonal(self.factors_of(groups), self.layout.sizes[groups], self.ranks[groups]).toarray()
+        sizes, ranks = self.layout.sizes[groups], self.ranks[groups]
+        wide, first = np.repeat(ranks, sizes), np.repeat(offsets(ranks)[:-1], sizes)
+        row = np.repeat(np.arange(at.size), wide)
+        loadings = np.zeros((at.size, int(ranks.sum())))
+        loadings[row, np.arange(row.size) - (offsets(wide)[:-1] - first)[row]] = self.factors_of(groups)
         return self.layout.members[at], loadings, self.mean[at] @ loadings
 
     def from_user(self, which: NDArray[np.intp], coef: Array) -> FloatArray:

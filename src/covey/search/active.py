@@ -233,16 +233,19 @@ class ActiveSet:
         """Add columns to the basis, except those that are combinations of earlier ones."""
         if columns.size == 0:
             return
-        weight, k, first = like(self.response.weight[:, None], self.A), len(self.basis), int(columns[0])
+        k, first = len(self.basis), int(columns[0])
+        weight = like(self.response.near(self.A).weight, self.A)[:, None]
         new = self.A[:, first:]
         weighted = new * weight
-        least = DEPENDENT * host((weighted * new).sum(0))
+        squares = None
         if self.response.loss.coupled:  # a constant changes no partial likelihood
+            squares = host((weighted * new).sum(0))
             weighted = weighted - weight * (weighted.sum(0) / weight.sum())
-        gram, across = host(weighted.T @ new), np.empty((0, columns.size))
+        products = host(self.A.T @ weighted)
+        gram, across = products[first:], np.empty((0, columns.size))
+        least = DEPENDENT * (gram.diagonal() if squares is None else squares)
         if k:
-            known = self.A[:, :first] if k == first else self.A[:, self.basis]
-            across = dtrtrs(self._R, host(known.T @ weighted), trans=1)[0]
+            across = dtrtrs(self._R, products[:first] if k == first else products[self.basis], trans=1)[0]
         S = gram - across.T @ across
         root, failed = dpotrf(S)
         if failed or (root.diagonal() ** 2 <= least).any():

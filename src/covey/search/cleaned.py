@@ -76,8 +76,17 @@ class Cleaned(Recipe):
         return f"{fit} on {self.n_groups} of the first {self.n_first} {self.unit}{again}"
 
     def fit(self, training: Training) -> Model:
-        """Refit the groups that elimination kept."""
-        return training.rounds[self.round].model(self)
+        """The model on the groups that elimination kept, with all digits if it is returned to the user."""
+        round_, remark = training.rounds[self.round], ""
+        i = round_.place[self]
+        if training.final and (round_.rows is not None or not round_.active.response.loss.quadratic):
+            coef, separated = round_.refitted(i)
+            round_.put(i, coef)
+            if separated:
+                remark = f"ridge {training.posed.settings.separated_ridge:g}"
+        groups, at = self.groups(training), round_.positions(round_.sets[self])
+        shrunk = bool(self.ridge or remark)
+        return training.model(groups, round_.W[i][:, at], round_.levels[i], shrunk=shrunk, remark=remark)
 
     @classmethod
     def scored(cls, recipes: Sequence[Cleaned], training: Training) -> tuple[FloatArray, list[float]]:
@@ -143,11 +152,8 @@ class CleanedRound:
 
     @property
     def penalty(self) -> FloatArray:
-        """The quadratic form of a ridge, in units of the null model's curvature.
-
-        It is zero for groups that are always in, unless the minimum on them lies at infinity.
-        """
-        n_free = 0 if self.training.always_infinite else self.n_always
+        """The quadratic form of a ridge, in units of the null model's curvature."""
+        n_free = self._n_free
         if n_free not in self._penalties:
             unit = self.active.response.null_curvature(self.training.posed.intercept)
             self._penalties[n_free] = self.training.penalties.matrix(self.groups, n_free) * unit
@@ -160,7 +166,7 @@ class CleanedRound:
             # near perfect separation there is hardly any curvature left, and rough fits end anywhere on the way there
             ridge = self.training.posed.settings.elimination_ridge * self.penalty
             self._last = frozenset(self.groups), Curvature(), None
-            coef = self._minimised(np.arange(len(coef)), coef, ridge)[0]
+            coef = self._minimised(np.arange(self.columns.size), coef, ridge)[0]
         return coef, ridge
 
     def add(self, recipes: Sequence[Cleaned], quadratic: Quadratic, eliminated: Eliminated) -> None:
@@ -208,7 +214,7 @@ class CleanedRound:
         # from the smallest set on: separation carries over to larger sets
         for _, candidates in sorted(sets.items(), key=lambda item: len(item[0])):
             for i in sorted(set(candidates) - known, key=lambda i: -self.recipes[i].ridge):
-                self._put(i, self._refitted(i)[0])
+                self.put(i, self.refitted(i)[0])
 
     def _fit_together(self, sets: Mapping[tuple[int, ...], Sequence[int]]) -> set[int]:
         """Fit the candidates that no other round has had, roughly; return those that need nothing more."""
@@ -219,14 +225,14 @@ class CleanedRound:
         models: list[tuple[tuple[int, ...], frozenset[int], list[int]]] = []
         for left, candidates in sets.items() if outputs else ():
             groups, new = frozenset(self.groups[l] for l in left), dict[float, list[int]]()
+            columns = self._with_first(self._determined(self.positions(left)))
             for i in candidates:
-                if left and (groups, self.recipes[i].ridge) not in fits:
+                if left and columns.size and (groups, self.recipes[i].ridge) not in fits:
                     new.setdefault(self.recipes[i].ridge, []).append(i)
             if new:
-                columns = np.concatenate([np.arange(first), first + self._at(left)])
-                rows = None if self.rows is None else self.rows.on(self._at(left)).after(first)
+                rows = None if self.rows is None else self.rows.on(self.positions(left)).after(first)
                 numbers = np.arange(len(models), len(models) + len(new))
-                alike.append((columns, numbers, penalty[np.ix_(columns, columns)], rows))
+                alike.append((columns, numbers, penalty[columns[:, None], columns], rows))
                 models += [(left, groups, new[ridge]) for ridge in sorted(new)]
         if not models:
             return set()
@@ -237,80 +243,84 @@ class CleanedRound:
             given = np.hstack([self.levels[one_of_each, o : o + first], self.W[one_of_each, o]]).T
             found, reached = np.zeros_like(given), np.zeros_like(done)
             for columns, numbers, *_ in alike:  # elimination leaves round-off error in groups that were dropped
-                found[np.ix_(columns, numbers)] = given[np.ix_(columns, numbers)]
+                found[columns[:, None], numbers] = given[columns[:, None], numbers]
             for some in in_batches([ModelSet(*one) for one in alike], len(response.weight)):
                 reached |= minimise_together(response, self.active.A, found, some, penalty, ridges)
             coefs[:, :, o], done = found.T, done & reached
         known: set[int] = set()
         for (left, groups, same), ridge, coef, is_done in zip(models, ridges, coefs, done, strict=True):
             for i in same:
-                self._put(i, coef)
+                self.put(i, coef)
             if is_done:
                 self._keep(left, groups, float(ridge), coef)
-                # where columns are linearly dependent, the coefficients of least norm are still to be found
-                known |= set(same) if ridge or self.rows is not None or not self.active.deficient else set()
+                known |= set() if self._undetermined(left, float(ridge)) else set(same)
         return known
 
-    def model(self, recipe: Cleaned) -> Model:
-        """The model of a recipe, with all digits if it is returned to the user."""
-        i, groups, remark = self.place[recipe], recipe.groups(self.training), ""
-        if self.training.final and (self.rows is not None or not self.active.response.loss.quadratic):
-            coef, separated = self._refitted(i)
-            self._put(i, coef)
-            if separated:
-                remark = f"ridge {self.training.posed.settings.separated_ridge:g}"
-        at = self._at(self.sets[recipe])
-        return self.training.model(
-            groups, self.W[i][:, at], self.levels[i], shrunk=bool(recipe.ridge or remark), remark=remark
-        )
-
-    def _put(self, i: int, coef: FloatArray) -> None:
+    def put(self, i: int, coef: FloatArray) -> None:
+        """Take coefficients of the path's columns, after the intercept, for those of a candidate."""
         first = self.intercept
         self.W[i] = coef[first:].T
         if first:
             self.levels[i] = coef[0]
 
-    def _at(self, left: Sequence[int]) -> NDArray[np.intp]:
+    def positions(self, left: Sequence[int]) -> NDArray[np.intp]:
         """The positions of the columns of some groups of the path, without the intercept."""
         return spans(self._starts, np.asarray(left, dtype=np.intp))
 
-    def _refitted(self, i: int) -> tuple[FloatArray, bool]:
+    def _with_first(self, at: NDArray[np.intp]) -> NDArray[np.intp]:
+        """The same columns after the intercept."""
+        return np.concatenate([np.arange(self.intercept), self.intercept + at])
+
+    def refitted(self, i: int) -> tuple[FloatArray, bool]:
         """The minimiser on a candidate's groups, and whether it has a small ridge against infinity."""
         recipe, training, first = self.recipes[i], self.training, self.intercept
         left = self.sets[recipe]
         groups = frozenset(self.groups[l] for l in left)
         if (groups, recipe.ridge) not in training.fits:
-            at = self._at(left)
-            columns = np.concatenate([np.arange(first), first + at])
+            at = self.positions(left)
             start = np.vstack([self.levels[i][None, :][:first], self.W[i].T])
             if self._last[0] != groups:
                 self._last = groups, Curvature(), None
             elif self._last[2] is not None:
                 start = self._last[2]
-            penalty, status = recipe.ridge * self.penalty[np.ix_(at, at)] if recipe.ridge else None, ""
+            penalty, status = recipe.ridge * self.penalty if recipe.ridge else None, ""
             if penalty is None and not any(gone <= groups for gone in training.infinite):
-                coef, status = self._minimised(columns, start)
+                coef, status = self._minimised(at, start)
             if status != "converged":
                 if penalty is None:
                     training.infinite.append(groups)
-                    penalty = self._against_infinity(at)
-                coef, _ = self._minimised(columns, start, penalty)
+                    penalty = self._against_infinity()
+                coef, _ = self._minimised(at, start, penalty)
             self._keep(left, groups, recipe.ridge, coef)
         order, level, known = training.fits[groups, recipe.ridge]
         place = {group: l for l, group in enumerate(self.groups)}
         coef = np.zeros((first + self.columns.size, self.W.shape[1]))
-        coef[:first], coef[first + self._at([place[group] for group in order])] = level, known
-        if self.active.deficient and self.rows is None:
-            # a ridge leaves only groups that are always in without a penalty
-            n_free = 0 if training.always_infinite else self.n_always
-            free = [l for l in left if l < n_free] if recipe.ridge else left
-            coef = self._least_norm(self._at(free), coef) if free else coef
+        coef[:first], coef[first + self.positions([place[group] for group in order])] = level, known
+        if free := self._undetermined(left, recipe.ridge):
+            coef = self._least_norm(self.positions(free), coef)
         return coef, not recipe.ridge and any(gone <= groups for gone in training.infinite)
 
-    def _against_infinity(self, at: NDArray[np.intp]) -> FloatArray:
+    def _undetermined(self, left: Sequence[int], ridge: float) -> Sequence[int]:
+        """The groups of a model whose coefficients the loss may leave open: least norm is still to be found."""
+        if not self.active.deficient or self.rows is not None:
+            return []
+        return [l for l in left if l < self._n_free] if ridge else left
+
+    def _determined(self, at: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Some columns without those that have no penalty and are constant or combinations of others."""
+        if not (self.active.deficient and self._n_free) or self.rows is not None:
+            return at
+        return at[(at >= self._starts[self._n_free]) | np.isin(at + self.intercept, self.active.basis)]
+
+    @property
+    def _n_free(self) -> int:
+        """How many groups a ridge leaves out: those that are always in, unless the minimum on them is infinite."""
+        return 0 if self.training.always_infinite else self.n_always
+
+    def _against_infinity(self) -> FloatArray:
         """A small ridge; a larger one on groups that are always in, if they need one: nothing else shrinks them."""
         training, settings = self.training, self.training.posed.settings
-        always = (at < self._starts[self.n_always]) & training.always_infinite
+        always = (np.arange(self.columns.size) < self._starts[self.n_always]) & training.always_infinite
         ridge = np.where(always, settings.elimination_ridge, settings.separated_ridge)
         return np.diag(ridge * self.active.response.null_curvature(training.posed.intercept))
 
@@ -318,22 +328,21 @@ class CleanedRound:
         """Remember a minimiser for other rounds."""
         first = self.intercept
         order = [self.groups[l] for l in left]
-        self.training.fits[groups, ridge] = order, coef[:first], coef[first + self._at(left)]
+        self.training.fits[groups, ridge] = order, coef[:first], coef[first + self.positions(left)]
 
     def _minimised(
-        self, columns: NDArray[np.intp], start: FloatArray, ridge: FloatArray | None = None
+        self, at: NDArray[np.intp], start: FloatArray, ridge: FloatArray | None = None
     ) -> tuple[FloatArray, str]:
-        """The minimiser on some columns of the path, zero elsewhere, and its status; a ridge is on the groups."""
-        A = self.active.A[:, columns]
-        penalty = None
+        """The minimiser on some columns of the path, zero elsewhere, and its status; a ridge is on all of them."""
+        first, at = self.intercept, self._determined(at)
+        columns, rows, penalty = self._with_first(at), None, None
         if ridge is not None:
             penalty = np.zeros((columns.size, columns.size))
-            penalty[self.intercept :, self.intercept :] = ridge
-        curvature = self._last[1]
-        response, begin, rough = self.active.response, start[columns], self.training.rough
-        rows = None
+            penalty[first:, first:] = ridge[at[:, None], at]
         if self.rows is not None:
-            rows = self.rows.on(columns[self.intercept :] - self.intercept).after(self.intercept)
+            rows = self.rows.on(at).after(first)
+        response, A, begin = self.active.response, self.active.A[:, columns], start[columns]
+        curvature, rough = self._last[1], self.training.rough
         fit = minimise(response, A, begin, penalty, rows=rows, curvature=curvature, rough=rough)
         coef = np.zeros_like(start)
         coef[columns] = fit.coef
@@ -348,7 +357,7 @@ class CleanedRound:
         means = (q * response.one) @ Z * (first or response.loss.coupled)
         centred = Z - np.outer(response.one, means)
         K = centred.T @ (q[:, None] * centred)
-        least, _ = least_norm(K, K @ coef[first + at], DEPENDENT)
+        least, _ = least_norm(K, K @ coef[first + at], DEPENDENT, q @ (Z * Z))
         out[:first] += (means @ (coef[first + at] - least))[None, :][:first]
         out[first + at] = least
         return out

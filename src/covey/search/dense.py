@@ -12,6 +12,7 @@ import weakref
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,11 +20,14 @@ from numpy.typing import NDArray
 from covey.designs import Design
 from covey.progress import tell
 from covey.search.coordinates import RidgeFit, RowCoordinates, ScaledColumns
-from covey.search.judge import TIE, Judge
+from covey.search.judge import TIE
 from covey.search.recipes import Model, Recipe, Training
 from covey.search.settings import Settings
 from covey.search.table import MOST_ROWS, Table
 from covey.validation import FloatArray
+
+if TYPE_CHECKING:
+    from covey.search.search import Found
 
 __all__ = ["DenseRidges", "Reweighted", "dense_is_left_out", "score_dense"]
 
@@ -159,26 +163,6 @@ class DenseRidges:
         """The coordinates of a recipe."""
         return self.with_pairs if recipe.pairs else self.plain
 
-    def first(self, judge: Judge) -> list[Reweighted]:
-        """The plain ridges to try; none if there is no hope for them.
-
-        One fold comes first: with a few of them if fits are slow; with all if none can be chosen, and only the best one
-        is asked for.
-        """
-        settings, quadratic = self.settings, self.posed.response.loss.quadratic
-        recipes = [Reweighted(penalty, 0) for penalty in settings.penalties]
-        few = [] if quadratic else [recipes[i] for i in settings.first_penalties if i < len(recipes)]
-        tried = few if settings.reweightings else recipes
-        if tried:
-            training = next(training for training in self.trainings if training.split.test)
-            errors = judge.scores[0].errors(self.plain.predictors(training, self.fits(tried, training)))
-            if not quadratic and errors.min() > settings.hopeless * judge.least_error(0):
-                return []
-            if not settings.reweightings:
-                at = int(errors.argmin())
-                return recipes[max(0, at - 1) : at + 2]
-        return recipes
-
     def fits(self, recipes: Sequence[Reweighted], training: Training) -> list[RidgeFit]:
         """Fits of recipes of one round on a split; models on all rows are fitted only when requested."""
         new = [recipe for recipe in recipes if (recipe, training.number) not in self._fits]
@@ -217,32 +201,37 @@ class DenseRidges:
         )  # fmt: skip
 
 
-def score_dense(table: Table, trainings: Sequence[Training], judge: Judge, left: float) -> DenseRidges | None:
-    """Score ridges on all columns on every split: of main groups, and of pairs besides; None if they are not tried.
+def score_dense(found: Found) -> None:
+    """Score ridges on all columns on every split of the first deal: of main groups, and of pairs besides.
 
     Plain ridges come first; then the best penalty and its neighbours are reweighted as long as that helps.
-
-    Parameters
-    ----------
-    table : Table
-    trainings : sequence of Training
-        Those of the first deal.
-    judge : Judge
-        With all other candidates.
-    left : float
-        The share of the null model's held-out error that the best model on the path leaves.
     """
+    table, trainings, judge, scored = found.table, found.trainings, found.judge, found.scored
     posed, settings = table.posed, table.posed.settings
     # they have no constraints, and nothing but main groups and pairs
-    if not settings.penalties or posed.cone is not None or any(l >= posed.n_mains for l in trainings[-1].always):
-        return None
+    if not settings.penalties or posed.cone is not None or any(l >= posed.n_mains for l in found.final.always):
+        return
+    left = np.inf if found.always_noisy else found.left
     plain = left > settings.dense and can_be_dense(table)
     # with pairs, only where models on all groups may be chosen, and are reweighted
     pairs = left > settings.noisy and settings.reweightings > 0 and can_have_pairs(table)
     if not plain and not pairs:
-        return None
-    dense, scored = DenseRidges(table, trainings), [training for training in trainings if training.split.test]
-    recipes, least = dense.first(judge) if plain else [], np.inf
+        return
+    dense = found.dense = DenseRidges(table, trainings)
+    recipes, least = [Reweighted(penalty, 0) for penalty in settings.penalties if plain], np.inf
+    quadratic = posed.response.loss.quadratic
+    # one fold comes first: with a few penalties if fits are slow; with all if no such model can be chosen, and only the
+    # best one is asked for
+    tried = recipes
+    if settings.reweightings:
+        tried = [] if quadratic else [recipes[i] for i in settings.first_penalties if i < len(recipes)]
+    if tried:
+        in_fold = judge.scores[0].errors(dense.plain.predictors(scored[0], dense.fits(tried, scored[0])))
+        if not quadratic and in_fold.min() > settings.hopeless * judge.least_error(0):
+            recipes = []
+        elif not settings.reweightings:
+            at = int(in_fold.argmin())
+            recipes = recipes[max(0, at - 1) : at + 2]
     while recipes:
         round_ = recipes[0].round
         for at, training in enumerate(scored):
@@ -266,4 +255,4 @@ def score_dense(table: Table, trainings: Sequence[Training], judge: Judge, left:
             predictors = dense.with_pairs.predictors(training, dense.fits(recipes, training))
             judge.add(at, recipes, predictors, [NOMINAL_SIZE] * len(recipes))
         dense.recipes += recipes
-    return dense
+    found.recipes |= dict.fromkeys(dense.recipes)

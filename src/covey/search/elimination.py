@@ -137,7 +137,7 @@ def eliminate(
             if step:
                 alive[starts[dropped[step - 1]] : starts[dropped[step - 1] + 1]] = False
             W[step] = 0.0
-            W[step, alive] = least_norm(K[np.ix_(alive, alive)], c[alive], ROUNDING)[0]
+            W[step, alive] = least_norm(K[np.ix_(alive, alive)], c[alive], ROUNDING, diagonal[alive])[0]
     return dropped, W
 
 

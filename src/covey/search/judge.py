@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Container, Sequence
 from copy import copy
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -116,6 +117,7 @@ class Verdict:
         The recipe with the least error, and the one without groups.
     evidence : float
         By how many standard errors the best recipe beats the null model.
+    settings : Settings
     """
 
     recipes: list[Recipe]
@@ -128,6 +130,7 @@ class Verdict:
     best: int
     null: int
     evidence: float
+    settings: Settings
 
     def near(self, strictness: float) -> NDArray[np.bool_]:
         """The recipes that the rows cannot tell from the best one: closer than so many standard errors."""
@@ -139,9 +142,10 @@ class Verdict:
         """The simplest of these recipes; among equally simple ones, the best."""
         return _simplest(self.near(strictness), self.sizes, self.errors, ROUNDING * float(self.errors[self.null]))
 
-    def choose(self, settings: Settings) -> int:
+    @cached_property
+    def chosen(self) -> int:
         """The simplest recipe near the best one, or the null model if the best one hardly beats it."""
-        return self.null if self.evidence <= settings.evidence else self.simplest(settings.strictness)
+        return self.null if self.evidence <= self.settings.evidence else self.simplest(self.settings.strictness)
 
 
 class Judge:
@@ -290,6 +294,7 @@ class Board:
             best=best,
             null=self.null,
             evidence=float((errors[self.null] - errors[best]) / (standard_errors[self.null] or np.inf)),
+            settings=self.settings,
         )
 
     def apart(self, recipe: int, splits: Sequence[int] | None = None) -> FloatArray:

@@ -69,7 +69,11 @@ class Quadratic:
         if active.table.posed.cone is not None:  # constraints hold the minimiser back from where the gradient is zero
             gradient = host(A.T @ like(active.response.score(active.predictor_of(coef)), A))[i:]
             c = c + (gradient if ridge is None else gradient - ridge @ w)
-        return cls(K, c, starts, means, level, H.diagonal()[i:])
+        squares = H.diagonal()
+        if active.response.loss.coupled:  # constants are projected out already
+            h = active.response.curvature(active.predictor_of(coef), bounding=True)
+            squares = h @ host(A) ** 2
+        return cls(K, c, starts, means, level, squares[i:])
 
     def positions(self, groups: Sequence[int]) -> NDArray[np.intp]:
         """The positions of the columns of some groups."""
@@ -108,12 +112,12 @@ class Quadratic:
         left_out = np.arange(longest)[:, None] >= lengths
         W = np.zeros((lengths.size, len(penalties), m, len(self.c)))
         for i, penalty in enumerate(penalties if longest else ()):  # LAPACK complains of systems without a column
-            S = K + penalty * P
+            S, whole = K + penalty * P, squares + penalty * P.diagonal()
             R, failed = dpotrf(S.T, lower=0, clean=0)
             # columns without a penalty, of groups that are always in, may be constant or combinations of others
-            if failed or (R.diagonal() ** 2 <= DEPENDENT * (squares + penalty * P.diagonal())).any():
+            if failed or (R.diagonal() ** 2 <= DEPENDENT * whole).any():
                 for row, k in enumerate(lengths):
-                    W[row, i][:, order[:k]] = least_norm(S[:k, :k], c[:k], DEPENDENT)[0].T
+                    W[row, i][:, order[:k]] = least_norm(S[:k, :k], c[:k], DEPENDENT, whole[:k])[0].T
                 continue
             z = np.repeat(dtrtrs(R, c, trans=1)[0][:, :, None], lengths.size, axis=2)
             # entries beyond a set's columns start at zero, and back substitution keeps them there
@@ -127,14 +131,20 @@ class Quadratic:
         W, ranks = np.zeros((len(sets), self.c.shape[1], len(self.c))), []
         for w, kept in zip(W, sets, strict=True):
             at = self.positions(kept)
-            solution, rank = least_norm(self.K[np.ix_(at, at)], self.c[at], DEPENDENT)
+            solution, rank = least_norm(self.K[np.ix_(at, at)], self.c[at], DEPENDENT, self.squares[at])
             w[:, at] = solution.T
             ranks.append(rank)
         return W, ranks
 
 
-def least_norm(K: FloatArray, c: FloatArray, tolerance: float) -> tuple[FloatArray, int]:
-    """The solution of least norm of ``K w = c``, and the rank of K by a relative tolerance."""
+def least_norm(K: FloatArray, c: FloatArray, tolerance: float, squares: FloatArray) -> tuple[FloatArray, int]:
+    """The solution of least norm of ``K w = c``, and the rank of K by a relative tolerance.
+
+    Columns whose entries on the diagonal are round-off error of `squares` have coefficient zero.
+    """
+    varies = K.diagonal() > tolerance * squares
+    if not varies.all():
+        K, c = np.where(varies[:, None] & varies, K, 0.0), np.where(varies[:, None], c, 0.0)
     # a complete orthogonal factorisation, which takes half the time of singular values
     solution, _, rank, _ = lstsq(K, c, cond=tolerance, lapack_driver="gelsy", check_finite=False)
     return solution, int(rank)

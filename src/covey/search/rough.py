@@ -64,7 +64,7 @@ class ModelSet:
     def step(self, steps: Steps, models: list[int], response: Observations, A: Any, eta: Any) -> None:
         """Write the steps of those models that still move; `eta` has the predictors of all models that do."""
         moving = np.array([steps.place[model] for model in models], dtype=np.intp)
-        inside, solved = steps.gradient[np.ix_(self.columns, moving)], None
+        inside, solved = steps.gradient[self.columns[:, None], moving], None
         left = inside
         if self._grams and self.rows is not None:  # what constraints hold back is no reason to go on
             solved, left = self._solved(steps, models, inside)
@@ -84,7 +84,7 @@ class ModelSet:
         self.shrunk = size
         if solved is None:
             solved, _ = self._solved(steps, models, inside)
-        steps.direction[np.ix_(self.columns, moving)] = solved
+        steps.direction[self.columns[:, None], moving] = solved
 
     def _solved(self, steps: Steps, models: list[int], right: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The steps of some models, under inequalities if there are any, and the gradients left after them."""

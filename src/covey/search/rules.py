@@ -87,21 +87,24 @@ class Rule(ABC):
 
     def without_fold(self) -> list[Verdict]:
         """The verdicts of the first deal without the held-out rows of each fold."""
+        if self.found.n_deals == 1:
+            return self.without_part or [self.verdict]
         n = len(self.board.scores) // self.found.n_deals
         return [self.board.verdict([s for s in range(n) if s != k]) for k in range(n)] if n > 1 else [self.verdict]
 
-    @property
+    @cached_property
     @abstractmethod
     def is_settled(self) -> bool:
         """Whether every part of the splits would choose much the same."""
 
+    @cached_property
     @abstractmethod
     def in_splits(self) -> list[frozenset[int]]:
         """The groups that are selected on each split without its held-out rows; empty for models of all groups."""
 
     def frequencies(self) -> NDArray[np.intp] | None:
         """In how many splits each group is selected; None for models of all groups."""
-        selected = self.in_splits()
+        selected = self.in_splits
         counts = np.zeros(self.found.posed.ranks.size, dtype=np.intp)
         for groups in selected:
             counts[list(groups)] += 1
@@ -137,22 +140,23 @@ class Select(Rule):
 
     def weights_by(self, verdict: Verdict) -> FloatArray:
         """One for the chosen recipe."""
-        return np.eye(len(verdict.recipes))[verdict.choose(self.settings)]
+        return np.eye(len(verdict.recipes))[verdict.chosen]
 
-    @property
+    @cached_property
     def is_settled(self) -> bool:
         """Whether leaving out any part gives the same groups."""
         chosen = self._groups(self.verdict)
         return all(self._groups(verdict) == chosen for verdict in self.without_part)
 
     def _groups(self, verdict: Verdict) -> set[int]:
-        return set(self.found.groups(verdict.recipes[verdict.choose(self.settings)], self.found.final))
+        return set(self.found.groups(verdict.recipes[verdict.chosen], self.found.final))
 
+    @cached_property
     def in_splits(self) -> list[frozenset[int]]:
         """The groups that are selected on each split, chosen without its held-out rows."""
         found, selected = self.found, []
         for part, verdict in zip(self.parts, self.without_part or [self.verdict], strict=True):
-            recipe = verdict.recipes[verdict.choose(self.settings)]
+            recipe = verdict.recipes[verdict.chosen]
             selected += [frozenset(found.groups(recipe, found.scored[split])) for split in part]
         return selected
 
@@ -168,7 +172,7 @@ class Predict(Rule):
         """Weights by held-out errors."""
         return verdict.weights
 
-    @property
+    @cached_property
     def is_settled(self) -> bool:
         """Whether leaving out any part hardly moves the mean."""
         others = [verdict.weights for verdict in self.without_part]
@@ -176,6 +180,7 @@ class Predict(Rule):
             return True
         return self.board.moved(self.weights, others) <= self.settings.settled * self.verdict.noise / self.board.n_rows
 
+    @cached_property
     def in_splits(self) -> list[frozenset[int]]:
         """The groups of all models in the mean on each split; empty if one of them has all groups."""
         used = [self.verdict.recipes[i] for i in np.flatnonzero(self.weights)]

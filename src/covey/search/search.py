@@ -13,17 +13,18 @@ import numpy as np
 
 from covey.progress import tell
 from covey.search.cleaned import Cleaned, clean
-from covey.search.dense import DenseRidges, score_dense
+from covey.search.dense import DenseRidges
 from covey.search.judge import ROUNDING, TIE, Judge, Scores, Verdict
 from covey.search.leverage import predictable
 from covey.search.paths import Knots, Paths
-from covey.search.problem import Parts, Posed, in_parts
+from covey.search.problem import Parts, in_parts
 from covey.search.recipes import Recipe, Training
 from covey.search.ridges import Penalties
 from covey.search.settings import Settings
 from covey.search.table import Table
+from covey.validation import FloatArray
 
-__all__ = ["Found", "most_events", "search", "trainings_of"]
+__all__ = ["Found", "most_events", "trainings_of"]
 
 # Events between two computations of the held-out error; more if X has to be read in between.
 EVENTS_PER_LOOK, EVENTS_PER_READING = 6, 12
@@ -59,10 +60,15 @@ class Found:
         The late groups that may wake on all rows.
     kept : list of Cleaned or None
         The recipes from whose groups the second and later rounds start; None for a round that starts like the first.
+    starts : list of list of int
+        The groups from which the next round starts on every split; empty if there is none.
+    paths : Paths
+        Those of the last round.
     """
 
     knots: Knots
     judge: Judge
+    paths: Paths
 
     def __init__(self, table: Table, always: Sequence[int], further: Sequence[Recipe] = ()) -> None:
         self.table, self.posed = table, table.posed
@@ -82,6 +88,7 @@ class Found:
         self.kept: list[Cleaned | None] = []
         self._null = np.inf
         self.version = -1  # of the rows that have been scored
+        self.starts = self.starts_from(None, self.trainings)
 
     @property
     def final(self) -> Training:
@@ -111,27 +118,60 @@ class Found:
         settings = self.posed.settings
         return settings.ridges if self.always_noisy or self.left > settings.noisy else ()
 
-    def end(self, paths: Paths, n_events: int, start: float, reached: float) -> None:
-        """End the paths of a round after so many events.
-
-        Parameters
-        ----------
-        paths : Paths
-        n_events : int
-        start, reached : float
-            The held-out error of the first model, and the least one.
-        """
+    def run_paths(self) -> None:
+        """Run the paths of the next round until the held-out error stops falling."""
+        settings, late = self.posed.settings, self.is_late(self.n_rounds)
+        mains = late or self.posed.is_for_mains(self.n_rounds)
+        paths = self.paths = Paths(self.table, self.starts, mains=mains, late=late)
+        # groups that became near when the paths began may have changed the rows of the table
+        version = self.table.version
+        scores = self.judge.scores if version == self.version else self.scores()
+        scores = self.scores_for_late() if late else scores
+        errors = [self._errors(scores, 0, 0)[0]]
+        best, end = 0, None
+        while end is None:
+            allowed = most_events(paths, settings.most_columns)
+            done = len(errors) - 1
+            target = min(done + (EVENTS_PER_LOOK if self.table.all_near else EVENTS_PER_READING), allowed)
+            if target > done:
+                errors = errors[: paths.advance(target, checked=False) + 1]
+                if version != self.table.version:
+                    version, scores = self.table.version, self.scores_for_late() if late else self.scores()
+                reached = min(paths.n_events(), most_events(paths, settings.most_columns))
+                if reached >= len(errors):
+                    later = self._errors(scores, len(errors), reached)
+                    errors += np.maximum(later, ROUNDING * errors[0]).tolist()
+            best, end = _stop(paths, errors, settings)
+            if end is None and len(errors) - 1 > done:
+                continue
+            if paths.is_revised():
+                # a group was missing: what comes after that event is judged again
+                errors = errors[: paths.n_events() + 1]
+                best, end = _stop(paths, errors, settings)
+            elif end is None:
+                end = len(errors) - 1
         active, begun = paths.active(self.final.number), len(paths.starts[-1])
-        paths.end_at(active.widths[begun + n_events] - active.n_first)
+        paths.end_at(active.widths[begun + end] - active.n_first)
         if not self.n_rounds:
             # the first path on all rows is shown to the user
-            self.knots, self._null = paths.knots(self.final.number), start
+            self.knots, self._null = paths.knots(self.final.number), errors[0]
         if self.late_round is None:
-            self.left = reached / (self._null or 1.0)
+            self.left = errors[best] / (self._null or 1.0)
 
-    def add_round(self, paths: Paths) -> None:
-        """Make and score the candidates of a round, and score earlier ones again if the rows have changed."""
-        round_ = self.n_rounds
+    def _errors(self, scores: Sequence[Scores], first: int, last: int) -> FloatArray:
+        """The summed deviance of some models of the paths on their held-out rows; shape (last - first + 1,)."""
+        total = np.zeros(last - first + 1)
+        for training, score in zip(self.scored, scores, strict=True):
+            active, begun = self.paths.active(training.number), len(self.paths.starts[training.number])
+            total += score.errors(active.predictors(training.scored, begun + first, begun + last))
+        return total
+
+    def add_round(self) -> None:
+        """Make and score the candidates of the last paths, and say where the next ones start.
+
+        Earlier candidates are scored again if the rows have changed.
+        """
+        paths, round_ = self.paths, self.n_rounds
         recipes = clean(self.trainings, paths, round_, self.ridges)
         self._rounds.append((recipes, paths.width(self.final.number)))
         for number, training in enumerate(self.trainings):
@@ -150,6 +190,7 @@ class Found:
                 recipes = training.rounds[number].recipes
                 self.judge.add(at, recipes, *Cleaned.scored(recipes, training))
         self.recipes |= dict.fromkeys(self._alike(round_))
+        self.starts = self._next_starts()
 
     def _share_infinite(self, training: Training) -> None:
         """Give models on all rows the small ridge that those of a fold need.
@@ -211,9 +252,9 @@ class Found:
             return [list(self.final.always) for _ in trainings]
         return [self.posed.divided(kept.groups(training)) for training in trainings]
 
-    def next_starts(self, paths: Paths) -> list[list[int]]:
+    def _next_starts(self) -> list[list[int]]:
         """The groups from which the next round starts on every split, given the last one; empty if there is none."""
-        posed, settings, round_ = self.posed, self.posed.settings, self.n_rounds - 1
+        posed, settings, round_, paths = self.posed, self.posed.settings, self.n_rounds - 1, self.paths
         if self.late_round is not None:
             return self._next_late_starts()
         if posed.is_for_mains(round_):
@@ -301,57 +342,9 @@ def trainings_of(table: Table, always: list[int], penalties: Penalties | None = 
     return [Training(table, s, always, penalties) for s in range(len(posed.splits))]
 
 
-def search(posed: Posed, always: Sequence[int] = (), recipes: Sequence[Recipe] = ()) -> Found:
-    """Make all candidates and score them, further recipes included."""
-    found = Found(Table(posed), always, recipes)
-    starts = found.starts_from(None, found.trainings)
-    while starts:
-        late = found.is_late(found.n_rounds)
-        paths = Paths(found.table, starts, mains=late or posed.is_for_mains(found.n_rounds), late=late)
-        found.end(paths, *_run(found, paths))
-        found.add_round(paths)
-        starts = found.next_starts(paths)
-    found.dense = score_dense(found.table, found.trainings, found.judge, np.inf if found.always_noisy else found.left)
-    found.recipes |= dict.fromkeys(found.dense.recipes if found.dense is not None else ())
-    found.score_further()
-    return found
-
-
 def _is_exhaustive(paths: Paths) -> bool:
     """Whether elimination began from all groups: another round would make the same candidates."""
     return paths.posed.pairs is None and len(paths.paths[-1]) == int(np.count_nonzero(paths.posed.ranks))
-
-
-def _run(found: Found, paths: Paths) -> tuple[int, float, float]:
-    """Run paths until the held-out error stops falling; return the number of events, the first and the least error."""
-    settings, version = found.posed.settings, found.table.version
-    # groups that became near when the paths began may have changed the rows of the table
-    late = found.is_late(found.n_rounds)
-    scores = found.judge.scores if version == found.version else found.scores()
-    scores = found.scores_for_late() if late else scores
-    errors = [_errors(found, paths, scores, 0, 0)[0]]
-    while True:
-        allowed = most_events(paths, settings.most_columns)
-        done = len(errors) - 1
-        target = min(done + (EVENTS_PER_LOOK if found.table.all_near else EVENTS_PER_READING), allowed)
-        if target > done:
-            errors = errors[: paths.advance(target, checked=False) + 1]
-            if version != found.table.version:
-                version, scores = found.table.version, found.scores_for_late() if late else found.scores()
-            reached = min(paths.n_events(), most_events(paths, settings.most_columns))
-            if reached >= len(errors):
-                later = _errors(found, paths, scores, len(errors), reached)
-                errors += np.maximum(later, ROUNDING * errors[0]).tolist()
-        best, end = _stop(paths, errors, settings)
-        if end is None and len(errors) - 1 > done:
-            continue
-        if paths.is_revised():
-            # a group was missing: what comes after that event is judged again
-            errors = errors[: paths.n_events() + 1]
-            best, end = _stop(paths, errors, settings)
-            if end is None:
-                continue
-        return len(errors) - 1 if end is None else end, errors[0], errors[best]
 
 
 def _stop(paths: Paths, errors: Sequence[float], settings: Settings) -> tuple[int, int | None]:
@@ -363,15 +356,6 @@ def _stop(paths: Paths, errors: Sequence[float], settings: Settings) -> tuple[in
         elif n_wakings[m] - n_wakings[best] > settings.patience:
             return best, m
     return best, None
-
-
-def _errors(found: Found, paths: Paths, scores: Sequence[Scores], first: int, last: int) -> np.ndarray:
-    """The summed deviance of some models of the paths on their held-out rows; shape (last - first + 1,)."""
-    total = np.zeros(last - first + 1)
-    for training, score in zip(found.scored, scores, strict=True):
-        active, begun = paths.active(training.number), len(paths.starts[training.number])
-        total += score.errors(active.predictors(training.scored, begun + first, begun + last))
-    return total
 
 
 def most_events(paths: Paths, share: float) -> int:

@@ -21,17 +21,17 @@ from covey.path import Path
 from covey.progress import tell
 from covey.search.constraints.binding import binding_table
 from covey.search.criteria import Criterion, Discrepancy, InformationCriterion, Size, training_table
-from covey.search.dense import dense_is_left_out
+from covey.search.dense import dense_is_left_out, score_dense
 from covey.search.held_out import FoldModels, fold_models
 from covey.search.judge import Board, Verdict
 from covey.search.limit_path import path_of
 from covey.search.problem import Parts, Posed, Problem, pose
 from covey.search.recipes import Model, Recipe
 from covey.search.rules import RULES, Rule
-from covey.search.search import Found, search
+from covey.search.search import Found
 from covey.search.settings import SETTINGS, Settings
 from covey.search.splits import Folds, HoldOut, SplitsLike, counts
-from covey.search.table import MOST_ROWS, near_limits
+from covey.search.table import MOST_ROWS, Table, near_limits
 from covey.threads import fitting_threads
 from covey.validation import FloatArray, PerRow, whole
 
@@ -89,6 +89,8 @@ class Selected:
     intercept : ndarray, shape (n_outputs,)
     groups : list of int
         The groups in the model.
+    loss : Loss
+        With its parameters, if it has any.
     strengths : ndarray, shape (n_groups,)
         The standard deviation of each group's contribution to the prediction, if groups are orthonormalised; over
         classes, or over several responses in units of their standard deviations.
@@ -128,6 +130,7 @@ class Selected:
     coef: FloatArray
     intercept: FloatArray
     groups: list[int]
+    loss: Loss
     strengths: FloatArray
     by_output: FloatArray
     output_units: FloatArray
@@ -158,7 +161,12 @@ def select(problem: Problem, selection: Selection, rule: str = "select", setting
         data = problem.design, problem.y, problem.weight, problem.loss
         first = selection.parts(*data)
         posed = pose(problem, first, settings)
-        found = search(posed, problem.always, problem.recipes)
+        found = Found(Table(posed), problem.always, problem.recipes)
+        while found.starts:
+            found.run_paths()
+            found.add_round()
+        score_dense(found)
+        found.score_further()
         choice = RULES[rule](found)
         everything = choice.judge.board(found.recipes)
         while found.n_deals < selection.most_deals and not choice.is_settled:
@@ -178,11 +186,13 @@ def _selected(problem: Problem, choice: Rule, everything: Board) -> Selected:
     """The chosen model, and how it was chosen; `everything` has the scores of all candidates in the first deal."""
     found, verdict, weights, loss = choice.found, choice.verdict, choice.weights, problem.loss
     used = np.flatnonzero(weights)
-    models = [verdict.recipes[i].fit(found.final) for i in used]
+    models = []
+    for i in used:
+        models.append(verdict.recipes[i].fit(found.final))
     path = path_of(found.posed, found.knots, problem.groups)
     one = _in_words(verdict.recipes[used[0]], models[0], loss)
     text = one if used.size == 1 else f"a mean of {used.size} models"
-    candidates = _candidates(problem, choice, everything.verdict())
+    candidates = _candidates(problem, choice, everything.verdict(), text)
     published = replace(
         _published(problem, found.posed, models, weights[used], path, candidates, text),
         frequencies=choice.frequencies(),
@@ -205,10 +215,11 @@ def _error_unit(problem: Problem, posed: Posed) -> float:
     return float(posed.scale[0] ** 2) if _error_name(problem.loss) == "mse" else 1.0
 
 
-def _candidates(problem: Problem, choice: Rule, first: Verdict) -> pd.DataFrame:
+def _candidates(problem: Problem, choice: Rule, first: Verdict, chosen: str) -> pd.DataFrame:
     """All candidates with their scores, the chosen ones marked.
 
-    Those that were left out after the first deal have the distance from the best that they had then.
+    Those that were left out after the first deal have the distance from the best that they had then. Where a likelihood
+    is infinite, the chosen model has another name than its recipe.
     """
     last, loss, found = choice.verdict, problem.loss, choice.found
     unit, place = _error_unit(problem, found.posed), {recipe: i for i, recipe in enumerate(first.recipes)}
@@ -216,9 +227,12 @@ def _candidates(problem: Problem, choice: Rule, first: Verdict) -> pd.DataFrame:
     errors = first.errors + (last.errors[last.best] - first.errors[at[last.best]])
     standard_errors, weights = first.standard_errors.copy(), np.zeros(errors.size)
     errors[at], standard_errors[at], weights[at] = last.errors, last.standard_errors, choice.weights
+    texts = [recipe.text(loss.unpenalised) for recipe in first.recipes]
+    if np.count_nonzero(weights) == 1:
+        texts[int(np.flatnonzero(weights)[0])] = chosen
     return pd.DataFrame(
         {
-            "recipe": [recipe.text(loss.unpenalised) for recipe in first.recipes],
+            "recipe": texts,
             "groups": [_n_groups(recipe, found) for recipe in first.recipes],
             _error_name(loss): errors * unit,
             "standard_error": standard_errors * unit,
@@ -246,7 +260,7 @@ def _rivals(problem: Problem, choice: Rule, chosen: Recipe) -> pd.DataFrame:
     for i in near[np.argsort(verdict.errors[near], kind="stable")]:
         if verdict.recipes[i].n_groups is not None:
             best.setdefault(frozenset(found.groups(verdict.recipes[i], found.final)), int(i))
-    counts = Counter(choice.in_splits())
+    counts = Counter(choice.in_splits)
     sets = [*best, *(one for one, _ in counts.most_common() if one not in best)]
     unit, nan = _error_unit(problem, found.posed), [np.nan] * (len(sets) - len(best))
     return pd.DataFrame(
@@ -284,7 +298,7 @@ def _say_what_is_left_out(design: Design, settings: Settings) -> None:
             f"{design.name} is not in memory and too large to be read for ridges on all {p} columns, so they are not "
             "among the candidates; they matter when noise is strong and many groups have small effects. Load "
             f"{design.name} into memory to include them, or choose by rule='select', which needs none.",
-            stacklevel=5,
+            stacklevel=4,
         )
 
 
@@ -311,6 +325,7 @@ def _by_criterion(problem: Problem, rule: Criterion, settings: Settings) -> Sele
     model = recipe.fit(table.training)
     path = path_of(posed, table.knots, problem.groups)
     text = _in_words(recipe, model, problem.loss)
+    candidates.loc[chosen, "recipe"] = text
     return _published(problem, posed, [model], np.ones(1), path, candidates, text)
 
 
@@ -332,8 +347,6 @@ def _published(
 ) -> Selected:
     """A model, or the weighted mean of several, in the columns and units of the user."""
     groups, working, m = problem.groups, posed.working, posed.scale.size
-    if candidates["chosen"].sum() == 1:  # where a likelihood is infinite, the model has another name than its recipe
-        candidates.loc[candidates["chosen"], "recipe"] = recipe
     every, intercept = np.zeros((m, working.layout.members.size)), np.zeros(m)
     for model, weight in zip(models, weights, strict=True):
         columns, values, level = model.on_columns()
@@ -355,6 +368,7 @@ def _published(
         coef=coef,
         intercept=intercept,
         groups=inside,
+        loss=problem.loss,
         strengths=strengths,
         by_output=by_output,
         output_units=posed.strength_units,
