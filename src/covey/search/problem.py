@@ -280,6 +280,8 @@ class Posed:
     def pairs_of(self, groups: Sequence[int]) -> list[int]:
         """The pairs of some groups; those that are no groups yet become groups."""
         inside = set(groups)
+        if not inside:
+            return []
         if self.pairs is not None and self.rates is not None:
             members = [a for a, group in enumerate(self.pairs.groups.tolist()) if group in inside]
             new = sorted(set(combinations(members, 2)).difference(self.met, self.pairs.left_out))
