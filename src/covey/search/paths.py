@@ -110,7 +110,7 @@ class Paths:
                 table.add(self.posed.meet(sorted(set(soon))))
                 self.race.leave_out(soon)
             self.racing = np.append(self.racing, np.ones(self.posed.ranks.size - self.racing.size, dtype=bool))
-        self.paths = []
+        self.paths: list[EventPath] = []
         for one, first_norms, some in zip(active, table.gradient_norms(null), more, strict=True):
             racing = self.racing[table.groups] | np.isin(table.groups, some)
             self.paths.append(EventPath(one, self._weights(len(self.paths)), table.groups, first_norms, racing))
