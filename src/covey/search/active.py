@@ -183,17 +183,17 @@ class ActiveSet:
         eta = self.eta if n_groups is None else self.predictor(n_groups)
         return self.response.deviance(eta) / self.response.total_weight
 
-    def predictors(self, which: NDArray[np.intp], first: int, last: int) -> FloatArray:
+    def predictors(self, which: NDArray[np.intp] | slice, first: int, last: int) -> FloatArray:
         """Predictors of the models on the first m groups, for every m from first to last, on some rows.
 
         Returns
         -------
-        ndarray, shape (len(which), n_outputs, last - first + 1)
+        ndarray, shape (n_rows, n_outputs, last - first + 1)
         """
         W = self.coefficients(first, last)
         n, m, k = W.shape
         flat = host(self.A[which][:, :k] @ like(np.ascontiguousarray(W.transpose(2, 1, 0).reshape(k, m * n)), self.A))
-        return flat.reshape(len(which), m, n)
+        return flat.reshape(-1, m, n)
 
     def coefficients(self, first: int, last: int) -> FloatArray:
         """The models on the first m groups, for every m from first to last; (n_models, n_outputs, n_columns)."""

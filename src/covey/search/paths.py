@@ -300,15 +300,19 @@ class Paths:
         """How many of these events, at most `good`, no pair is late for, and the pairs that come next if one is."""
         assert self.race is not None
         weight = self._weight(self.active(split))
-        scores = np.stack([self._rows_of(self._score(split, m)) for m in span], axis=1)
+        scores = self._rows_of(self._scores(split, span).transpose(1, 0, 2))
         first, near = self.race.first_late(split, scores[:, :good], steps[:good], weight)
         self.race.accept(split, scores[:, :good], steps[:good], weight, first)
         return first, near
 
-    def _score(self, split: int, n_groups: int) -> FloatArray:
-        """Minus the gradient in the predictor at the model on the first groups of a split, per unit of weight."""
-        active = self.active(split)
-        return active.response.score(active.predictor(n_groups)) / active.response.total_weight
+    def _scores(self, split: int, span: range) -> FloatArray:
+        """Minus gradients in the predictor at the models on the first groups of a split, per unit of weight.
+
+        One for every number of groups in a span; shape (n_models, n_rows, n_outputs).
+        """
+        active, response = self.active(split), self.active(split).response
+        eta = np.ascontiguousarray(active.predictors(slice(None), span.start, span.stop - 1).transpose(2, 0, 1))
+        return np.stack([response.score(one) for one in eta]) / response.total_weight
 
     def _far(self) -> NDArray[np.bool_]:
         far = self.racing.copy()
@@ -368,8 +372,8 @@ class Paths:
             return which, np.empty((0, self.posed.ranks.size))
         if self.table.compressed:
             return which, self._residual_norms(spans, which)
-        scores = [self._rows_of(self._score(split, m)) for split, span in enumerate(spans) for m in span]
-        return which, self.posed.gradient_norms(np.stack(scores, axis=1))
+        scores = np.concatenate([self._scores(split, span) for split, span in enumerate(spans) if span])
+        return which, self.posed.gradient_norms(scores[:, : self.posed.design.shape[0]])
 
     def _residual_norms(self, spans: Sequence[range], which: NDArray[np.intp]) -> FloatArray:
         """The same if the table has no rows of X: residuals are computed where X is read."""
@@ -433,6 +437,6 @@ class Paths:
         if len(path) == begun:
             return np.zeros(groups.size)
         steps = np.diff([0.0, *path.times])[begun:]
-        scores = np.stack([self._score(split, m) for m in range(begun, len(path))], axis=1)
+        scores = self._scores(split, range(begun, len(path))).transpose(1, 0, 2)
         places = [self.table.place[int(l)] for l in groups]
         return np.asarray(steps @ self.table.gradient_norms(scores)[:, places] / self._weights(split)[places])

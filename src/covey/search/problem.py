@@ -348,14 +348,14 @@ class Posed:
 
         Parameters
         ----------
-        scores : ndarray, shape (n_rows, n_models, n_outputs)
+        scores : ndarray, shape (n_models, n_rows, n_outputs)
 
         Returns
         -------
         ndarray, shape (n_models, n_groups)
         """
-        n, k, m = scores.shape
-        rows = np.ascontiguousarray(scores.reshape(n, k * m).T)
+        k, n, m = scores.shape
+        rows = np.ascontiguousarray(scores.transpose(0, 2, 1).reshape(k * m, n))
         if self.cone is not None:
             norms = self.cone.norms(np.asarray(self.design.correlate(rows)))
         else:
@@ -372,7 +372,7 @@ class Posed:
         if self.factors is not None:
             F = self.factors.scores(self.design)
             scores = scores - rows.weight[:, None] * (F @ (F.T @ scores))
-        return self.gradient_norms(scores[:, None, :])[0]
+        return self.gradient_norms(scores[None])[0]
 
     def to_user(
         self, groups: Sequence[int], W: FloatArray, levels: FloatArray
