@@ -52,9 +52,9 @@ def test_groups_and_bounds(table, tmp_path):
     ("constraint", "messages"),
     [
         ("prise<=0", ["--constraint: there is no variable 'prise'", "did you mean 'price'"]),
-        ("site=increasing", ["--constraint site is a category without an order"]),
-        ("price=1:2", ["1 to 2 for 'price' excludes zero", "--always price"]),
-        ("price=2:0", ["--constraint price: the bounds (2.0, 0.0) are reversed"]),
+        ("site=increasing", ["--constraint site is a category without an order", "such as 1, 2 and 3."]),
+        ("price=1:2", ["1 to 2 for 'price' excludes zero", "give --always price, or bounds"]),
+        ("price=2:0", ["--constraint price: the bounds (2.0, 0.0) are reversed: give 0:2."]),
         ("price=up", ["'up' is not increasing, decreasing, convex, concave, or bounds such as 0:2"]),
         ("price<=x", ["a number such as 0 must follow <="]),
         ("price", ["must be such as 'price<=0'"]),

@@ -160,6 +160,21 @@ def test_separated_classes_have_a_small_ridge_and_a_remark():
         assert np.isfinite(models[size].on_columns()[1]).all()
 
 
+def test_the_small_ridge_of_separated_classes_is_on_columns_of_unit_variance():
+    """In coordinates of the group, a column that two rows alone move would be free to go anywhere."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 3))
+    X[:, 1] += 3 * X[:, 0]
+    X[:, 2] = np.where(np.arange(60) < 2, 0.1 * X[:, 2], 0.0) + 0.01 * X[:, 0]
+    y = (X[:, 0] > 0).astype(float)
+    (training,) = cleaned(on_all_rows(X, y, [np.arange(3)], loss=Binomial()), 1)
+    columns, coef, level = training.rounds[0].recipes[0].fit(training).on_columns()
+    p = 1 / (1 + np.exp(-X[:, columns] @ coef[0] - level))
+    scale = X[:, columns].std(axis=0)
+    gradient = ((X[:, columns] - X[:, columns].mean(axis=0)) / scale).T @ (y - p) / 60
+    np.testing.assert_allclose(gradient, SETTINGS.separated_ridge * y.var() * coef[0] * scale, rtol=1e-5, atol=1e-9)
+
+
 @pytest.mark.parametrize("ridges", [(), (0.1,)], ids=["", "ridges"])
 def test_groups_that_are_always_in_do_not_go_to_infinity(ridges):
     """A level without an event: one row with an event there would have made every held-out deviance explode."""

@@ -263,3 +263,16 @@ def test_models_on_all_rows_have_the_small_ridge_that_they_were_scored_with():
     unpenalised = [recipe for recipe in cleaned(result) if not recipe.ridge and recipe.n_groups]
     assert result.final.infinite == [groups for one in result.scored for groups in one.infinite] != []
     assert {recipe.fit(result.final).remark for recipe in unpenalised} == {f"ridge {SETTINGS.separated_ridge:g}"}
+
+
+@pytest.mark.parametrize("seed", [1, 30])
+def test_models_on_all_rows_have_the_small_ridge_of_their_recipe(seed):
+    """Without a fold's rows a recipe has groups that separate the classes, and on all rows others that nearly do."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((60, 8))
+    y = (X[:, :3].sum(axis=1) + 0.5 * rng.standard_normal(60) > 0).astype(float)
+    result = found(X, y, Groups.from_size(1, 8), loss=Binomial())
+    for recipe in cleaned(result):
+        if not recipe.ridge:
+            separated = any(training.is_infinite(recipe.groups(training)) for training in result.scored)
+            assert bool(recipe.fit(result.final).remark) == separated, recipe.text()

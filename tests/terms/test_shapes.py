@@ -105,6 +105,21 @@ def test_a_monotone_curve_is_that_of_another_solver():
     assert "at the limit: age (increasing)" in str(model.summary())
 
 
+def test_a_constraint_that_does_not_bind_changes_no_detail():
+    rng = np.random.default_rng(10)
+    Z = rng.uniform(-2, 2, (600, 30))
+    wave = 1.2 * np.sin(7 * Z[:, 0]) * (Z[:, 0] > 0)
+    y = wave + np.sin(3 * Z[:, 1]) + 1.5 * (Z[:, 2] > 0.3) + 0.3 * Z[:, 3] + rng.standard_normal(600)
+    table = pd.DataFrame(Z, columns=[f"v{j}" for j in range(30)])
+    free, far = (
+        GroupSparseRegressor(terms=Terms(pairs=None), constraints=known).fit(table, y)
+        for known in (None, {"v29": (-1e6, 1e6)})
+    )
+    assert "v0~~" in free.selected_groups_
+    assert far.selected_groups_ == free.selected_groups_
+    np.testing.assert_allclose(far.predict(table), free.predict(table), atol=1e-6)
+
+
 def test_slopes_bound_the_slope_everywhere_and_bends_are_second_derivatives():
     rng = np.random.default_rng(0)
     knots = np.sort(rng.uniform(-2, 2, 7))

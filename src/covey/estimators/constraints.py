@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from functools import cache
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -90,14 +91,18 @@ def group_constraints(
             group, at = place[of_column[str(name)]]
             if requirement.convex:
                 raise ValueError(f"constraints: {name!r} is one column: leave out {requirement.text!r}.")
-            rows = np.zeros((1, members[group].size))
-            rows[0, at] = 1.0
+            n = 1
         else:
-            group = groups.position(name)
-            rows = np.eye(members[group].size)
-        inside = requirement.slopes if len(rows) == 1 else (requirement.low, requirement.high)
+            group, at = groups.position(name), None
+            n = members[group].size
+        inside = requirement.slopes if n == 1 else (requirement.low, requirement.high)
         check_bounds(requirement, inside, name, group in in_all)
-        A, low = _rows(requirement, rows, name)
+        if requirement.convex and n < 3:
+            raise ValueError(
+                f"constraints: {name!r} has {n} column{'s' * (n > 1)}, and {requirement.text!r} needs at least 3: "
+                "leave it out."
+            )
+        A, low = _rows(requirement, members[group].size, at)
         found.append(Constraint((group,), A, low, str(name), requirement.text))
         for j in [of_column[str(name)]] if name in of_column else members[group].tolist():
             before = bounds.get(j, (-np.inf, np.inf))
@@ -110,16 +115,13 @@ def group_constraints(
     return found
 
 
-def _rows(requirement: Requirement, rows: FloatArray, name: object) -> tuple[FloatArray, FloatArray]:
-    """The inequalities of a requirement on quantities that are rows times coefficients, in their order."""
+@cache  # many names have the same requirement
+def _rows(requirement: Requirement, size: int, at: int | None) -> tuple[FloatArray, FloatArray]:
+    """The inequalities of a requirement on the coefficients of a group of some size, or of one of its columns."""
+    rows = np.eye(size)[slice(None) if at is None else [at]]
     n = len(rows)
-    if requirement.convex and n < 3:
-        raise ValueError(
-            f"constraints: {name!r} has {n} column{'s' * (n > 1)}, and {requirement.text!r} needs at least 3: leave it "
-            "out."
-        )
     low, high = requirement.slopes if n == 1 else (requirement.low, requirement.high)
-    A: list[FloatArray] = [np.empty((0, rows.shape[1]))]
+    A: list[FloatArray] = [np.empty((0, size))]
     b: list[FloatArray] = [np.empty(0)]
     for sign, bound in ((1.0, low), (-1.0, -high)):
         if np.isfinite(bound):

@@ -29,9 +29,9 @@ constraints : dict, optional
     What is known beforehand, by the name of a variable, group or column, or a pattern such as ``"media*"``: a sign
     (``">=0"``, ``"<=0"``), bounds (``(0, 2)``), ``"increasing"``, ``"decreasing"``, ``"convex"`` or ``"concave"``, or
     a list of some of these. Every model keeps them. With `terms`, signs and bounds are those of the slope of a number,
-    everywhere; with `groups`, those of every coefficient of a group, and an increasing group has coefficients that do
-    not fall from one column to the next. Models on all groups are no candidates then, and variables with constraints
-    are in no pairs.
+    everywhere, or of the trend of a date per day; with `groups`, those of every coefficient of a group, and an
+    increasing group has coefficients that do not fall from one column to the next. Models on all groups are no
+    candidates then, and variables with constraints are in no pairs.
 always : iterable
     Names of groups (or of columns that are a group by themselves) that are in every model; they are never selected,
     shrunk or dropped. Linearly dependent columns among them count by their rank.

@@ -284,7 +284,7 @@ class CleanedRound:
             elif self._last[2] is not None:
                 start = self._last[2]
             penalty, status = recipe.ridge * self.penalty if recipe.ridge else None, ""
-            if penalty is None and not any(gone <= groups for gone in training.infinite):
+            if penalty is None and not training.is_infinite(groups):
                 coef, status = self._minimised(at, start)
             if status != "converged":
                 if penalty is None:
@@ -298,7 +298,7 @@ class CleanedRound:
         coef[:first], coef[first + self.positions([place[group] for group in order])] = level, known
         if free := self._undetermined(left, recipe.ridge):
             coef = self._least_norm(self.positions(free), coef)
-        return coef, not recipe.ridge and any(gone <= groups for gone in training.infinite)
+        return coef, not recipe.ridge and training.is_infinite(groups)
 
     def _undetermined(self, left: Sequence[int], ridge: float) -> Sequence[int]:
         """The groups of a model whose coefficients the loss may leave open: least norm is still to be found."""
@@ -319,10 +319,9 @@ class CleanedRound:
 
     def _against_infinity(self) -> FloatArray:
         """A small ridge; a larger one on groups that are always in, if they need one: nothing else shrinks them."""
-        training, settings = self.training, self.training.posed.settings
-        always = (np.arange(self.columns.size) < self._starts[self.n_always]) & training.always_infinite
-        ridge = np.where(always, settings.elimination_ridge, settings.separated_ridge)
-        return np.diag(ridge * self.active.response.null_curvature(training.posed.intercept))
+        settings, at = self.training.posed.settings, np.arange(self.columns.size)
+        ridge = np.where(at < self._starts[self.n_always], settings.elimination_ridge, settings.separated_ridge)
+        return np.asarray(ridge[:, None] * self.penalty)
 
     def _keep(self, left: Sequence[int], groups: frozenset[int], ridge: float, coef: FloatArray) -> None:
         """Remember a minimiser for other rounds."""
@@ -395,18 +394,21 @@ def clean(
         quadratic = Quadratic.around(one.active, len(one.groups), *one.end())
         quadratics.append(quadratic)
         forms.append((quadratic.K, quadratic.c, quadratic.starts, posed.parents_among(one.groups)))
+    units = None
+    if paths.late:
+        # only some columns of a detail matter: per dimension, dropping it costs less than dropping a line that is
+        # there by chance, one of many. So costs are compared with what noise gives to the best of all groups
+        ranks = np.maximum(posed.ranks, 1)
+        units = [noise_weights(ranks[one.groups], 1.0, posed.n_groups) ** 2 for one in rounds]
     if posed.cone is None:
-        units = None
-        if paths.late:
-            # only some columns of a detail matter: per dimension, dropping it costs less than dropping a line that is
-            # there by chance, one of many. So costs are compared with what noise gives to the best of all groups
-            ranks = np.maximum(posed.ranks, 1)
-            units = [noise_weights(ranks[one.groups], 1.0, posed.n_groups) ** 2 for one in rounds]
         # models on linearly dependent columns are solved again anyway
         eliminated = eliminate_all(forms, n_always, [one.active.deficient for one in rounds], units)
     else:
         constrained = [one.rows for one in rounds if one.rows]
-        eliminated = [eliminate_within(form, rows, n_always) for form, rows in zip(forms, constrained, strict=True)]
+        eliminated = [
+            eliminate_within(form, rows, n_always, None if units is None else units[i])
+            for i, (form, rows) in enumerate(zip(forms, constrained, strict=True))
+        ]
     if recipes is None:
         unit, ratio = "columns" if posed.pieces and round_ else "groups", settings.ridge_sizes
         late = bool(ridges) and bool(set(rounds[-1].groups).intersection(posed.late))

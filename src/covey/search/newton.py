@@ -14,7 +14,7 @@ import numpy as np
 from scipy.linalg.lapack import dpotrs
 
 from covey.search.arrays import host, like
-from covey.search.constraints.cone import Rows, known_root, root
+from covey.search.constraints.cone import Rows
 from covey.search.curvature import JITTER, Curvature, added, factorised, solver, times
 from covey.search.observations import Observations
 from covey.validation import FloatArray
@@ -176,7 +176,7 @@ def minimise(
             if rows is None:
                 other = factorised(bound, squares, JITTER)(gradient)
             else:
-                other, _ = rows.step(root(bound), coef, gradient)
+                other, _ = rows.step(bound, coef, gradient)
             image = response.predictor(A, other)
             safe = line_search(response, eta, coef, value, gradient, other, image, penalty)
             if safe is not None and (found is None or safe[1] < found[1]):
@@ -260,8 +260,8 @@ def _only_step(
 ) -> FloatArray:
     """The step to the minimum of a quadratic loss, given its second derivative or the factor of it."""
     if rows is not None:
-        R = root(added(curvature.K, penalty)) if factor is None else known_root(factor)
-        return rows.step(R, coef, gradient)[0]
+        K = added(curvature.K, penalty) if factor is None else factor
+        return rows.step(K, coef, gradient, is_root=factor is not None)[0]
     if factor is None:
         return factorised(added(curvature.K, penalty))(gradient)
     return np.asarray(dpotrs(factor, gradient)[0])
@@ -325,7 +325,7 @@ def _constrained_step(
     """The step to the minimum of the quadratic model under constraints, and the gradient left there."""
     if not response.loss.vector:
         curvature.renew(response, A, eta)
-        return rows.step(root(added(curvature.K, penalty)), coef, gradient)
+        return rows.step(added(curvature.K, penalty), coef, gradient)
     # each output has a second derivative of its own
     grams = [added(one.gram(eta[:, [j]], A), penalty) for j, one in enumerate(response.apart)]
-    return rows.step(root(np.stack(grams)), coef, gradient)
+    return rows.step(np.stack(grams), coef, gradient)

@@ -110,7 +110,8 @@ class Training:
         Minimisers by their groups and ridge: the groups in order, the intercept, and coefficients of shape
         (k, n_outputs). Other rounds often leave the same groups.
     infinite : list of frozenset
-        Sets of groups whose minimum lies at infinity, as it does for every superset. Of all rows: on some split.
+        Sets of groups whose minimum lies at infinity, as it does for every superset. Of all rows: on some split, or
+        that of the same recipe.
     """
 
     def __init__(self, table: Table, number: int, always: list[int], penalties: Penalties) -> None:
@@ -126,8 +127,11 @@ class Training:
     @property
     def always_infinite(self) -> bool:
         """Whether the minimum on the groups that are always in lies at infinity."""
-        always = frozenset(self.always)
-        return bool(always) and any(gone <= always for gone in self.infinite)
+        return bool(self.always) and self.is_infinite(self.always)
+
+    def is_infinite(self, groups: Iterable[int]) -> bool:
+        """Whether the minimum on some groups is known to lie at infinity."""
+        return any(gone.issubset(groups) for gone in self.infinite)
 
     @property
     def response(self) -> Observations:

@@ -18,7 +18,7 @@ from scipy.linalg.lapack import dposv
 
 from covey.losses.arrays import namespace
 from covey.search.arrays import host, like
-from covey.search.constraints.cone import Rows, root
+from covey.search.constraints.cone import Rows
 from covey.search.curvature import JITTER, factorised
 from covey.search.newton import DECREASE, EPS, FAR, KEPT_ROUGH, KEPT_SHRINKS, ROUGH, SHRINKS
 from covey.search.observations import Observations
@@ -91,7 +91,7 @@ class ModelSet:
         K = np.array([self._grams[model] for model in models]) + steps.ridges[models][:, None, None] * self.penalty
         if self.rows is None:
             return _solutions(K, right), right
-        return self.rows.step(root(K), steps.coefs[self.columns[:, None], models], right)
+        return self.rows.step(K, steps.coefs[self.columns[:, None], models], right)
 
 
 @dataclass(frozen=True)

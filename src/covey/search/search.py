@@ -195,9 +195,15 @@ class Found:
     def _share_infinite(self, training: Training) -> None:
         """Give models on all rows the small ridge that those of a fold need.
 
-        Where a minimum lies at infinity without some held-out rows, one row more often makes it finite, and far away.
+        Where a minimum lies at infinity without some held-out rows, one row more often makes it finite, and far away:
+        on the same groups, or on those that the same recipe has on all rows.
         """
-        self.final.infinite += [groups for groups in training.infinite if groups not in self.final.infinite]
+        final = self.final
+        final.infinite += [groups for groups in training.infinite if groups not in final.infinite]
+        for recipe in training.rounds[-1].recipes if training.infinite else ():
+            if not recipe.ridge and training.is_infinite(recipe.groups(training)):
+                groups = recipe.groups(final)
+                final.infinite += [] if final.is_infinite(groups) else [frozenset(groups)]
 
     def _alike(self, round_: int) -> list[Recipe]:
         """The recipes of a round whose models on all rows are like those that were scored."""

@@ -37,8 +37,8 @@ class Settings:
     ridge_sizes : float
         The sizes of sets on which ridges are tried grow by this factor: sets in between differ less than ridges do.
     separated_ridge, elimination_ridge : float
-        If the minimum lies at infinity (perfectly separated classes), models have the first of these penalties, which
-        is far below any ridge that is tried. If the loss has no scale parameter (classes, counts, survival times),
+        If the minimum lies at infinity (perfectly separated classes), models have the first of these ridges, which is
+        far below any that is tried. If the loss has no scale parameter (classes, counts, survival times),
         groups are eliminated in the quadratic model of a fit with the second: near separation there is hardly any
         curvature left. Groups that are always in have the second if the minimum on them alone lies at infinity: no
         candidate shrinks them more.

@@ -63,6 +63,8 @@ WORDS = (
     (r"\bpairs(?:=|: )\{'with': '([^']*)'\}", r"--pairs with:\1"),
     (r"\bpairs=None", "--pairs none"),
     (r"\bpairs: \('([^']*)', '([^']*)'\)", r"--pairs \1:\2"),
+    (r", or pd\.Categorical\(.*?, ordered=True\)", ""),
+    (r"\bare reversed: give \((\S+), (\S+)\)", r"are reversed: give \1:\2"),
     (rf"\bconstraints: ({TEXT})", given("--constraint")),
     (r"\bconstraints: ", "--constraint: "),
     (r"\b(with|use) (Levels|Curve|Linear)\(\)", lambda found: f"{found[1]} --{found[2].lower()}"),

@@ -12,6 +12,7 @@ import re
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -53,7 +54,7 @@ class Requirement:
     increasing: int = 0
     convex: int = 0
 
-    @property
+    @cached_property
     def text(self) -> str:
         """In words, as a user may write it."""
         parts = [("", "increasing", "decreasing")[self.increasing], ("", "convex", "concave")[self.convex]]
@@ -150,8 +151,11 @@ def match(
         raise ValueError(f"constraints must be a dict such as {{'price': '<=0'}}, not {constraints!r}.")
     known, exact = {*names, *others}, dict[Hashable, Requirement]()
     by_pattern: dict[Hashable, tuple[str, Requirement]] = {}
+    read: dict[str, Requirement] = {}
     for given, value in constraints.items():
-        requirement = read_requirement(value, given)
+        if (key := repr(value)) not in read:  # many names may have the same requirement
+            read[key] = read_requirement(value, given)
+        requirement = read[key]
         if given in known:
             exact[given] = requirement
             continue
@@ -180,8 +184,8 @@ def check_bounds(requirement: Requirement, bounds: tuple[float, float], name: ob
         )
     if not always and (low > 0 or high < 0):
         raise ValueError(
-            f"constraints: {requirement.text} for {name!r} excludes zero, but a model may be without it: add it to "
-            f"always=[{name!r}], or give bounds that include zero."
+            f"constraints: {requirement.text} for {name!r} excludes zero, but a model may be without it: give "
+            f"always=[{name!r}], or bounds that include zero."
         )
 
 
@@ -195,9 +199,9 @@ def requirements_of(constraints: Constraints, encoding: Encoding) -> dict[str, R
                 raise ValueError(f"constraints: the variable {name!r} is left out: {encoding.dropped[str(name)]}.")
         elif isinstance(encoding.variable(str(name)), Category):
             raise ValueError(
-                f"constraints: {name!r} is a category without an order, and {requirement.text!r} needs one: make it an "
-                f"ordered categorical, such as pd.Categorical(table[{name!r}], categories=[...], ordered=True), or a "
-                "number."
+                f"constraints: {name!r} is a category without an order, and {requirement.text!r} needs one: give "
+                f"numbers in place of its levels, such as 1, 2 and 3, or pd.Categorical(table[{name!r}], "
+                "categories=[...], ordered=True)."
             )
     return {str(name): one for name, one in found.items() if name not in encoding.dropped}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from covey.layout import spans
+from covey.layout import offsets, spans
 from covey.preprocess.factoring import block_diagonal
 from covey.preprocess.working import noise_weights
 from covey.search.constraints.cone import Rows
@@ -57,15 +57,17 @@ def binding_table(posed: Posed, coef: FloatArray, intercept: FloatArray, n_rows:
     products = gradient.copy()
     cone.project(products, np.arange(working.ranks.size), working.starts)
     cut_off = np.linalg.norm([working.group_norms(one) for one in (gradient - products).T], axis=0) / unit
-    of_group = working.ranks.tolist()
-    ranks: FloatArray = np.array(
-        [m * max(sum(of_group[l] for l in one.groups), 1) for one in cone.constraints], dtype=float
+    groups, firsts = (
+        [l for one in cone.constraints for l in one.groups],
+        offsets([len(one.groups) for one in cone.constraints]),
     )
+    ranks = m * np.maximum(np.add.reduceat(working.ranks[groups], firsts[:-1]), 1.0)
     noise, lines = noise_weights(ranks, 1 / TABLES, len(ranks)), []
+    inside = set(np.repeat(np.arange(working.ranks.size), layout.sizes)[coef[:, layout.members].any(axis=0)].tolist())
     for number, one in enumerate(cone.constraints):
-        b = coef[:, layout.members[cone.columns[number]]]
-        selected = bool(b.any())
+        selected = not inside.isdisjoint(one.groups)
         if selected or len(one.groups) > 1:
+            b = coef[:, layout.members[cone.columns(number)]]
             at = spans(working.starts, np.array(one.groups))
             G, spare = cone.working_rows(number), b @ one.A.T - one.low
             each = [_pressure(G, spare[o], gradient[at, o]) for o in range(m)]

@@ -20,7 +20,7 @@ from covey.preprocess import WorkingProblem
 from covey.preprocess.factoring import block_diagonal
 from covey.validation import FloatArray
 
-__all__ = ["Cone", "Constraint", "Rows", "known_root", "root"]
+__all__ = ["Cone", "Constraint", "Rows"]
 
 # Coefficients this close to a bound, in the units of their column, are at the bound up to round-off error.
 ROUNDING = 1e-10
@@ -74,15 +74,19 @@ class Rows:
         """The same inequalities after some free columns."""
         return Rows(np.hstack([np.zeros((self.h.size, n_columns)), self.G]), self.h)
 
-    def step(self, R: FloatArray, w: FloatArray, gradient: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def step(
+        self, K: FloatArray, w: FloatArray, gradient: FloatArray, *, is_root: bool = False
+    ) -> tuple[FloatArray, FloatArray]:
         """The steps from points to the minima of quadratic functions under the inequalities, and the gradients left.
 
         Parameters
         ----------
-        R : ndarray, shape (n_columns, n_columns) or (n_points, n_columns, n_columns)
-            The second derivative's `root`: one for all points, or one for each.
+        K : ndarray, shape (n_columns, n_columns) or (n_points, n_columns, n_columns)
+            The second derivative: one for all points, or one for each. It may be singular up to round-off error.
         w, gradient : ndarray, shape (n_columns, n_points)
             Points, and minus the gradients there.
+        is_root : bool
+            Whether K is the second derivative's Cholesky factor, above its diagonal.
 
         Returns
         -------
@@ -91,9 +95,9 @@ class Rows:
         """
         from covey.search.constraints.kernels import stepped
 
-        one_each = np.ascontiguousarray(R if R.ndim == 3 else R[None])
+        some = np.ascontiguousarray(K if K.ndim == 3 else K[None])
         points = np.ascontiguousarray(w), np.ascontiguousarray(gradient)
-        return stepped(one_each, *points, np.ascontiguousarray(self.G), self.h, *self.spans)
+        return stepped(some, is_root, *points, np.ascontiguousarray(self.G), self.h, *self.spans)
 
     def kept(self, W: FloatArray) -> FloatArray:
         """Models of shape (..., k); where more than round-off error breaks an inequality, the nearest that keeps all.
@@ -109,21 +113,7 @@ class Rows:
 
     def nearest(self, w: FloatArray) -> FloatArray:
         """The nearest point that keeps the inequalities."""
-        return w + self.step(np.eye(len(w)), w, np.zeros_like(w))[0]
-
-
-def root(K: FloatArray) -> FloatArray:
-    """Cholesky factors of matrices that may be singular up to round-off error, for `Rows.step`."""
-    from covey.search.constraints.kernels import factored
-
-    return factored(np.ascontiguousarray(K if K.ndim == 3 else K[None])).reshape(K.shape)
-
-
-def known_root(R: FloatArray) -> FloatArray:
-    """A Cholesky factor that is known above its diagonal, for `Rows.step`."""
-    from covey.search.constraints.kernels import mirrored
-
-    return mirrored(R)
+        return w + self.step(np.eye(len(w)), w, np.zeros_like(w), is_root=True)[0]
 
 
 class Cone:
@@ -141,14 +131,6 @@ class Cone:
 
     def __init__(self, constraints: Sequence[Constraint], working: WorkingProblem, scale: FloatArray) -> None:
         self.constraints, self.working, self.scale = list(constraints), working, scale
-        self._parts: list[dict[int, FloatArray]] = []
-        for one in self.constraints:
-            first, parts = 0, dict[int, FloatArray]()
-            for l in one.groups:
-                T = self.factor(l)
-                parts[l] = one.A[:, first : first + len(T)] @ T * scale[0]
-                first += len(T)
-            self._parts.append(parts)
         self._distinct: dict[tuple[int, tuple[int, ...]], Rows] = {}
         self._placed: dict[tuple[int, int], tuple[NDArray[np.intp], _Placed]] = {}
         self._everywhere = np.arange(working.ranks.size)
@@ -162,13 +144,20 @@ class Cone:
 
     def working_rows(self, number: int) -> FloatArray:
         """The inequalities of a constraint on the working columns of all its groups, one after another."""
-        return np.hstack([self._parts[number][l] for l in self.constraints[number].groups])
+        return np.hstack(list(self._parts(number).values()))
 
-    @cached_property
-    def columns(self) -> list[NDArray[np.intp]]:
-        """The columns of each constraint, as positions in the groups' layout."""
-        starts = self.working.layout.starts
-        return [np.concatenate([np.arange(*starts[l : l + 2]) for l in one.groups]) for one in self.constraints]
+    def _parts(self, number: int) -> dict[int, FloatArray]:
+        """The inequalities of a constraint on the working columns of each of its groups."""
+        one, first, parts = self.constraints[number], 0, dict[int, FloatArray]()
+        for l in one.groups:
+            T = self.factor(l)
+            parts[l] = one.A[:, first : first + len(T)] @ T * self.scale[0]
+            first += len(T)
+        return parts
+
+    def columns(self, number: int) -> NDArray[np.intp]:
+        """The columns of a constraint, as positions in the groups' layout."""
+        return spans(self.working.layout.starts, np.array(self.constraints[number].groups))
 
     @cached_property
     def _bounds(self) -> tuple[FloatArray, FloatArray, FloatArray, list[int]]:
@@ -181,8 +170,9 @@ class Cone:
         squares = np.bincount(np.repeat(np.arange(n_columns), ranks), np.square(working.factors), n_columns)
         low, high, rounding = (np.full(n_columns, value) for value in (-np.inf, np.inf, 0.0))
         A, counts = [one.A for one in self.constraints], [len(one.A) for one in self.constraints]
-        tiled = [at if n == 1 else np.tile(at, n) for at, n in zip(self.columns, counts, strict=True)]
-        columns, values = np.concatenate(tiled), np.concatenate([part.ravel() for part in A])
+        groups = [l for one in self.constraints for l in one.groups * len(one.A)]
+        columns = spans(working.layout.starts, np.array(groups, dtype=np.intp))
+        values = np.concatenate([part.ravel() for part in A])
         least = np.concatenate([one.low for one in self.constraints])
         rows = np.repeat(np.arange(least.size), np.repeat([part.shape[1] for part in A], counts))
         rounding[columns] = ROUNDING * np.sqrt(squares[columns])
@@ -208,7 +198,7 @@ class Cone:
             one = self.constraints[number]
             if not inside.intersection(one.groups):
                 continue
-            among = [place.get(j, -1) for j in self.columns[number].tolist()]
+            among = [place.get(j, -1) for j in self.columns(number).tolist()]
             known = np.array([i >= 0 for i in among])
             A, columns = one.A[:, known], np.array(among)[known]
             flat = coef.reshape(-1, coef.shape[-1])
@@ -261,16 +251,16 @@ class Cone:
     @cached_property
     def _own(self) -> dict[int, Rows]:
         """The inequalities on single groups."""
-        found: dict[int, list[int]] = {}
-        for number, one in enumerate(self.constraints):
+        found: dict[int, list[Constraint]] = {}
+        for one in self.constraints:
             if len(one.groups) == 1:
-                found.setdefault(one.groups[0], []).append(number)
+                found.setdefault(one.groups[0], []).append(one)
         return {
             l: _distinct(
-                np.concatenate([self._parts[n][l] for n in numbers]),
-                np.concatenate([self.constraints[n].low for n in numbers]),
+                np.concatenate([one.A for one in some]) @ self.factor(l) * self.scale[0],
+                np.concatenate([one.low for one in some]),
             )
-            for l, numbers in found.items()
+            for l, some in found.items()
         }
 
     @cached_property
@@ -285,7 +275,8 @@ class Cone:
     def _on(self, number: int, inside: tuple[int, ...]) -> Rows:
         """The inequalities of a constraint on those of its groups that are in a model."""
         if (number, inside) not in self._distinct:
-            G = np.hstack([self._parts[number][l] for l in inside])
+            parts = self._parts(number)
+            G = np.hstack([parts[l] for l in inside])
             self._distinct[number, inside] = _distinct(G, self.constraints[number].low)
         return self._distinct[number, inside]
 
@@ -298,7 +289,7 @@ class Cone:
         """
         found: dict[int, list[FloatArray]] = {l: [rows.G[rows.h == 0]] for l, rows in self._own.items()}
         for number in sorted({n for some in self._shared.values() for n in some}):
-            one, parts = self.constraints[number], self._parts[number]
+            one, parts = self.constraints[number], self._parts(number)
             free = one.low == 0
             for l, part in parts.items():
                 found.setdefault(l, []).append(part[free])
@@ -377,17 +368,18 @@ class _Placed:
         products[self.up] = np.maximum(products[self.up], 0.0)
         products[self.down] = np.minimum(products[self.down], 0.0)
         if self.cones:
-            from covey.search.constraints.kernels import project
+            from covey.search.constraints.multipliers import project
 
             project(products, self.first, self.sizes, *self._flat)
 
 
 def _distinct(G: FloatArray, h: FloatArray) -> Rows:
     """Inequalities of length one, and of parallel ones the tightest; those without columns are left out."""
-    norms = np.linalg.norm(G, axis=1)
-    some = norms > 0
-    G, h = G[some] / norms[some, None], h[some] / norms[some]
-    if len(h) > 1 and (np.abs(np.triu(G @ G.T, 1)).max() > 1 - 1e-9):
+    norms = np.sqrt((G * G).sum(axis=1))
+    if not norms.all():
+        G, h, norms = G[norms > 0], h[norms > 0], norms[norms > 0]
+    G, h = G / norms[:, None], h / norms
+    if len(h) > 1 and np.abs(G @ G.T - np.eye(len(h))).max() > 1 - 1e-9:
         parallel = np.unique(np.round(G, 12) + 0.0, axis=0, return_inverse=True)[1].ravel()
         order = np.lexsort((-h, parallel))
         first = np.append(True, np.diff(parallel[order]) != 0)

@@ -1,30 +1,13 @@
-"""The compiled arithmetic of constraints: nonnegative multipliers, projections on cones, and nested sets of groups."""
+"""Minimisers of quadratic functions under inequalities, for many points and for nested sets of groups; compiled."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from covey.compiling import njit
+from covey.search.constraints.multipliers import forced, grown, solved, workspace
 
-__all__ = [
-    "beside",
-    "factored",
-    "mirrored",
-    "multipliers",
-    "nested_minimisers",
-    "nested_ridges",
-    "project",
-    "spans",
-    "stepped",
-]
-
-# A row that depends on the active ones up to this share of its square gets this share as its pivot, so that one of
-# them leaves in its place.
-DEPENDENT = 1e-11
-
-# Of the rows that are likely to be active, those that are not nearly combinations of others: this share of their square
-# is their own.
-APART = 1e-6
+__all__ = ["beside", "nested_minimisers", "nested_ridges", "spans", "stepped"]
 
 # Inequalities that are broken by less than this, relative to the size of their terms, are kept up to round-off error.
 KEPT = 1e-13
@@ -37,147 +20,6 @@ JITTER = 1e-10
 
 # How often a minimiser is moved to where it keeps inequalities that only round-off error breaks.
 MOST_ROUNDS = 3
-
-
-@njit(cache=True)
-def multipliers(M, d, tolerance, likely):
-    """The minimiser of ``l'Ml / 2 + d'l`` over ``l >= 0``: the active-set method of Lawson and Hanson.
-
-    ``d + M l`` is by how much every inequality is kept; down to minus its tolerance it counts as kept. The Cholesky
-    factor of the active rows grows with them. The first active rows are the likely ones that have a force together.
-    """
-    m = d.size
-    l = np.zeros(m)
-    _forced(M, d, tolerance, likely, l, *_workspace(m))
-    return l
-
-
-@njit(cache=True)
-def _workspace(m):
-    """Arrays for m inequalities: steps, slacks, the order, which are active and barred, and a factor."""
-    flags = np.zeros(m, np.bool_)
-    return np.zeros(m), np.zeros(m), np.zeros(m, np.int64), flags, flags.copy(), np.zeros((m, m))
-
-
-@njit(cache=True)
-def _forced(M, d, tolerance, likely, l, s, slack, order, active, barred, L):
-    """`multipliers`, written into l; returns how many rows are active, the first of the order. L is their factor."""
-    m, n = d.size, 0
-    l[:], slack[:], active[:], barred[:] = 0.0, d, False, False
-    for j in range(m):
-        if likely[j] and M[j, j] > 0:
-            order[n] = j
-            _grown(L, M, order, n)
-            if L[n, n] ** 2 > APART * M[j, j]:
-                active[j], n = True, n + 1
-    given = 0
-    while n != given:
-        given, n = n, 0
-        _solved(L, d, order, given, s)
-        for i in range(given):
-            j = order[i]
-            l[j], active[j] = max(s[i], 0.0), s[i] > 0
-            if s[i] > 0:
-                order[n] = j
-                n += 1
-        for i in range(n if n < given else 0):  # without those that have no force
-            _grown(L, M, order, i)
-    for j in range(m):
-        for i in range(n):
-            slack[j] += M[j, order[i]] * l[order[i]]
-    for _ in range(10 * m + 10):
-        new, most = -1, 0.0
-        for j in range(m):
-            if not active[j] and not barred[j] and slack[j] < -tolerance[j]:
-                force = -slack[j] / np.sqrt(M[j, j]) if M[j, j] > 0 else 0.0
-                if force > most:
-                    new, most = j, force
-        if new < 0:
-            break
-        before, held = l.copy(), order[:n].copy()
-        order[n], active[new] = new, True
-        n = _grown(L, M, order, n)
-        first = True
-        while True:
-            _solved(L, d, order, n, s)
-            if first and s[n - 1] <= 0:  # round-off error: it has no force
-                n -= 1
-                active[new], barred[new] = False, True
-                break
-            first = False
-            length, at = 1.0, -1
-            for i in range(n):
-                if s[i] <= 0:
-                    share = l[order[i]] / (l[order[i]] - s[i]) if l[order[i]] > s[i] else 0.0
-                    if share < length or at < 0:
-                        length, at = share, i
-            for i in range(n):
-                j = order[i]
-                l[j] = max(l[j] + length * (s[i] - l[j]), 0.0) if at >= 0 else s[i]
-            if at < 0 and _depends(L, M, order, n, new):  # and no row left in its place: it breaks by round-off error
-                active[order[:n]] = False
-                l[:], n = before, 0
-                for j in held:
-                    order[n], active[j] = j, True
-                    n = _grown(L, M, order, n)
-                barred[new] = True
-                break
-            if at < 0:
-                barred[:] = False
-                break
-            active[order[at]], l[order[at]] = False, 0.0
-            kept = 0
-            for i in range(n):
-                if i != at:
-                    order[kept] = order[i]
-                    kept += 1
-            n = 0
-            while n < kept:
-                n = _grown(L, M, order, n)
-        for j in range(m):
-            slack[j] = d[j]
-            for i in range(n):
-                slack[j] += M[j, order[i]] * l[order[i]]
-    return n
-
-
-@njit(cache=True)
-def _depends(L, M, order, n, row):
-    """Whether a row of the factor is a combination of those before it."""
-    for i in range(n):
-        if order[i] == row:
-            return L[i, i] ** 2 <= 2 * DEPENDENT * M[row, row]
-    return False
-
-
-@njit(cache=True, inline="always")  # a call would take as long
-def _grown(L, M, order, n):
-    """Add the row at position n of the order to the Cholesky factor; return the number of rows that it has then."""
-    j = order[n]
-    pivot = M[j, j]
-    for i in range(n):
-        value = M[j, order[i]]
-        for k in range(i):
-            value -= L[n, k] * L[i, k]
-        L[n, i] = value / L[i, i]
-        pivot -= L[n, i] * L[n, i]
-    L[n, n] = np.sqrt(max(pivot, DEPENDENT * M[j, j], 1e-300))
-    return n + 1
-
-
-@njit(cache=True, inline="always")  # a call would take as long
-def _solved(L, d, order, n, s):
-    """Solve ``L L' s = -d`` on the first n rows of the order."""
-    for i in range(n):
-        value = -d[order[i]]
-        for k in range(i):
-            value -= L[i, k] * s[k]
-        s[i] = value / L[i, i]
-    for i in range(n - 1, -1, -1):
-        value = s[i]
-        for k in range(i + 1, n):
-            value -= L[k, i] * s[k]
-        s[i] = value / L[i, i]
 
 
 @njit(cache=True)
@@ -216,18 +58,15 @@ def spans(G):
 
 
 @njit(cache=True)
-def factored(K):
-    """Cholesky factors ``R'R = K`` of matrices that may be singular up to round-off error.
+def _root(K):
+    """The Cholesky factor ``R'R = K`` of a matrix that may be singular up to round-off error.
 
     R is above the diagonal and ``R'`` below it, so that every loop reads along a row.
     """
-    n, k, _ = K.shape
-    out = np.empty((n, k, k))
-    for a in range(n):
-        jitter = JITTER
-        while not _factored(out[a], K[a], jitter) and jitter < 1:  # no row has curvature in some direction
-            jitter *= 100
-    return out
+    R, jitter = np.empty(K.shape), JITTER
+    while not _factored(R, K, jitter) and jitter < 1:  # no row has curvature in some direction
+        jitter *= 100
+    return R
 
 
 @njit(cache=True)
@@ -251,7 +90,7 @@ def _factored(R, K, jitter):
 
 
 @njit(cache=True)
-def mirrored(R):
+def _mirrored(R):
     """A Cholesky factor above the diagonal, with its transpose below."""
     k = len(R)
     out = np.empty((k, k))
@@ -363,17 +202,17 @@ def _moved(S, inverted, w, U, G, h, first, last, order):
     else:
         M += V @ V.T
     forces = np.zeros(n)
-    s, left, place, active, barred, L = _workspace(n)
-    m = _forced(M, slack, tolerance, likely, forces, s, left, place, active, barred, L)
+    s, left, place, active, barred, L = workspace(n)
+    m = forced(M, slack, tolerance, likely, forces, s, left, place, active, barred, L)
     if not np.isfinite(forces).all():  # rows that are nearly combinations of others have no forces together
         likely[:] = False
-        m = _forced(M, slack, tolerance, likely, forces, s, left, place, active, barred, L)
+        m = forced(M, slack, tolerance, likely, forces, s, left, place, active, barred, L)
     total = forces @ V
     out = w + (total if inverted else _backward(S, total))
     # round-off error in large numbers has removed the minimiser from the rows that hold it
     for i in range(m):
         slack[place[i]] = _slack(G, h, first, last, out, order[place[i]])[0]
-    _solved(L, slack, place, m, s)
+    solved(L, slack, place, m, s)
     for i in range(m):
         total += s[i] * V[place[i]]
     out = w + (total if inverted else _backward(S, total))
@@ -384,19 +223,19 @@ def _moved(S, inverted, w, U, G, h, first, last, order):
 
 
 @njit(cache=True)
-def stepped(R, W, gradients, G, h, first, last):
+def stepped(K, is_root, W, gradients, G, h, first, last):
     """The steps from some points to the minima of quadratic functions under ``G w >= h``, and the gradients left there.
 
-    The points and minus their gradients are columns. R has the Cholesky factor of each second derivative, or one for
-    all.
+    The points and minus their gradients are columns. K has the second derivative at each point, or one for all, or
+    their Cholesky factors above the diagonals.
     """
     k, n = W.shape
     steps, left, U = np.empty((n, k)), np.ascontiguousarray(gradients.T), np.empty((h.size, k))
-    known = np.zeros(h.size, np.bool_)
+    known, S = np.zeros(h.size, np.bool_), np.empty((k, k))
     for a in range(n):
-        S, w = R[min(a, len(R) - 1)], np.ascontiguousarray(W[:, a])
-        if len(R) > 1:
-            known[:] = False
+        if a < len(K):
+            S, known[:] = _mirrored(K[a]) if is_root else _root(K[a]), False
+        w = np.ascontiguousarray(W[:, a])
         free = w + _backward(S, _forward(S, left[a], 0))
         there, forces = _held(S, False, free, U, known, G, h, first, last)
         steps[a] = there - w
@@ -404,54 +243,6 @@ def stepped(R, W, gradients, G, h, first, last):
             if forces[j] > 0:
                 left[a] += forces[j] * G[j]
     return steps.T, left.T
-
-
-@njit(cache=True)
-def project(products, first, size, G, G_starts, M, M_starts):
-    """Project gradients of sleeping groups on their cones, in place.
-
-    Parameters
-    ----------
-    products : ndarray, shape (n_columns, n_models)
-    first, size : ndarray of int, shape (n_groups,)
-        Where the columns of each group begin, and how many they are.
-    G, G_starts, M, M_starts : ndarray
-        The rows of the cone of each group and their inner products, flattened, and where those of each group begin.
-    """
-    d, tolerance, forces, beyond = np.empty(0), np.empty(0), np.empty(0), np.zeros(0, np.bool_)
-    s, slack, order, active, barred, L = _workspace(0)
-    for l in range(first.size):
-        k, a = size[l], first[l]
-        m = (G_starts[l + 1] - G_starts[l]) // k
-        rows = G[G_starts[l] : G_starts[l + 1]].reshape(m, k)
-        inner = M[M_starts[l] : M_starts[l + 1]].reshape(m, m)
-        if m != forces.size:
-            d, tolerance, forces, beyond = np.empty(m), np.empty(m), np.empty(m), np.zeros(m, np.bool_)
-            s, slack, order, active, barred, L = _workspace(m)
-        for model in range(products.shape[1]):
-            norm = 0.0
-            for i in range(k):
-                norm += products[a + i, model] ** 2
-            outside = False
-            for j in range(m):
-                d[j] = 0.0
-                for i in range(k):
-                    d[j] += rows[j, i] * products[a + i, model]
-                tolerance[j] = 1e-14 * np.sqrt(norm * inner[j, j])
-                beyond[j] = d[j] < -tolerance[j]
-                outside = outside or beyond[j]
-            if outside:
-                _forced(inner, d, tolerance, beyond, forces, s, slack, order, active, barred, L)
-                left = 0.0
-                for i in range(k):
-                    value = products[a + i, model]
-                    for j in range(m):
-                        value += rows[j, i] * forces[j]
-                    products[a + i, model] = value
-                    left += value * value
-                if left <= 1e-24 * norm:  # the gradient points away from the cone
-                    for i in range(k):
-                        products[a + i, model] = 0.0
 
 
 @njit(cache=True)
@@ -464,7 +255,7 @@ def nested_ridges(K, P, penalties, c, lengths, G, h, first, last):
     m, k = c.shape
     W = np.zeros((lengths.size, penalties.size, m, k))
     for p in range(penalties.size):
-        R = factored((K + penalties[p] * P).reshape(1, k, k))[0]
+        R = _root(K + penalties[p] * P)
         U, known = np.empty((h.size, k)), np.zeros(h.size, np.bool_)
         for o in range(m):
             y = _forward(R, c[o], 0)
@@ -475,16 +266,18 @@ def nested_ridges(K, P, penalties, c, lengths, G, h, first, last):
 
 
 @njit(cache=True)
-def nested_minimisers(inverse, w, starts, n_always, children, parents, parent_starts, G, h, first, last, tie, nothing):
+def nested_minimisers(
+    inverse, w, starts, units, n_always, children, parents, parent_starts, G, h, first, last, tie, nothing
+):
     """Drop groups one by one; the minimisers under constraints before each drop and after the last one.
 
-    The group that costs least per dimension comes first, as if no constraint were active then.
+    The group that costs least in its unit comes first, as if no constraint were active then.
 
     Parameters
     ----------
     inverse, w : ndarray, shape (k, k) and (n_outputs, k)
         The inverse of the second derivative and the minimisers without constraints, for all groups. Overwritten.
-    starts, n_always
+    starts, units, n_always
         As in `covey.search.elimination.eliminate`.
     children : ndarray of int, shape (n_groups,)
         The number of children of each group. Overwritten.
@@ -509,7 +302,7 @@ def nested_minimisers(inverse, w, starts, n_always, children, parents, parent_st
             if not gone[l] and children[l] == 0:
                 costs[l] = 0.0
                 for o in range(m):
-                    costs[l] += _cost(inverse, W[step, o], starts[l], starts[l + 1])
+                    costs[l] += _cost(inverse, W[step, o], starts[l], starts[l + 1]) / units[l]
                 least = min(least, costs[l])
         for l in range(n_always, L):
             if costs[l] <= least + tie * abs(least) + nothing:
@@ -538,22 +331,12 @@ def nested_minimisers(inverse, w, starts, n_always, children, parents, parent_st
 
 @njit(cache=True)
 def _cost(inverse, w, first, last):
-    """By how much the objective rises, per dimension, if the columns of a group become zero."""
-    n = last - first
-    if n == 0:
-        return 0.0
-    L, z, total = np.zeros((n, n)), np.zeros(n), 0.0
-    for a in range(n):
-        value = w[first + a]
-        pivot = inverse[first + a, first + a]
-        for b in range(a):
-            entry = inverse[first + a, first + b]
-            for c in range(b):
-                entry -= L[a, c] * L[b, c]
-            L[a, b] = entry / L[b, b]
-            pivot -= L[a, b] * L[a, b]
-            value -= L[a, b] * z[b]
-        L[a, a] = np.sqrt(max(pivot, 1e-12 * inverse[first + a, first + a], 1e-300))
-        z[a] = value / L[a, a]
-        total += z[a] * z[a]
-    return total / n
+    """By how much the objective rises if the columns of a group become zero."""
+    n, order = 0, np.arange(first, last)
+    L, s, total = np.zeros((order.size, order.size)), np.zeros(order.size), 0.0
+    while n < order.size:
+        n = grown(L, inverse, order, n)
+    solved(L, w, order, n, s)
+    for i in range(n):
+        total -= s[i] * w[first + i]
+    return total

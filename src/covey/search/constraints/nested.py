@@ -26,7 +26,7 @@ from covey.validation import FloatArray
 __all__ = ["eliminate_within", "ridges_within"]
 
 
-def eliminate_within(form: QuadraticForm, rows: Rows, n_always: int = 0) -> Eliminated:
+def eliminate_within(form: QuadraticForm, rows: Rows, n_always: int = 0, units: FloatArray | None = None) -> Eliminated:
     """Drop groups one by one like `eliminate`, each time with the minimiser on the groups left under inequalities.
 
     What a group costs is read off this minimiser as if no inequality were active: a group that is held at zero costs
@@ -39,19 +39,22 @@ def eliminate_within(form: QuadraticForm, rows: Rows, n_always: int = 0) -> Elim
         Inequalities on the columns of the form, and perhaps on more columns after them.
     n_always : int
         How many of the first groups are never dropped.
+    units : ndarray, shape (n_groups,), optional
+        What a group's cost is divided by; by default its dimension.
     """
     from covey.search.constraints.kernels import nested_minimisers  # compiled with the first constraint
 
     K, c, starts, parents = form
     rows = rows.on(np.arange(len(c)))
     sizes = np.diff(starts)
+    units = np.maximum(sizes, 1.0) if units is None else units
     inverse, repeated = _inverse(K)
     w = np.ascontiguousarray((inverse @ c).T)
     nothing = NO_RISE * float(np.nan_to_num(np.abs((c.T * w).sum()), nan=0.0))
     listed = [list(some) for some in parents] or [[] for _ in sizes]
     flat = np.array([p for some in listed for p in some], dtype=np.intp)
     dropped, W = nested_minimisers(
-        inverse, w, starts, n_always, np.bincount(flat, minlength=sizes.size), flat,
+        inverse, w, starts, units, n_always, np.bincount(flat, minlength=sizes.size), flat,
         offsets(np.array([len(some) for some in listed], dtype=np.intp)), rows.G, rows.h,
         *rows.spans, REPEATED_TIE if repeated else TIE, nothing,
     )  # fmt: skip
