@@ -3,7 +3,7 @@
 Four active variables and three pairs among them; the main effects are as strong as the pairs, weak (0.3) or absent, and
 in the additive designs there are no pairs, so that every pair found is false. In designs with categories every other
 active variable, and a tenth of all, has three levels. The error is the mean square between the predicted and the true
-mean on 2000 fresh rows. Methods are tuned by five folds of their own. Settings are decided on seeds 0 to 2, results are
+mean on 2000 fresh rows. Methods are tuned by five folds of their own. Settings are decided on seeds 0 to 9, results are
 reported on seeds 100 to 104. glinternet runs in R and may lie in a folder that R_LIBS names. On one core:
 
     export OMP_NUM_THREADS=1 PYTHONPATH=src

@@ -8,9 +8,11 @@ import pytest
 from covey import Groups
 from covey.designs import as_design
 from covey.losses import Binomial, Cox, Poisson, Squared
+from covey.preprocess.working import noise_weights
 from covey.search.cleaned import Cleaned
 from covey.search.paths import Paths
 from covey.search.select import read_selection, select
+from covey.search.settings import SETTINGS
 from covey.search.table import Table, working_columns
 from covey.selection import Folds
 from search.posing import few_near, in_folds, on_all_rows, posed_with, problem_with, searched
@@ -174,6 +176,21 @@ def test_only_main_groups_wake_on_a_path_of_main_groups():
     paths.advance(N_GROUPS)
     for s in range(4):
         assert sorted(paths.groups(s)) == list(range(N_MAINS))
+
+
+def test_pairs_of_groups_that_are_in_compete_like_main_groups():
+    X, eta, groups, parents, _ = case(5)
+    posed = on_all_rows(X, eta, groups, parents=parents, families=families_of(parents), n_mains=N_MAINS)
+    start = list(range(N_MAINS))
+    paths = Paths(Table(posed), [start])
+    weights = dict(zip(paths.table.groups.tolist(), paths.paths[0].weights, strict=True))
+    inner = {l for l, some in parents.items() if len(some) == 2 and set(some) <= set(start)}
+    assert 2 <= len(inner) < len(parents)
+    like_mains = noise_weights(posed.ranks, SETTINGS.first_groups, N_MAINS)
+    scale = posed.weights[0] / like_mains[0]
+    for l in range(N_GROUPS):
+        assert weights[l] == pytest.approx(scale * like_mains[l] if l in inner else posed.weights[l])
+    assert all(weights[l] < posed.weights[l] for l in inner)
 
 
 @pytest.mark.parametrize("selection", [3, "holdout", "ebic", "bic"])

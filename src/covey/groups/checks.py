@@ -87,7 +87,9 @@ def check_partition(
     overlap: bool = False,
 ) -> None:
     """Check that every column is in exactly one group (with `overlap`, at least one) and in no group twice."""
-    for l, members in enumerate(lists):
+    every = np.concatenate(lists)
+    suspect = overlap or bool(every.min() < 0 or every.max() >= n_columns)
+    for l, members in enumerate(lists if suspect else ()):
         outside = members[(members < 0) | (members >= n_columns)]
         if outside.size:
             raise ValueError(
@@ -98,7 +100,7 @@ def check_partition(
         if overlap and times.max() > 1:
             repeated = name_columns(listed_columns[times > 1], columns)
             raise ValueError(f"Group {names[l]!r} lists {repeated} more than once.")
-    counts = np.bincount(np.concatenate(lists), minlength=n_columns)
+    counts = np.bincount(every, minlength=n_columns)
     twice = np.flatnonzero(counts > 1)
     if twice.size and not overlap:
         j = int(twice[0])

@@ -94,7 +94,9 @@ class Paths:
             self.racing[list(self.posed.pieces)] = False
             table.add_all()
         more = [self.posed.late_after(groups) if late else [] for groups in starts]
-        table.add(np.unique(np.array([l for groups in (*starts, *more) for l in groups], dtype=np.intp)))
+        self._inner = [[] if mains else self.posed.pairs_of(groups) for groups in starts]
+        near = [l for groups in (*starts, *more, *self._inner) for l in groups]
+        table.add(np.unique(np.array(near, dtype=np.intp)))
         self.starts = [[table.place[int(l)] for l in groups] for groups in starts]
         active = [ActiveSet(table, table.on_split(one)[0], rough=not one.everything) for one in self.posed.splits]
         null = np.stack([one.score() for one in active], axis=1)
@@ -103,20 +105,26 @@ class Paths:
         self.race: PairRace | None = None
         if self.posed.rates is not None and not mains:
             self.race = PairRace(self.posed.rates, len(starts))
-            near = [pair for one in active for pair in self.race.soonest(self._rows_of(one.score()), self._weight(one))]
-            if near:  # none are left once all pairs are groups
-                table.add(self.posed.meet(sorted(set(near))))
-                self.race.leave_out(near)
+            soon = [pair for one in active for pair in self.race.soonest(self._rows_of(one.score()), self._weight(one))]
+            if soon:  # none are left once all pairs are groups
+                table.add(self.posed.meet(sorted(set(soon))))
+                self.race.leave_out(soon)
             self.racing = np.append(self.racing, np.ones(self.posed.ranks.size - self.racing.size, dtype=bool))
-        weights, norms = self.posed.weights[table.groups], table.gradient_norms(null)
-        self.paths = [
-            EventPath(one, weights, table.groups, first_norms, self.racing[table.groups] | np.isin(table.groups, some))
-            for one, first_norms, some in zip(active, norms, more, strict=True)
-        ]
+        self.paths: list[EventPath] = []
+        for one, first_norms, some in zip(active, table.gradient_norms(null), more, strict=True):
+            racing = self.racing[table.groups] | np.isin(table.groups, some)
+            self.paths.append(EventPath(one, self._weights(len(self.paths)), table.groups, first_norms, racing))
         self.ended = False
         self._same = 0
         self._checked = [len(groups) for groups in starts]
         self._sums = np.zeros((len(starts), self.posed.ranks.size))
+
+    def _weights(self, split: int) -> FloatArray:
+        """The weights of the near groups on a split."""
+        weights, inner = self.posed.weights.copy(), self._inner[split]
+        if self.posed.inner_weights.size:
+            weights[inner] = self.posed.inner_weights[self.posed.ranks[inner]]
+        return weights[self.table.groups]
 
     def _rows_of(self, scores: FloatArray) -> FloatArray:
         """Scores without those of the validation rows."""
@@ -421,7 +429,7 @@ class Paths:
             if changed:
                 path.active.replace_rows(table.on_split(self.posed.splits[split])[0])
             new = table.groups[before:]
-            path.widen(self.posed.weights[table.groups], table.groups, self._sums[split][new], self.racing[new])
+            path.widen(self._weights(split), table.groups, self._sums[split][new], self.racing[new])
 
     def _accumulated(self, split: int, groups: NDArray[np.intp]) -> FloatArray:
         """What near groups have accumulated on a split so far."""
@@ -430,5 +438,5 @@ class Paths:
             return np.zeros(groups.size)
         steps = np.diff([0.0, *path.times])[begun:]
         scores = self._scores(split, range(begun, len(path))).transpose(1, 0, 2)
-        norms = self.table.gradient_norms(scores)[:, [self.table.place[int(l)] for l in groups]]
-        return np.asarray(steps @ norms / self.posed.weights[groups])
+        places = [self.table.place[int(l)] for l in groups]
+        return np.asarray(steps @ self.table.gradient_norms(scores)[:, places] / self._weights(split)[places])

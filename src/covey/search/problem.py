@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -202,8 +203,8 @@ class Posed:
         The pieces of groups that have any. They race without these groups, after a path of the groups.
     pairs, rates : AllPairs and PairRates, or None
         Pairs that are too many to be groups, and their race.
-    pair_weights : ndarray
-        The weight of a pair, by its dimension.
+    pair_weights, inner_weights : ndarray
+        The weight of a pair, by its dimension, and that of a pair of variables that are in the model from the start.
     met : list
         The pairs that have become groups, as positions in `pairs`, in the order of the groups.
     late : list of int
@@ -231,6 +232,7 @@ class Posed:
     pairs: AllPairs | None = None
     rates: PairRates | None = None
     pair_weights: FloatArray = field(default_factory=lambda: np.ones(2))
+    inner_weights: FloatArray = field(default_factory=lambda: np.empty(0))
     met: list[tuple[int, int]] = field(default_factory=list)
     late: list[int] = field(default_factory=list)
     cone: Cone | None = None
@@ -274,6 +276,19 @@ class Posed:
             self.parents[group] = (int(self.pairs.groups[a]), int(self.pairs.groups[b]))
         self.met.extend(pairs)
         return groups
+
+    def pairs_of(self, groups: Sequence[int]) -> list[int]:
+        """The pairs of some groups; those that are no groups yet become groups."""
+        inside = set(groups)
+        if not inside:
+            return []
+        if self.pairs is not None and self.rates is not None:
+            members = [a for a, group in enumerate(self.pairs.groups.tolist()) if group in inside]
+            new = sorted(set(combinations(members, 2)).difference(self.met, self.pairs.left_out))
+            if new:
+                self.meet(new)
+                self.rates.leave_out(new)
+        return [l for l, parents in self.parents.items() if len(parents) > 1 and inside.issuperset(parents)]
 
     @property
     def n_groups(self) -> int:
@@ -426,12 +441,13 @@ def pose(problem: Problem, parts: Parts, settings: Settings = SETTINGS) -> Posed
         pairs = zip(_arrays(response), _arrays(judges), strict=True)
         response = Observations(loss, *(np.concatenate(pair) for pair in pairs))
         labels = np.concatenate([labels, np.where(judges.weight > 0, len(parts.counts) - 1, -1)])
-    working.weights, pair_weights = _read_weights(problem, working.ranks, settings.first_groups)
+    working.weights, pair_weights, inner_weights = _read_weights(problem, working.ranks, settings.first_groups)
     parents, n_mains = dict(problem.parents), groups.n_groups if problem.n_mains is None else problem.n_mains
     posed = Posed(
         working, response, labels, parts.counts, parts.splits, validation, has_intercept,
         _read_factors(problem.options["factors"], working, groups, fit_intercept), level, scale, settings, parents,
-        n_mains, problem.pieces, problem.pairs, pair_weights=pair_weights, late=list(problem.late),
+        n_mains, problem.pieces, problem.pairs, pair_weights=pair_weights, inner_weights=inner_weights,
+        late=list(problem.late),
         cone=Cone(problem.constraints, working, scale) if problem.constraints else None,
         roughness=problem.roughness,
     )  # fmt: skip
@@ -440,20 +456,26 @@ def pose(problem: Problem, parts: Parts, settings: Settings = SETTINGS) -> Posed
     return posed
 
 
-def _read_weights(problem: Problem, ranks: NDArray[np.intp], first: float) -> tuple[FloatArray, FloatArray]:
-    """The weights of the groups, and of pairs of each dimension that are none yet."""
+def _read_weights(problem: Problem, ranks: NDArray[np.intp], first: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """The weights of the groups, of pairs that are no groups yet, and of pairs of variables that are in the model.
+
+    Pairs have weights by their dimension. Those of variables that are in the model are few, and compete like variables.
+    """
     given, families, pairs = problem.options["group_weights"], problem.families, problem.pairs
-    if pairs is None or families is None:
-        return read_weights(given, ranks, first, families), np.ones(1)
-    counts = pairs.count_dimensions()
-    if not (given is None or isinstance(given, str)):
-        return read_weights(given, ranks, first, families), np.ones(counts.size)
-    dimensions, of_pairs = np.arange(counts.size), np.full(counts.size, pairs.family)
+    counts = np.zeros(0, dtype=np.intp) if pairs is None else pairs.count_dimensions()
+    if families is None or not (given is None or isinstance(given, str)):
+        return read_weights(given, ranks, first, families), np.ones(counts.size), np.empty(0)
+    dimensions = np.arange(max(counts.size, int(ranks.max(initial=0)) + 1))
+    families = np.repeat(
+        [*families, 0 if pairs is None else pairs.family, families[0]],
+        [*np.ones_like(families), counts.size, dimensions.size],
+    )
     weights = read_weights(
-        given, np.append(ranks, dimensions), first, np.append(families, of_pairs),
-        np.append(np.ones(ranks.size), counts),
+        given, np.concatenate([ranks, dimensions[: counts.size], dimensions]), first, families,
+        np.concatenate([np.ones(ranks.size), counts, np.zeros(dimensions.size)]),
     )  # fmt: skip
-    return weights[: ranks.size], weights[ranks.size :]
+    every, of_pairs, inner = np.split(weights, np.cumsum([ranks.size, counts.size]))
+    return every, of_pairs, inner
 
 
 def _arrays(response: Observations) -> tuple[FloatArray, ...]:

@@ -276,8 +276,8 @@ class Found:
         if not isinstance(kept, Cleaned):
             return []
         starts = self.starts_from(kept, self.trainings)
-        # a third path starts from the pieces of the best groups, even if pieces alone were no better
-        better = kept.round == round_ or (bool(posed.pieces) and round_ == 1)
+        # a third path starts from the best groups so far: their pieces, or pairs of them, may be better
+        better = kept.round == round_ or round_ == 1
         if better and not exhaustive and self.n_rounds < most:
             same = all(set(start) == set(paths.groups(s)[: len(start)]) for s, start in enumerate(starts))
             # with little noise, a path that has been there would find much the same

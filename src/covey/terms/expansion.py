@@ -10,8 +10,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from itertools import pairwise
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -122,13 +121,13 @@ class Expansion:
             sides = self._factors(i, j), self._factors(j, i)
             parents: tuple[int, ...] = (i, j)
             for depth, (kind, ending) in enumerate(CHILDREN[: self.depth]):
-                first, second = (np.concatenate(side[: depth + 1]) for side in sides)
-                a, b = np.repeat(first, second.size), np.tile(second, first.size)
-                new = np.isin(a, sides[0][depth]) | np.isin(b, sides[1][depth])
-                if not new.any():
+                first, second = (side[depth] for side in sides)
+                before = [side[depth - 1].size if depth else 0 for side in sides]
+                a, b = _outside(before[0], before[1], first.size, second.size)
+                if not a.size:
                     break
-                left.append(a[new])
-                right.append(b[new])
+                left.append(first[a])
+                right.append(second[b])
                 name = free_name(f"{encoding.terms[i].name}:{encoding.terms[j].name}{ending}", names)
                 names.add(name)
                 terms.append(Term(name, kind, variables, parents, slice(n_columns, n_columns + left[-1].size)))
@@ -136,7 +135,7 @@ class Expansion:
         return tuple(terms), np.concatenate(left), np.concatenate(right)
 
     def _factors(self, term: int, other: int) -> list[NDArray[np.intp]]:
-        """The columns of a main term that are multiplied in a pair with another one, and what each child of it adds.
+        """The columns of a main term that are multiplied in a pair with another one, and in each child of it.
 
         With a category there is a curve per level, which has a column for as many rows of a level as a knot has.
         """
@@ -145,8 +144,7 @@ class Expansion:
         stem = np.arange(columns.start, columns.stop)
         most = encoding.rows_per_level(other) / ROWS_PER_KNOT - 1  # besides the slope
         bent = stem[:0] if curve is None else encoding.terms[curve].places
-        ends = [int(np.clip(most, 0, n)) for n in CURVE_COLUMNS]
-        return [stem, *(bent[a:b] for a, b in pairwise(ends))]
+        return [np.concatenate([stem, bent[: int(max(0, min(most, n)))]]) for n in CURVE_COLUMNS]
 
     @property
     def terms(self) -> tuple[Term, ...]:
@@ -278,6 +276,15 @@ def expand(
     columns = encoding.transform(table)
     expansion = Expansion.of(encoding, columns, MOST_ON_DEVICE if is_tensor(table) else MOST_COLUMNS)
     return expansion, expansion.on(columns, table)
+
+
+@cache
+def _outside(*shapes: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The rows and columns of the cells of a grid that are outside a smaller one in its corner."""
+    new = np.ones(shapes[2:], dtype=bool)
+    new[: shapes[0], : shapes[1]] = False
+    a, b = np.nonzero(new)
+    return a, b
 
 
 def _depth(n_columns: int) -> int:
