@@ -371,3 +371,13 @@ def test_save_refuses_what_load_refuses(model, tmp_path):
     with pytest.raises(ModelFileError, match=r"covey\.load would refuse it"):
         covey.save(changed, tmp_path / "model.skops")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("kept", [1, 3])
+def test_a_classifier_has_the_classes_of_its_coefficients(kept, tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 6))
+    model = covey.GroupSparseClassifier().fit(X, np.where(X[:, 0] > 0, "a", "b"))
+    model.classes_ = np.array(["a", "b", "c"])[:kept]
+    with pytest.raises(ModelFileError, match="classes_ do not belong to coef_"):
+        covey.save(model, tmp_path / "model.skops")

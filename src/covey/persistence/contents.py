@@ -171,7 +171,8 @@ def _check_agreement(model: Any) -> None:
     if hasattr(model, "classes_"):
         labels, ordered = model.classes_.tolist(), model.loss_.coupled
         n_outputs = 1 if len(labels) == 2 or ordered else len(labels)
-        require(len(set(labels)) == len(labels) and path.n_outputs == n_outputs, "classes_ do not belong to coef_")
+        distinct = len(set(labels)) == len(labels) > 1
+        require(distinct and path.n_outputs == n_outputs, "classes_ do not belong to coef_")
         thresholds = not ordered or len(model.loss_.thresholds or ()) == len(labels) - 1
         require(thresholds, "the thresholds of loss_ do not belong to classes_")
         both = (model.fold_thresholds_ is not None) == (ordered and held_out is not None)

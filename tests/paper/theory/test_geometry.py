@@ -178,6 +178,7 @@ def test_identities_of_the_appendix():
         (lambda: lie_bracket((0, 1), [1.0, 2.0], [1.0, 2.0]), "u must have shape"),
         (lambda: lie_bracket((0, 1), [1.0], [[1.0, 2.0]]), "v must have 1 dimension"),
         (lambda: lie_bracket((0, 1), [1.0], [1.0, 2.0], depth=0), "depth"),
+        (lambda: lie_bracket((0, 1), [1.0], [1.0, 2.0], depth=10**30), "depth must be at most"),
         (lambda: GroupedNetwork(GROUPS).value([1.0]), "Parameters must have shape"),
     ],
 )

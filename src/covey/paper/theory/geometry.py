@@ -34,6 +34,9 @@ Word = Any
 # The number of words grows exponentially with their length.
 LONGEST_WORD = 20
 
+# A power on a magnitude is written out as that many factors.
+DEEPEST = 1000
+
 
 # The variables of a monomial with repetitions, sorted: x0^2 x3 is (0, 0, 3); the constant 1 is ().
 Monomial = tuple[int, ...]
@@ -95,8 +98,8 @@ class Parameterization(ABC):
     depth: int
 
     def __post_init__(self) -> None:
-        if isinstance(self.depth, bool) or not isinstance(self.depth, int | np.integer) or self.depth < 1:
-            raise ValueError(f"depth must be an integer of at least 1, not {self.depth!r}.")
+        if whole(self.depth, "depth") > DEEPEST:
+            raise ValueError(f"depth must be at most {DEEPEST}, not {self.depth}.")
 
     @property
     @abstractmethod
