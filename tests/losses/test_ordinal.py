@@ -87,6 +87,13 @@ def test_nothing_overflows_far_out(size):
             assert np.isfinite(part).all()
 
 
+@pytest.mark.parametrize("size", [1e17, 1e100])
+def test_a_predictor_without_digits_for_thresholds_has_no_likelihood(size):
+    """Thresholds that far out are equal; Newton's steps in the coefficients turn back there."""
+    y, weight, eta = classes()
+    assert Ordinal().on(y, weight).total(size * eta) == np.inf
+
+
 def test_known_thresholds_are_a_loss_of_single_rows():
     y, weight, eta = classes()
     loss = Ordinal().with_thresholds(y, eta, weight)

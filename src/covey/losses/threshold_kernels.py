@@ -14,11 +14,13 @@ LAST_STEP = 1e-6
 # Steps from any start; halvings of a step.
 MOST_STEPS, MOST_HALVINGS = 100, 40
 
-# Beyond this gap its exponential overflows.
-WIDEST = 700.0
+# Beyond this gap its exponential overflows; below this one its square underflows. Thresholds of 1e17 may even be equal.
+WIDEST, CLOSEST = 700.0, 1e-150
 
 # Added to the second derivative in the thresholds, per unit of weight, which may have none far from all rows.
 JITTER = 1e-12
+
+EPS = float(np.finfo(float).eps)
 
 # A threshold may not come closer to its neighbour in one step than this share of their distance.
 CLOSER = 0.1
@@ -56,7 +58,7 @@ def likeliest(eta, w, starts, totals, thresholds):
             step, length, moved = _solved(diagonal, beside, gradient), 1.0, 0.0
             promised = gradient @ step
             for k in range(t.size - 1):
-                nearer = (step[k] - step[k + 1]) / (t[k + 1] - t[k])
+                nearer = (step[k] - step[k + 1]) / max(t[k + 1] - t[k], CLOSEST)
                 length = min(length, (1 - CLOSER) / nearer) if nearer > 1 - CLOSER else length
             for _ in range(MOST_HALVINGS):
                 there = _evaluated(x, w, starts, totals, t + length * step, up, down)
@@ -111,7 +113,7 @@ def derivatives(w, starts, totals, t, up, down):
                 gradient[c - 1] -= w[i] * down[i]
                 diagonal[c - 1] += w[i] * down[i] * (1 - down[i])
         if 0 < c < n:
-            gap = min(t[c] - t[c - 1], WIDEST)
+            gap = min(max(t[c] - t[c - 1], CLOSEST), WIDEST)
             pull, bend = totals[c] / np.expm1(gap), totals[c] / (2 * np.sinh(gap / 2)) ** 2
             gradient[c] += pull
             gradient[c - 1] -= pull
@@ -127,7 +129,7 @@ def _solved(diagonal, beside, right):
     x, pivots = right.copy(), diagonal.copy()
     for k in range(1, x.size):
         share = beside[k] / pivots[k - 1]
-        pivots[k] -= share * beside[k]
+        pivots[k] = max(pivots[k] - share * beside[k], EPS * pivots[k])  # positive, but for round-off error
         x[k] -= share * x[k - 1]
     for k in range(x.size - 1, -1, -1):
         x[k] = (x[k] - (beside[k + 1] * x[k + 1] if k + 1 < x.size else 0.0)) / pivots[k]
