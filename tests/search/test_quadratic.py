@@ -5,6 +5,8 @@ import pytest
 
 from covey.losses import Binomial, MultiSquared, Squared
 from covey.search.active import ActiveSet
+from covey.search.constraints.cone import Rows
+from covey.search.constraints.nested import ridges_within
 from covey.search.quadratic import Quadratic
 from covey.search.table import Table
 from search.limit_reference import mixed_problem, refit
@@ -78,6 +80,18 @@ def test_a_constant_column_without_a_penalty_has_no_coefficient(left):
     W, ranks = quadratic.least_norm([[0], [0, 1]])
     np.testing.assert_allclose(W[:, 0], [[0.0, 0.0, 0.0], [0.0, 1.0, 1 / 2]], atol=1e-12)
     assert ranks == [0, 2]
+
+
+@pytest.mark.parametrize("within", [False, True])
+def test_ridges_on_a_path_without_columns(within):
+    """Constraints may keep every group of a fold out."""
+    none = np.zeros((0, 0))
+    quadratic = Quadratic(none, np.zeros((0, 1)), np.array([0]), np.zeros(0), np.zeros(1), np.zeros(0))
+    if within:
+        W = ridges_within(quadratic, none, [], [0], [0.1, 1.0], Rows(none, np.zeros(0)))
+    else:
+        W = quadratic.ridges(none, np.empty(0, dtype=np.intp), np.array([0]), [0.1, 1.0])
+    assert W.shape == (2, 1, 0)
 
 
 def test_minimisers_of_least_norm_have_the_rank_of_their_columns():

@@ -192,7 +192,7 @@ class ActiveSet:
         W = self.coefficients(first, last)
         n, m, k = W.shape
         flat = host(self.A[which][:, :k] @ like(np.ascontiguousarray(W.transpose(2, 1, 0).reshape(k, m * n)), self.A))
-        return flat.reshape(-1, m, n)
+        return flat.reshape(len(flat), m, n)
 
     def coefficients(self, first: int, last: int) -> FloatArray:
         """The models on the first m groups, for every m from first to last; (n_models, n_outputs, n_columns)."""

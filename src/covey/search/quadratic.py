@@ -124,7 +124,7 @@ class Quadratic:
             z.transpose(0, 2, 1)[left_out] = 0.0
             solution = dtrtrs(R, z.reshape(longest, m * lengths.size))[0].reshape(longest, m, lengths.size)
             W[:, i][:, :, order] = solution.transpose(2, 1, 0)
-        return W.reshape(-1, m, len(self.c))
+        return W.reshape(lengths.size * len(penalties), m, len(self.c))
 
     def least_norm(self, sets: Sequence[Sequence[int]]) -> tuple[FloatArray, list[int]]:
         """Minimisers of least norm on sets of groups with linearly dependent columns, and the rank of each set."""

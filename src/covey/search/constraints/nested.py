@@ -100,7 +100,7 @@ def ridges_within(
     )  # fmt: skip
     out = np.zeros((*W.shape[:-1], len(quadratic.c)))
     out[..., at] = some.kept(W)
-    return out.reshape(-1, *out.shape[2:])
+    return out.reshape(len(tried) * len(penalties), *out.shape[2:])
 
 
 def _inverse(K: FloatArray) -> tuple[FloatArray, bool]:
