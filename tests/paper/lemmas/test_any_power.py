@@ -186,6 +186,7 @@ def test_flow_on_an_orthogonal_design(N):
     ("arguments", "message"),
     [
         ({"norms": [0.0], "L": 2, "epsilon": 0.1}, "no positive entry"),
+        ({"norms": [1e300], "L": 2, "epsilon": 0.1}, "whose powers overflow"),
         ({"norms": [1.0, 1.0], "L": 1, "epsilon": 0.1}, "only 1 groups"),
         ({"norms": [-1.0], "L": 1, "epsilon": 0.1}, "not negative"),
         ({"norms": [1.0], "L": 1, "epsilon": 0.1, "depth": 1}, "depth"),

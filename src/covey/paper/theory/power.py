@@ -29,6 +29,9 @@ __all__ = ["PowerBounds", "as_frame", "as_text", "power_bounds", "quantity", "re
 # (1 + a)^(N-1) with a = gamma N u^(N-2) r/4 <= 1/(20 N) while a group grows: the loss of a step relative to the flow
 STEP_LOSS = math.exp(1 / 20)
 
+# Fourth powers of magnitudes and norms must be finite numbers.
+LARGEST = 1e70
+
 
 class _Quantity(property):
     source: str
@@ -337,6 +340,10 @@ def read_sizes(values: FloatArray, name: str, given: object, L: int) -> tuple[fl
     """The positive entries of magnitudes or norms, of which there is one per group or per non-zero group."""
     if not np.all(np.isfinite(values)) or np.any(values < 0):
         raise ValueError(f"{name} must be finite and not negative; got {given!r}.")
+    if np.any(values > LARGEST):
+        raise ValueError(
+            f"{name} has an entry above {LARGEST:g}, whose powers overflow: change the units; got {given!r}."
+        )
     if values.ndim > 1:
         raise ValueError(f"{name} must be a number or a vector, not an array of shape {values.shape}.")
     active = np.atleast_1d(values)[np.atleast_1d(values) > 0]
