@@ -99,6 +99,10 @@ def test_help_names_every_command():
         assert heading in result.stdout
     assert covey().exit_code == 2
     assert covey("--version").stdout.startswith("covey ")
+    module = subprocess.run(
+        [sys.executable, "-m", "covey", "--version"], capture_output=True, text=True, check=True, env=ENVIRONMENT
+    )
+    assert module.stdout == covey("--version").stdout
 
 
 def test_help_needs_nothing_heavy():

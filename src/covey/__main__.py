@@ -1,0 +1,10 @@
+"""The command line, as ``python -m covey``."""
+
+from __future__ import annotations
+
+import sys
+
+from covey.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())
