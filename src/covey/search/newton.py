@@ -139,7 +139,8 @@ def minimise(
     unit = response.unit * np.sqrt(squares)[:, None]
     unit[unit == 0] = np.inf
     value = response.total(eta) + (0.0 if penalty is None else 0.5 * float((coef * times(penalty, coef)).sum()))
-    way, still = Way(may_recede=penalty is None), 0
+    # residuals of numbers grow without bound in any direction
+    way, still = Way(may_recede=penalty is None and not response.loss.identity_link), 0
     fresh, last, solve = True, np.inf, None
     for step in range(MOST_STEPS):
         # 1. the gradient, and whether it is small enough; what constraints hold back is no reason to go on

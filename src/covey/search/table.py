@@ -222,11 +222,12 @@ class Table:
         n, width = posed.design.shape[0], int(self.starts[-1]) + 1 + posed.response.n_outputs
         # a device has memory and arithmetic to spare
         tall = n > ROWS_PER_COLUMN * width * len(set(posed.labels.tolist()) - {-1}) and not posed.design.on_device
-        few = n <= MOST_ROWS and not self.all_near
+        # models with late groups are judged row by row
+        by_row = bool(posed.late) or (n <= MOST_ROWS and not self.all_near)
         self.compressed = (
             posed.response.loss.quadratic
             and posed.pairs is None
-            and ((tall and not few) or n * width > (HELD if posed.design.reads_columns else HELD_OF_STREAM))
+            and ((tall and not by_row) or n * width > (HELD if posed.design.reads_columns else HELD_OF_STREAM))
         )
         if self.compressed:
             self._compress()
