@@ -206,6 +206,10 @@ class CleanedRound:
     def finish(self) -> None:
         """Replace what was read off the quadratic model by the minimisers themselves."""
         if self.active.response.loss.quadratic:
+            for i, recipe in enumerate(self.recipes if self.rows is not None else ()):
+                if free := self._undetermined(self.sets[recipe], recipe.ridge):
+                    coef = np.vstack([self.levels[i][None, :][: self.intercept], self.W[i].T])
+                    self.put(i, self._least_norm(self.positions(free), coef))
             return
         sets: dict[tuple[int, ...], list[int]] = {}
         for i, recipe in enumerate(self.recipes):
@@ -301,10 +305,14 @@ class CleanedRound:
         return coef, not recipe.ridge and training.is_infinite(groups)
 
     def _undetermined(self, left: Sequence[int], ridge: float) -> Sequence[int]:
-        """The groups of a model whose coefficients the loss may leave open: least norm is still to be found."""
-        if not self.active.deficient or self.rows is not None:
+        """The groups of a model whose coefficients the loss may leave open: least norm is still to be found.
+
+        Groups under constraints are none of them: coefficients of least norm might break these.
+        """
+        if not self.active.deficient:
             return []
-        return [l for l in left if l < self._n_free] if ridge else left
+        free = [l for l in left if l < self._n_free] if ridge else left
+        return free if self.rows is None else [l for l in free if not self.rows.G[:, self.positions([l])].any()]
 
     def _determined(self, at: NDArray[np.intp]) -> NDArray[np.intp]:
         """Some columns without those that have no penalty and are constant or combinations of others."""
