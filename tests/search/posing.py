@@ -9,7 +9,8 @@ from covey.groups import Groups
 from covey.losses import Squared
 from covey.search import paths, table
 from covey.search.dense import score_dense
-from covey.search.problem import Parts, Problem, Split, pose
+from covey.search.posed import pose
+from covey.search.problem import Parts, Problem, Split
 from covey.search.search import Found
 from covey.search.settings import SETTINGS
 

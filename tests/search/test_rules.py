@@ -7,7 +7,7 @@ import pytest
 
 from covey import Groups, GroupSparseClassifier, GroupSparseRegressor
 from covey.search.chosen import interchangeable, price_of_sparsity
-from covey.search.problem import pose
+from covey.search.posed import pose
 from covey.search.rules import Predict, Select
 from covey.search.settings import SETTINGS
 from covey.selection import Folds

@@ -24,7 +24,8 @@ from covey.losses import MultiSquared
 from covey.losses.base import Response
 from covey.progress import showing
 from covey.search.criteria import InformationCriterion
-from covey.search.problem import Parts, Problem, ancestors, pose
+from covey.search.posed import pose
+from covey.search.problem import Parts, Problem, ancestors
 from covey.search.ranking import ranked_groups
 from covey.search.select import select
 from covey.validation import FloatArray, MatrixLike, PerRow, on_host, one_of, positive, whole

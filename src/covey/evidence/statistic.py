@@ -15,7 +15,8 @@ from covey.groups import Groups
 from covey.layout import offsets
 from covey.progress import tell
 from covey.search.paths import Paths
-from covey.search.problem import Parts, Problem, pose
+from covey.search.posed import pose
+from covey.search.problem import Parts, Problem
 from covey.search.table import Table
 from covey.threads import fitting_threads
 from covey.validation import FloatArray

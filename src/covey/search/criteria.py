@@ -13,7 +13,7 @@ from covey.losses import Loss, Squared
 from covey.search.cleaned import Cleaned, clean
 from covey.search.judge import ROUNDING, TIE, Scores
 from covey.search.paths import Knots, Paths
-from covey.search.problem import Posed
+from covey.search.posed import Posed
 from covey.search.recipes import Training
 from covey.search.search import trainings_of
 from covey.search.table import Table

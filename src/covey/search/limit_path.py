@@ -16,7 +16,8 @@ from covey.losses import Loss, get_loss
 from covey.path import Path
 from covey.preprocess import Standardize
 from covey.search.paths import Knots, Paths
-from covey.search.problem import Parts, Posed, Problem, pose
+from covey.search.posed import Posed, pose
+from covey.search.problem import Parts, Problem
 from covey.search.table import Table
 from covey.threads import fitting_threads
 from covey.validation import FloatArray, MatrixLike, PerRow, as_response, as_sample_weight, on_host, whole

@@ -5,7 +5,8 @@ from __future__ import annotations
 from covey.designs.rows import count_rows
 from covey.search.cleaned import clean
 from covey.search.paths import Paths
-from covey.search.problem import Parts, Problem, pose
+from covey.search.posed import pose
+from covey.search.problem import Parts, Problem
 from covey.search.search import trainings_of
 from covey.search.table import Table
 from covey.threads import fitting_threads

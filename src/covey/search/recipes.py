@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covey.search.observations import Observations
-from covey.search.problem import Posed, Split
+from covey.search.posed import Posed
+from covey.search.problem import Split
 from covey.search.ridges import Penalties
 from covey.search.table import Table
 from covey.validation import FloatArray

@@ -25,7 +25,8 @@ from covey.search.dense import dense_is_left_out, score_dense
 from covey.search.held_out import FoldModels, fold_models
 from covey.search.judge import Board, Verdict
 from covey.search.limit_path import path_of
-from covey.search.problem import Parts, Posed, Problem, pose
+from covey.search.posed import Posed, pose
+from covey.search.problem import Parts, Problem
 from covey.search.recipes import Model, Recipe
 from covey.search.rules import RULES, Rule
 from covey.search.search import Found

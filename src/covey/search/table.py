@@ -21,7 +21,8 @@ from covey.layout import offsets, spans
 from covey.preprocess.factoring import times_factors
 from covey.search.arrays import below, beside, host, like
 from covey.search.observations import Observations
-from covey.search.problem import Parts, Posed, Split, in_parts
+from covey.search.posed import Posed
+from covey.search.problem import Parts, Split, in_parts
 from covey.validation import ArrayOrTensor, FloatArray
 
 __all__ = ["HELD_OF_STREAM", "MOST_ROWS", "Table", "near_limits", "working_columns"]

@@ -9,7 +9,7 @@ from covey.layout import offsets, spans
 from covey.preprocess.factoring import block_diagonal
 from covey.preprocess.working import noise_weights
 from covey.search.constraints.cone import Rows
-from covey.search.problem import Posed
+from covey.search.posed import Posed
 from covey.validation import FloatArray, on_host
 
 __all__ = ["binding_table"]
