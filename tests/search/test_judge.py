@@ -127,21 +127,38 @@ def test_the_simplest_within_a_standard_error(problem):
     assert verdict.recipes[verdict.best] == LARGE
     gap = verdict.errors[1] - verdict.errors[0]
     assert gap <= verdict.standard_errors[1]
-    assert verdict.recipes[verdict.simplest(1.0)] == SMALL
-    assert verdict.recipes[verdict.simplest(0.0)] == LARGE
+    assert verdict.recipes[verdict.simplest(verdict.near(1.0))] == SMALL
+    assert verdict.recipes[verdict.simplest(verdict.near(0.0))] == LARGE
     assert verdict.recipes[verdict.chosen] == SMALL
+
+
+def test_a_simpler_model_may_cost_a_share_of_the_error_and_no_more(problem):
+    verdict = problem[0].board(RECIPES).verdict()
+    share = verdict.errors[1] / verdict.errors[0] - 1
+    assert verdict.recipes[verdict.best] == LARGE
+
+    def chosen(verdict, cost):
+        return verdict.recipes[replace(verdict, settings=replace(SETTINGS, cost=cost)).chosen]
+
+    assert chosen(verdict, 1.01 * share) == SMALL
+    assert chosen(verdict, 0.99 * share) == LARGE
+    # of survival times, a share of what the best model gains
+    gained = (verdict.errors[1] - verdict.errors[0]) / (verdict.errors[verdict.null] - verdict.errors[0])
+    survival = replace(verdict, coupled=True)
+    assert chosen(survival, 1.01 * gained) == SMALL
+    assert chosen(survival, 0.99 * gained) == LARGE
 
 
 def test_the_null_model_is_kept_unless_it_is_beaten_by_enough(problem):
     verdict = problem[0].board(RECIPES).verdict()
     gained = verdict.errors[verdict.null] - verdict.errors[verdict.best]
-    assert verdict.evidence == pytest.approx(gained / verdict.standard_errors[verdict.null])
+    enough = gained / verdict.standard_errors[verdict.null]
 
-    def chosen(evidence):
-        return verdict.recipes[replace(verdict, settings=replace(SETTINGS, evidence=evidence)).chosen]
+    def chosen(strictness):
+        return verdict.recipes[replace(verdict, settings=replace(SETTINGS, strictness=strictness)).chosen]
 
-    assert chosen(0.9 * verdict.evidence) != NULL
-    assert chosen(1.1 * verdict.evidence) == NULL
+    assert chosen(0.9 * enough) != NULL
+    assert chosen(1.1 * enough) == NULL
 
 
 def test_rounding_does_not_decide_between_equal_models(problem):
@@ -150,7 +167,7 @@ def test_rounding_does_not_decide_between_equal_models(problem):
     for factor in (1 - 1e-15, 1 + 1e-15):
         wider = [np.concatenate([table, factor * table[..., [1]]], axis=-1) for table in tables]
         verdict = judge_of(judge.scores, wider, [*RECIPES, twin], [*SIZES, 2.0]).board([*RECIPES, twin]).verdict()
-        assert verdict.recipes[verdict.simplest(1.0)] == SMALL
+        assert verdict.recipes[verdict.chosen] == SMALL
         assert verdict.recipes[verdict.best] == LARGE
 
 

@@ -91,7 +91,7 @@ def test_a_second_round_starts_from_the_groups_that_were_left():
     assert {recipe.round for recipe in cleaned(once)} == {0}
     assert {recipe.round for recipe in cleaned(twice)} == {0, 1}
     first = once.verdict()
-    kept = first.recipes[first.simplest(SETTINGS.strictness)]
+    kept = first.recipes[first.simplest(first.near(SETTINGS.start_strictness))]
     start = kept.groups(once.final)
     assert twice.final.rounds[1].groups[: len(start)] == start
 
@@ -161,12 +161,14 @@ def test_reweightings_count_how_often_penalties_are_divided():
     assert 1 <= rounds[5] <= 5
 
 
-def test_evidence_is_what_a_group_needs_against_none():
+def test_strictness_is_what_a_group_needs_against_none():
     X, y, groups = noisy_problem("strong")
     problem = problem_with(X, y, groups)
-    evidence = found(X, y, groups).verdict().evidence
+    verdict = found(X, y, groups).verdict()
+    gained = verdict.errors[verdict.null] - verdict.errors[verdict.best]
+    enough = gained / verdict.standard_errors[verdict.null]
     sizes = {
-        share: len(select(problem, Folds(5, deals=1), settings=replace(SETTINGS, evidence=share * evidence)).groups)
+        share: len(select(problem, Folds(5, deals=1), settings=replace(SETTINGS, strictness=share * enough)).groups)
         for share in (0.0, 1.1)
     }
     assert sizes[0.0] > 0
@@ -225,7 +227,7 @@ def test_a_round_that_would_start_where_the_path_has_been_is_not_made():
     X, y, groups = noisy_problem("weak", n=120, n_groups=40)
     result = found(X, y, groups)
     verdict = result.verdict()
-    kept = verdict.recipes[verdict.simplest(SETTINGS.strictness)]
+    kept = verdict.recipes[verdict.simplest(verdict.near(SETTINGS.start_strictness))]
     for training in result.trainings:
         start = kept.groups(training)
         assert set(training.rounds[0].groups[: len(start)]) == set(start)

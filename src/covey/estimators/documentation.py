@@ -41,9 +41,10 @@ selection : int, splitter, "holdout", "ebic", "bic", "gcv", Size, or an object o
     groups (``covey.selection.Size(k)``).
 rule : {"select", "predict"}
     What the held-out rows decide. ``"select"``: the few groups that matter, by the simplest sparse model that the
-    held-out rows cannot tell from the best one (one standard error). ``"predict"``: the best prediction, the mean
-    of all candidates weighted by their held-out deviance; it usually has all groups. Rows are dealt to
-    folds again while it is open which model is chosen (`covey.selection.Folds` sets how often at most).
+    held-out rows cannot tell from the best one (1.5 standard errors) and that costs at most a tenth of its deviance.
+    ``"predict"``: the best prediction, the mean of all candidates weighted by their held-out deviance; it usually has
+    all groups. Rows are dealt to folds again while it is open which model is chosen (`covey.selection.Folds` sets how
+    often at most).
 recipes : iterable of Recipe
     Further candidates, for instance of your own: see "How to add a recipe" in the documentation.
 factors : "auto" or int

@@ -115,8 +115,8 @@ class Verdict:
         The dispersion at the least error.
     best, null : int
         The recipe with the least error, and the one without groups.
-    evidence : float
-        By how many standard errors the best recipe beats the null model.
+    coupled : bool
+        Whether the loss couples rows.
     settings : Settings
     """
 
@@ -129,23 +129,33 @@ class Verdict:
     noise: float
     best: int
     null: int
-    evidence: float
+    coupled: bool
     settings: Settings
 
-    def near(self, strictness: float) -> NDArray[np.bool_]:
-        """The recipes that the rows cannot tell from the best one: closer than so many standard errors."""
+    def near(self, strictness: float, cost: float = np.inf) -> NDArray[np.bool_]:
+        """The recipes within so many standard errors of the best one that lose at most so much."""
         rounding = ROUNDING * float(self.errors[self.null])
         apart = self.errors - self.errors[self.best]
-        return np.asarray(apart <= strictness * self.standard_errors * (1 + TIE) + rounding)
+        most = np.minimum(strictness * self.standard_errors, cost)
+        return np.asarray(apart <= most * (1 + TIE) + rounding)
 
-    def simplest(self, strictness: float) -> int:
-        """The simplest of these recipes; among equally simple ones, the best."""
-        return _simplest(self.near(strictness), self.sizes, self.errors, ROUNDING * float(self.errors[self.null]))
+    @cached_property
+    def equal(self) -> NDArray[np.bool_]:
+        """The recipes that count as equally good: the rows cannot tell them from the best, and they cost little.
+
+        Of survival times, the cost is a share of what the best model gains: partial likelihoods have no zero.
+        """
+        least, null = float(self.errors[self.best]), float(self.errors[self.null])
+        return self.near(self.settings.strictness, self.settings.cost * (null - least if self.coupled else least))
+
+    def simplest(self, allowed: NDArray[np.bool_]) -> int:
+        """The simplest of some recipes; among equally simple ones, the best."""
+        return _simplest(allowed, self.sizes, self.errors, ROUNDING * float(self.errors[self.null]))
 
     @cached_property
     def chosen(self) -> int:
-        """The simplest recipe near the best one, or the null model if the best one hardly beats it."""
-        return self.null if self.evidence <= self.settings.evidence else self.simplest(self.settings.strictness)
+        """The simplest of the recipes that are as good as the best, or the null model if the rows cannot tell it."""
+        return self.null if self.near(self.settings.strictness)[self.null] else self.simplest(self.equal)
 
 
 class Judge:
@@ -293,7 +303,7 @@ class Board:
             noise=noise,
             best=best,
             null=self.null,
-            evidence=float((errors[self.null] - errors[best]) / (standard_errors[self.null] or np.inf)),
+            coupled=self.scores[0].loss.coupled,
             settings=self.settings,
         )
 

@@ -58,7 +58,7 @@ class Rule(ABC):
         """The recipes to choose from."""
 
     def _with_late(self, recipes: set[Recipe]) -> tuple[Judge, set[Recipe]]:
-        """All recipes if one of the round of late groups is better than the others by `evidence` standard errors.
+        """All recipes if one of the round of late groups is better than the others by `strictness` standard errors.
 
         It is judged on the rows that models with late groups can predict. Otherwise the recipes before that round, on
         all rows.
@@ -68,7 +68,7 @@ class Rule(ABC):
             return found.judge, recipes
         judge = found.late_judge()
         verdict = judge.board(recipes).verdict()
-        near = verdict.near(self.settings.evidence)
+        near = verdict.near(self.settings.strictness)
         close = {r for r, is_near in zip(verdict.recipes, near, strict=True) if is_near}
         return (found.judge, early) if early & close else (judge, recipes)
 

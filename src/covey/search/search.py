@@ -272,7 +272,7 @@ class Found:
         if not posed.late and (exhaustive or self.n_rounds == most):
             return []
         verdict = self.verdict()
-        kept = verdict.recipes[verdict.simplest(settings.strictness)]
+        kept = verdict.recipes[verdict.simplest(verdict.near(settings.start_strictness))]
         if not isinstance(kept, Cleaned):
             return []
         starts = self.starts_from(kept, self.trainings)
@@ -295,7 +295,7 @@ class Found:
         """Late groups may have shown variables whose own late groups could not wake: a further round is for them."""
         assert self.late_round is not None
         verdict = self.late_judge().board(self.recipes).verdict()
-        kept = verdict.recipes[verdict.simplest(self.posed.settings.strictness)]
+        kept = verdict.recipes[verdict.simplest(verdict.near(self.posed.settings.start_strictness))]
         if not (isinstance(kept, Cleaned) and self.is_late(kept.round)):
             return []
         starts = self.starts_from(kept, self.trainings)

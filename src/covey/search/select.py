@@ -255,7 +255,7 @@ def _n_groups(recipe: Recipe, found: Found) -> int:
 def _rivals(problem: Problem, choice: Rule, chosen: Recipe) -> pd.DataFrame:
     """Sets of groups that held-out rows cannot tell from the best, and sets that folds select; the chosen one first."""
     found, verdict, names = choice.found, choice.verdict, problem.groups.names
-    always, near = set(problem.always), np.flatnonzero(verdict.near(choice.settings.strictness))
+    always, near = set(problem.always), np.flatnonzero(verdict.equal)
     selected = frozenset(found.groups(chosen, found.final))
     best: dict[frozenset[int], int] = {selected: verdict.recipes.index(chosen)}
     for i in near[np.argsort(verdict.errors[near], kind="stable")]:

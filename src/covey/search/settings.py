@@ -67,10 +67,14 @@ class Settings:
     alike : float
         A recipe whose model on all rows has more than this many times the columns that it has on the training rows of
         the folds, in the mean, is no candidate: another model would be returned than was scored.
-    evidence, strictness : float
-        The null model is kept unless the best one beats it by `evidence` standard errors: among hundreds of candidates,
-        some look a little better by chance. Models within `strictness` standard errors of the best count as equally
-        good, and the simplest of them is chosen.
+    strictness, cost : float
+        Models within `strictness` standard errors of the best count as equally good if their error is larger by at most
+        this share (`cost`), and the simplest of them is chosen. The null model is, whatever it costs: among hundreds of
+        candidates, some look a little better by chance. Where rows are many the standard errors decide, where they are
+        few or the fit is close the cost does (decision 0068).
+    start_strictness : float
+        The next round starts from the simplest model within this many standard errors of the best. It is less strict
+        than the choice: a path wakes what its start lacks, but in another order.
     predictable : float
         Models with late groups are judged on held-out rows that least squares on each of these groups, with its
         ancestors, predicts with at most this many times the variance of the noise. Where a curve ends, rows that are
@@ -111,8 +115,9 @@ class Settings:
     dense_share: float = 0.25
     least_weight: float = 2e-3
     alike: float = 1.25
-    evidence: float = 1.5
-    strictness: float = 1.0
+    strictness: float = 1.5
+    cost: float = 0.1
+    start_strictness: float = 1.0
     predictable: float = 0.5
     undivided: float = 0.5
     contention: float = 3.0
