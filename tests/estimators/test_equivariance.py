@@ -126,15 +126,6 @@ def test_number_of_threads(problem, fitted):
         assert_same(refit(fitted, X, y), fitted[1])
 
 
-@pytest.mark.parametrize("rule", RULES)
-def test_weights_and_repeated_rows(rule, problem):
-    X, y, groups = problem
-    weight = np.random.default_rng(0).integers(1, 4, len(y))
-    weighted = GroupSparseRegressor(groups, **RULES[rule]).fit(X, y, sample_weight=weight)
-    repeated = GroupSparseRegressor(groups, **RULES[rule]).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
-    assert_same(weighted, repeated)
-
-
 @pytest.mark.parametrize("selection", ["folds", "ebic", "size"])
 def test_rows_of_weight_zero_are_as_if_they_were_not_there(selection, problem):
     X, y, groups = problem

@@ -95,17 +95,6 @@ def test_huber_without_a_threshold_takes_its_scale_from_the_null_model():
     np.testing.assert_array_equal(paths[0].coefs.toarray(), paths[1].coefs.toarray())
 
 
-def test_weights_count_rows():
-    X, y, offset = problem("poisson")
-    times = np.random.default_rng(0).integers(1, 4, len(y))
-    rows = np.repeat(np.arange(len(y)), times)
-    weighted = limit_path(X, y, 3, loss="poisson", offset=offset, sample_weight=times)
-    repeated = limit_path(X[rows], y[rows], 3, loss="poisson", offset=offset[rows])
-    assert [l for l, _ in weighted.entered] == [l for l, _ in repeated.entered]
-    np.testing.assert_allclose(weighted.times, repeated.times, rtol=1e-9)
-    np.testing.assert_allclose(weighted.coefs.toarray(), repeated.coefs.toarray(), rtol=1e-6, atol=1e-9)
-
-
 @pytest.mark.parametrize(
     ("loss", "y", "offset", "message"),
     [
