@@ -68,15 +68,6 @@ def test_the_first_group_is_that_of_the_squared_loss(name):
         assert paths[0].entered[0][0] == paths[1].entered[0][0]
 
 
-def test_the_squared_loss_is_the_default():
-    X, y, offset = problem("squared")
-    bare, named = limit_path(X, y, 3), limit_path(X, y, 3, loss="squared")
-    np.testing.assert_array_equal(named.coefs.toarray(), bare.coefs.toarray())
-    np.testing.assert_array_equal(named.times, bare.times)
-    shifted = limit_path(X, y, 3, offset=offset)
-    np.testing.assert_allclose(shifted.coefs.toarray(), limit_path(X, y - offset, 3).coefs.toarray(), atol=1e-12)
-
-
 def test_several_responses_need_no_name():
     X, y, offset = problem("multi-squared")
     named = limit_path(X, y, 3, loss=MultiSquared(), offset=offset, max_groups=2)
