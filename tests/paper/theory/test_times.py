@@ -7,11 +7,8 @@ import numpy as np
 import pytest
 
 from covey.datasets import make_group_sparse
-from covey.paper.dynamics import gradient_flow, normalized_descent, plain_descent
+from covey.paper.dynamics import normalized_descent
 from covey.paper.theory import (
-    balance,
-    balance_drift,
-    balance_increment,
     bounds,
     drift_against_step,
     time_window,
@@ -84,27 +81,6 @@ def test_window_bad_input(run):
 @pytest.fixture(scope="module")
 def small():
     return make_group_sparse(40, 12, 3, active=2, values=1.0, random_state=0)
-
-
-@pytest.mark.parametrize("depth", [2, 3])
-@pytest.mark.parametrize("start", ["aligned", "zero"])
-def test_the_flow_conserves_the_balance(small, depth, start):
-    path = gradient_flow(small.X, small.y, small.groups, init_scale=0.3, t_end=10.0, start=start, depth=depth)
-    drift = balance_drift(path)
-    assert np.ptp(path.u) > 0.1
-    assert drift.relative < 1e-6
-    assert drift.largest == np.abs(drift.drift).max()
-    assert drift.scale == pytest.approx((path.u**2).max() / depth)
-    assert drift.relative == pytest.approx(drift.largest / drift.scale)
-
-
-def test_one_step_of_descent_moves_the_balance_by_the_formula(small):
-    path = plain_descent(small.X, small.y, small.groups, init_scale=0.3, step_size=0.05, start="aligned", n_steps=60)
-    values = balance(path.u, path.v, small.groups)
-    g = (small.y - path.w @ small.X.T) @ small.X / 40
-    expected = balance_increment(path.u, path.v, g, small.groups, 0.05)
-    np.testing.assert_allclose(np.diff(values, axis=0), expected[:-1], atol=1e-14)
-    np.testing.assert_allclose(balance_drift(path).drift[-1], expected[:-1].sum(axis=0), atol=1e-12)
 
 
 def test_drift_is_proportional_to_the_step(small):
