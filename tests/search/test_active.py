@@ -7,36 +7,18 @@ import pytest
 from scipy.special import expit
 
 import covey
-from covey.losses import Binomial, Cox, MultiSquared, Poisson, Squared
+from covey.losses import Binomial, Cox, Poisson, Squared
 from covey.search.active import ActiveSet
 from covey.search.curvature import Curvature
 from covey.search.paths import Paths
 from covey.search.table import Table
-from search.limit_reference import mixed_problem
-from search.posing import in_folds, on_all_rows
+from search.posing import LOSSES, draw, in_folds, on_all_rows
 
 
 @pytest.fixture(autouse=True)
 def rows_of_x(monkeypatch):
     """Tables with the rows of X; `test_table` compares compressed ones with them."""
     monkeypatch.setattr("covey.search.table.ROWS_PER_COLUMN", np.inf)
-
-
-LOSSES = {"squared": Squared(), "several": MultiSquared(), "binomial": Binomial(), "poisson": Poisson()}
-
-
-def draw(name, seed=0, n=90):
-    """Groups of sizes 1 to 5, one without full rank, with a response for a loss."""
-    X, signal, lists = mixed_problem(n, seed)
-    rng = np.random.default_rng(seed + 1)
-    signal = (signal - signal.mean()) / signal.std()
-    if name == "several":
-        return X, np.column_stack([signal, 0.5 * signal]) + rng.standard_normal((n, 2)), lists
-    if name == "binomial":
-        return X, (rng.random(n) < expit(signal)).astype(float), lists
-    if name == "poisson":
-        return X, rng.poisson(np.exp(0.5 * signal)).astype(float), lists
-    return X, signal + rng.standard_normal(n), lists
 
 
 def newton(name, A, y, weight):

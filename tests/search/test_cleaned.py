@@ -7,17 +7,15 @@ import pytest
 from scipy.special import expit
 
 from covey import Groups
-from covey.losses import Binomial, MultiSquared, Poisson, Squared
+from covey.losses import Binomial, Poisson
 from covey.search.cleaned import Cleaned, clean
 from covey.search.paths import Paths
 from covey.search.ranking import ranked_groups
 from covey.search.search import trainings_of
 from covey.search.settings import SETTINGS
 from covey.search.table import Table
-from search.limit_reference import mixed_problem, refit
-from search.posing import in_folds, on_all_rows, problem_with
-
-LOSSES = {"squared": Squared(), "several": MultiSquared(), "binomial": Binomial(), "poisson": Poisson()}
+from search.limit_reference import refit
+from search.posing import LOSSES, draw, in_folds, on_all_rows, problem_with
 
 
 @pytest.fixture(autouse=True)
@@ -26,18 +24,6 @@ def all_digits(monkeypatch):
     for module in ("newton", "rough"):
         monkeypatch.setattr(f"covey.search.{module}.ROUGH", 0.0)
     monkeypatch.setattr("covey.search.table.ROWS_PER_COLUMN", np.inf)
-
-
-def draw(name, n=90):
-    X, signal, lists = mixed_problem(n)
-    rng = np.random.default_rng(1)
-    signal = (signal - signal.mean()) / signal.std()
-    y = {
-        "squared": signal + rng.standard_normal(n), "several": np.column_stack([signal, X[:, 3]]),
-        "binomial": (rng.random(n) < expit(signal)).astype(float),
-        "poisson": rng.poisson(np.exp(0.5 * signal)).astype(float),
-    }[name]  # fmt: skip
-    return X, y, lists
 
 
 def cleaned(posed, n_events, ridges=(), always=()):
