@@ -14,7 +14,6 @@ import covey
 from covey import files
 from covey.datasets import make_group_sparse
 from covey.files import atomic_folder, check_folder, check_writable, write_atomically
-from covey.paper.experiments.tasks import write_piece
 from covey.tables import read_table
 from covey.tables.spreadsheet import guarded, unguarded
 
@@ -36,12 +35,11 @@ def private():
 @posix
 def test_the_umask_is_honoured(tmp_path, private):
     write_atomically(tmp_path / "one", b"1")
-    write_piece(tmp_path / "piece", "piece", [1])
     with atomic_folder(tmp_path / "folder", NAMES) as draft:
         (draft / "a.txt").write_text("a")
     data = make_group_sparse(30, 6, 3, active=1, random_state=0)
     covey.save(covey.GroupSparseRegressor(3).fit(data.X, data.y), tmp_path / "model.skops")
-    for name in ("one", "piece", "model.skops", "folder/a.txt"):
+    for name in ("one", "model.skops", "folder/a.txt"):
         assert mode(tmp_path / name) == 0o600, name
     assert mode(tmp_path / "folder") == 0o700
 

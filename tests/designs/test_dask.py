@@ -89,6 +89,16 @@ def test_responses_weights_and_scores(data, expected):
         assert expected.score(X, y, some) == pytest.approx(expected.score(data.X, data.y, some), rel=1e-9)
 
 
+def wrong_kind(block, block_info=None):
+    return block.round().astype(int) if block_info[0]["chunk-location"][0] == 1 else block
+
+
+def holed(X):
+    X = X.copy()
+    X[333, 17] = np.nan
+    return chunked(X)
+
+
 @pytest.mark.parametrize(
     ("X", "message"),
     [
@@ -97,6 +107,11 @@ def test_responses_weights_and_scores(data, expected):
         (lambda X: chunked(X)[:, 0], "two dimensions"),
         (lambda X: chunked(X[:0]), "empty"),
         (lambda X: dask.delayed(X), "arrays and DataFrames"),
+        (holed, r"Chunk 3 of X \(rows 300 to 399\) has missing .* in column 17"),
+        (
+            lambda X: chunked(X).map_blocks(wrong_kind, dtype=float, meta=np.empty((0, 0))),
+            r"Chunk 1 of X \(rows 100 to 199\) holds int64",
+        ),
     ],
 )
 def test_what_is_no_design_is_told_what_works(data, X, message):
@@ -110,21 +125,10 @@ def test_a_dataframe_with_text_names_its_columns(data):
         limit_path(dd.from_pandas(frame, npartitions=2), data.y, 1)
 
 
-def test_a_missing_value_names_its_chunk_and_column(data):
-    X = data.X.copy()
-    X[333, 17] = np.nan
-    with pytest.raises(ValueError, match=r"Chunk 3 of X \(rows 300 to 399\) has missing .* in column 17"):
-        limit_path(chunked(X), data.y, SIZE)
-
-
 def missing_file(block, block_info=None):
     if block_info[0]["chunk-location"][0] == 2:
         raise FileNotFoundError("part-2.npy")
     return block
-
-
-def wrong_kind(block, block_info=None):
-    return block.round().astype(int) if block_info[0]["chunk-location"][0] == 1 else block
 
 
 @pytest.mark.parametrize("where", ["threads", "cluster"])
@@ -145,12 +149,6 @@ def test_a_missing_partition_of_a_dataframe_is_named(data):
 
     with pytest.raises(ValueError, match=r"Chunk 2 of X cannot be read: FileNotFoundError: part-2"):
         limit_path(dd.from_map(read, range(4), meta=partition[:0]), data.y, 1)
-
-
-def test_a_chunk_of_another_dtype_is_named(data):
-    X = chunked(data.X).map_blocks(wrong_kind, dtype=float, meta=np.empty((0, 0)))
-    with pytest.raises(ValueError, match=r"Chunk 1 of X \(rows 100 to 199\) holds int64"):
-        limit_path(X, data.y, SIZE)
 
 
 # ---------------------------------------------------------------------- folds

@@ -134,42 +134,6 @@ def test_every_model_of_every_fold_keeps_the_constraints(kind, rule):
         assert kept(one)
 
 
-@pytest.mark.parametrize("standardize", ["group", "column", "block", False])
-@pytest.mark.parametrize("loss", ["squared", "huber", "gamma"])
-def test_other_losses_and_scales_keep_the_constraints(loss, standardize):
-    X, _, eta, _ = draw(4, n=90)
-    y = np.exp(eta / 3) if loss == "gamma" else 1000 * eta
-    model = GroupSparseRegressor(3, loss=loss, constraints=LIMITS, standardize=standardize, selection=3).fit(X, y)
-    unit = 1.0 if loss == "gamma" else 1000.0
-    coef = model.coef_.copy()
-    assert coef[9:12].max() <= 0.1 + 1e-12
-    coef[9:12] = 0.0
-    assert kept(coef / unit)
-
-
-def test_every_judged_model_keeps_the_constraints(monkeypatch):
-    from covey.search.cleaned import Cleaned
-
-    found, scored = [], Cleaned.scored.__func__
-
-    def watched(cls, recipes, training):
-        round_ = training.rounds[recipes[0].round]
-        for i in {round_.place[recipe] for recipe in recipes}:
-            groups = round_.groups
-            columns, coef, _ = training.posed.to_user(groups, round_.W[i], round_.levels[i])
-            full = np.zeros((1, 36))
-            full[:, columns] = coef
-            found.append(full[0])
-        return scored(cls, recipes, training)
-
-    monkeypatch.setattr(Cleaned, "scored", classmethod(watched))
-    X, _, eta, _ = draw(5, n=60, noise=2.0)
-    GroupSparseRegressor(3, constraints=LIMITS).fit(X, eta)
-    GroupSparseClassifier(3, constraints=LIMITS, selection=3).fit(X, eta > 0)
-    assert len(found) > 1000
-    assert all(kept(one) for one in found)
-
-
 @pytest.mark.parametrize("rule", ["select", "predict"])
 def test_several_responses_keep_signs_and_shapes_each(rule):
     X, _, eta, rng = draw(7, n=100)
@@ -254,14 +218,6 @@ def test_bounds_that_exclude_zero_are_for_groups_that_are_always_in():
         assert inside.max() <= 2, kind
 
 
-def test_equal_to_bounded_least_squares_of_all_columns():
-    X, _, eta, _ = draw(6, n=200, n_groups=4, size=2)
-    model = GroupSparseRegressor(2, constraints={"*": (-0.1, 0.3)}, always=[0, 1, 2], selection=Size(1)).fit(X, eta)
-    assert len(model.selected_groups_) == 4
-    expected = lsq_linear(X - X.mean(axis=0), eta - eta.mean(), bounds=(-0.1, 0.3), tol=1e-14).x
-    np.testing.assert_allclose(model.coef_, expected, atol=1e-7)
-
-
 def test_a_column_of_a_group_and_a_list():
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.standard_normal((150, 8)), columns=[f"{g}_{j}" for g in "ab" for j in range(4)])
@@ -309,22 +265,6 @@ def test_an_exact_name_settles_what_patterns_disagree_about():
     X = pd.DataFrame(rng.standard_normal((80, 2)), columns=["price", "dose"])
     model = GroupSparseRegressor(constraints={"p*": "<=0", "*e": ">=0", "price": ">=0"}).fit(X, X["price"])
     assert model.selected_groups_ == ["price"]
-
-
-def test_what_constraints_cannot_be_combined_with_is_refused():
-    X, _, eta, rng = draw(0)
-    given = {"*": ">=0"}
-    with pytest.raises(ValueError, match=r"0 to 2 for '0' is in the units of a response, and there are several"):
-        GroupSparseRegressor(3, constraints={0: (0, 2)}).fit(X, np.column_stack([eta, -eta]))
-    with pytest.raises(ValueError, match=r"constraints= needs two classes.*one class against the others"):
-        GroupSparseClassifier(3, constraints=given).fit(X, rng.integers(0, 3, len(X)))
-    with pytest.raises(ValueError, match="leave out within='columns'"):
-        GroupSparseRegressor(3, constraints=given, within="columns").fit(X, eta)
-    from covey import Groups
-
-    shared = Groups.from_lists([range(20), range(10, 36)], 36, overlap=True)
-    with pytest.raises(ValueError, match="groups without a column in common"):
-        GroupSparseRegressor(shared, constraints=given).fit(X, eta)
 
 
 def test_they_are_cloned_searched_and_saved(tmp_path):

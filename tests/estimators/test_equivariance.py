@@ -53,7 +53,7 @@ def refit(fitted, X, y, **options):
     return clone(model).set_params(selection=selection(X, y), **options).fit(X, y)
 
 
-@pytest.mark.parametrize("unit", [1e-9, 1e9, -1.0])
+@pytest.mark.parametrize("unit", [1e-150, 1e148, -1.0])
 def test_units_of_the_response(unit, problem, fitted):
     X, y, _ = problem
     if unit < 0 and fitted[1].selection in (5, "holdout"):
@@ -124,15 +124,6 @@ def test_number_of_threads(problem, fitted):
     X, y, _ = problem
     with threadpool_limits(2):
         assert_same(refit(fitted, X, y), fitted[1])
-
-
-@pytest.mark.parametrize("rule", RULES)
-def test_weights_and_repeated_rows(rule, problem):
-    X, y, groups = problem
-    weight = np.random.default_rng(0).integers(1, 4, len(y))
-    weighted = GroupSparseRegressor(groups, **RULES[rule]).fit(X, y, sample_weight=weight)
-    repeated = GroupSparseRegressor(groups, **RULES[rule]).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
-    assert_same(weighted, repeated)
 
 
 @pytest.mark.parametrize("selection", ["folds", "ebic", "size"])

@@ -5,10 +5,8 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-import sklearn
-from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
-from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, TimeSeriesSplit, cross_val_score, cross_validate
+from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, SplineTransformer, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -74,13 +72,6 @@ def test_groups_by_column_names(groups):
     np.testing.assert_allclose(model.coef_, [1, -1, 0], atol=0.1)
 
 
-@pytest.mark.parametrize("cv", [TimeSeriesSplit(3), GroupKFold(3), [(np.arange(60), np.arange(60, 120))]], ids=str)
-def test_any_splitter(cv, data):
-    model = GroupSparseRegressor(groups=3, selection=cv)
-    model.fit(data.X, data.y, split_groups=np.arange(120) % 6 if isinstance(cv, GroupKFold) else None)
-    assert set(model.selected_groups_) >= {0, 1, 2, 3}
-
-
 def test_masks_are_splits_too(data):
     mask = np.arange(120) < 60
     masks = [(mask, ~mask), (~mask, mask)]
@@ -126,15 +117,6 @@ def test_the_summary_of_an_empty_model():
 def test_verbose_tells_what_was_chosen(data, capsys):
     model = fit(data, verbose=1)
     assert f"{len(model.selected_groups_)} of 20 groups: {model.recipe_}" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize("scale", [1e-150, 1e150])
-def test_extreme_units(scale, data):
-    model = fit(data)
-    extreme = clone(model).fit(data.X, scale * data.y)
-    np.testing.assert_allclose(extreme.coef_ / scale, model.coef_, atol=1e-8)
-    columns = clone(model).fit(data.X * scale, data.y)
-    np.testing.assert_allclose(columns.coef_ * scale, model.coef_, atol=1e-8)
 
 
 CASES = {
@@ -232,28 +214,6 @@ def test_a_model_whose_likelihood_is_infinite_has_one_name():
     model = GroupSparseClassifier().fit(X, X[:, 0] > 0)
     assert "is infinite" in model.recipe_
     assert model.candidates_.query("chosen")["recipe"].tolist() == [model.recipe_]
-
-
-def test_no_groups_is_a_sparse_linear_model():
-    data = make_group_sparse(100, 40, 1, design="gaussian", active=4, values=[1, -1, 2, -2], random_state=0)
-    model = GroupSparseRegressor().fit(data.X, data.y)
-    assert set(model.selected_groups_) >= {0, 1, 2, 3}
-    np.testing.assert_allclose(model.coef_, data.w_star, atol=0.4)
-
-
-def test_weights_are_routed(data):
-    weight = np.random.default_rng(0).uniform(0.5, 2, 120)
-    with sklearn.config_context(enable_metadata_routing=True):
-        model = GroupSparseRegressor(groups=3).set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
-        found = cross_validate(
-            model, data.X, data.y, cv=KFold(3), params={"sample_weight": weight}, return_estimator=True
-        )
-    for (train, test), routed, score in zip(
-        KFold(3).split(data.X), found["estimator"], found["test_score"], strict=True
-    ):
-        direct = GroupSparseRegressor(groups=3).fit(data.X[train], data.y[train], sample_weight=weight[train])
-        np.testing.assert_array_equal(routed.coef_, direct.coef_)
-        assert score == direct.score(data.X[test], data.y[test], sample_weight=weight[test])
 
 
 def test_blocks_of_a_column_transformer_stay_whole():

@@ -116,7 +116,7 @@ def test_the_power_of_amounts_is_found(power):
 # ------------------------------------------------------------------ offsets
 
 
-@pytest.mark.parametrize("kind", ["poisson", "gamma", "huber", "several"])
+@pytest.mark.parametrize("kind", ["squared", "poisson", "gamma", "huber", "several"])
 def test_an_offset_stands_for_exposure(kind):
     """With a log link a response over its exposure has the weight of it (counts); elsewhere offsets shift."""
     X, y, groups = grouped_problem(kind)

@@ -6,7 +6,7 @@ import pytest
 from fuzz.constrained import broken, verdict
 
 
-@pytest.mark.parametrize("seed", [*range(12), 17, 6140])
+@pytest.mark.parametrize("seed", [*range(20), 6140])
 def test_every_model_keeps_the_constraints(seed):
     assert verdict(seed) == ""
 

@@ -12,7 +12,7 @@ FOUND, FOUND_TABLES = (
 )
 
 
-@pytest.mark.parametrize("seed", range(16))
+@pytest.mark.parametrize("seed", range(48))
 def test_order_units_storage_weights_and_files_change_no_model(seed):
     assert verdict(case(seed)) == ""
 

@@ -134,29 +134,21 @@ def test_the_limit_of_huber_is_that_of_most_rows_where_many_are_equal():
     assert Huber().limited_to(residuals, np.ones(100)).limit > 100
 
 
-def test_all_counts_zero():
-    with pytest.raises(ValueError, match=r"Every count is zero.*give rows with positive counts"):
-        Poisson().null(np.array([0.0, 0.0, 5.0]), np.array([1.0, 1.0, 0.0]))
-
-
-@pytest.mark.parametrize("label", [0.0, 1.0])
-def test_one_class_only(label):
-    with pytest.raises(ValueError, match=f"Every row is of class {label:g}.*give rows of the other class"):
-        Binomial().null(np.full(4, label), np.ones(4))
-
-
-def test_a_class_without_rows():
-    with pytest.raises(ValueError, match=r"No row is of class 2 .*leave its column out"):
-        Multinomial().null(np.eye(3)[[0, 1, 1, 0]], np.ones(4))
-
-
-def test_offset_of_the_wrong_shape_and_no_weight():
-    with pytest.raises(ValueError, match=r"offset has shape \(3,\), but the response has \(4,\)"):
-        Squared().null(np.ones(4), np.ones(4), np.ones(3))
-    with pytest.raises(ValueError, match=r"offset has shape \(3,\), but the response has \(3, 3\)"):
-        MultiSquared().null(np.ones((3, 3)), np.ones(3), np.ones(3))
-    with pytest.raises(ValueError, match="weight is zero in every row"):
-        Squared().null(np.ones(4), np.zeros(4))
+@pytest.mark.parametrize(
+    ("loss", "given", "message"),
+    [
+        (Poisson(), ([0.0, 0.0, 5.0], [1.0, 1.0, 0.0]), r"Every count is zero.*give rows with positive counts"),
+        (Binomial(), (np.zeros(4), np.ones(4)), "Every row is of class 0.*give rows of the other class"),
+        (Binomial(), (np.ones(4), np.ones(4)), "Every row is of class 1.*give rows of the other class"),
+        (Multinomial(), (np.eye(3)[[0, 1, 1, 0]], np.ones(4)), r"No row is of class 2 .*leave its column out"),
+        (Squared(), (np.ones(4), np.ones(4), np.ones(3)), r"offset has shape \(3,\), but the response has \(4,\)"),
+        (MultiSquared(), (np.ones((3, 3)), np.ones(3), np.ones(3)), r"shape \(3,\), but the response has \(3, 3\)"),
+        (Squared(), (np.ones(4), np.zeros(4)), "weight is zero in every row"),
+    ],
+)
+def test_rows_without_a_null_model(loss, given, message):
+    with pytest.raises(ValueError, match=message):
+        loss.null(*map(np.asarray, given))
 
 
 @dataclass(frozen=True)

@@ -3,23 +3,42 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.special import expit
 
 from covey.designs import as_design
 from covey.groups import Groups
-from covey.losses import Squared
+from covey.losses import Binomial, MultiSquared, Poisson, Squared
 from covey.search import paths, table
 from covey.search.dense import score_dense
 from covey.search.posed import pose
 from covey.search.problem import Parts, Problem, Split
 from covey.search.search import Found
 from covey.search.settings import SETTINGS
+from search.limit_reference import mixed_problem
 
-__all__ = ["few_near", "in_folds", "on_all_rows", "posed_with", "problem_with", "searched"]
+__all__ = ["LOSSES", "draw", "few_near", "in_folds", "on_all_rows", "posed_with", "problem_with", "searched"]
 
 OPTIONS = {"group_weights": "noise", "standardize": "group", "fit_intercept": True, "factors": 0}
 
 
 STRUCTURE = ("parents", "families", "n_mains")
+
+
+LOSSES = {"squared": Squared(), "several": MultiSquared(), "binomial": Binomial(), "poisson": Poisson()}
+
+
+def draw(name, seed=0, n=90):
+    """Groups of sizes 1 to 5, one without full rank, with a response for a loss."""
+    X, signal, lists = mixed_problem(n, seed)
+    rng = np.random.default_rng(seed + 1)
+    signal = (signal - signal.mean()) / signal.std()
+    if name == "several":
+        return X, np.column_stack([signal, 0.5 * signal]) + rng.standard_normal((n, 2)), lists
+    if name == "binomial":
+        return X, (rng.random(n) < expit(signal)).astype(float), lists
+    if name == "poisson":
+        return X, rng.poisson(np.exp(0.5 * signal)).astype(float), lists
+    return X, signal + rng.standard_normal(n), lists
 
 
 def problem_with(X, y, groups, *, weight=None, loss=None, offset=None, always=(), **options):

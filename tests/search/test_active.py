@@ -7,36 +7,18 @@ import pytest
 from scipy.special import expit
 
 import covey
-from covey.losses import Binomial, Cox, MultiSquared, Poisson, Squared
-from covey.search.active import ActiveSet, independent
+from covey.losses import Binomial, Cox, Poisson, Squared
+from covey.search.active import ActiveSet
 from covey.search.curvature import Curvature
 from covey.search.paths import Paths
 from covey.search.table import Table
-from search.limit_reference import mixed_problem, refit
-from search.posing import in_folds, on_all_rows
+from search.posing import LOSSES, draw, in_folds, on_all_rows
 
 
 @pytest.fixture(autouse=True)
 def rows_of_x(monkeypatch):
     """Tables with the rows of X; `test_table` compares compressed ones with them."""
     monkeypatch.setattr("covey.search.table.ROWS_PER_COLUMN", np.inf)
-
-
-LOSSES = {"squared": Squared(), "several": MultiSquared(), "binomial": Binomial(), "poisson": Poisson()}
-
-
-def draw(name, seed=0, n=90):
-    """Groups of sizes 1 to 5, one without full rank, with a response for a loss."""
-    X, signal, lists = mixed_problem(n, seed)
-    rng = np.random.default_rng(seed + 1)
-    signal = (signal - signal.mean()) / signal.std()
-    if name == "several":
-        return X, np.column_stack([signal, 0.5 * signal]) + rng.standard_normal((n, 2)), lists
-    if name == "binomial":
-        return X, (rng.random(n) < expit(signal)).astype(float), lists
-    if name == "poisson":
-        return X, rng.poisson(np.exp(0.5 * signal)).astype(float), lists
-    return X, signal + rng.standard_normal(n), lists
 
 
 def newton(name, A, y, weight):
@@ -97,23 +79,6 @@ def test_refits_going_back_and_other_groups(name, intercept):
 
 
 @pytest.mark.parametrize("name", LOSSES)
-def test_several_groups_at_once_give_the_model_of_one_by_one(name):
-    X, y, lists = draw(name)
-    posed = on_all_rows(X, y, lists, loss=LOSSES[name])
-    table = Table(posed)
-    one_by_one, at_once = (ActiveSet(table, table.response, rough=False) for _ in range(2))
-    for group in ORDER:
-        one_by_one.refit(group)
-    at_once.refit()
-    assert at_once.groups == []
-    at_once.refit(*ORDER[:2])
-    at_once.refit(*ORDER[2:])
-    assert (at_once.groups, at_once.widths, at_once.ends) == (ORDER, one_by_one.widths, one_by_one.ends)
-    np.testing.assert_allclose(at_once.eta, one_by_one.eta, atol=1e-7)
-    assert at_once.mean_deviance() == pytest.approx(one_by_one.mean_deviance())
-
-
-@pytest.mark.parametrize("name", LOSSES)
 def test_dependent_columns_have_no_coefficient_and_change_no_prediction(name):
     """A group that repeats awake ones brings no column, and one that shares a direction brings the others."""
     X, y, lists = draw(name)
@@ -136,15 +101,6 @@ def test_dependent_columns_have_no_coefficient_and_change_no_prediction(name):
     assert not active.deficient
 
 
-def test_the_independent_columns_of_a_gram_matrix():
-    rng = np.random.default_rng(0)
-    B = rng.standard_normal((20, 6))
-    B[:, 2] = B[:, 0] - B[:, 1]
-    B[:, 4] = B[:, 3]
-    S = B.T @ B
-    assert independent(S, 1e-9 * S.diagonal()).tolist() == [0, 1, 3, 5]
-
-
 @pytest.mark.parametrize("loss", [Squared(), Binomial()], ids=lambda loss: loss.name)
 def test_models_without_common_factors_are_refits_on_the_groups_alone(loss):
     name = "squared" if loss.quadratic else "binomial"
@@ -158,19 +114,6 @@ def test_models_without_common_factors_are_refits_on_the_groups_alone(loss):
     assert_models(active.without_factors(), name, X, y, lists, np.ones(len(y)), ORDER)
 
 
-@pytest.mark.parametrize("name", LOSSES)
-def test_tables_of_models(name):
-    X, y, lists = draw(name)
-    table = Table(on_all_rows(X, y, lists, loss=LOSSES[name]))
-    active = ActiveSet(table, table.response, rough=False)
-    for group in ORDER:
-        active.refit(group)
-    which = np.array([3, 50, 7])
-    found = active.predictors(which, 1, 4)
-    for m in range(1, 5):
-        np.testing.assert_allclose(found[:, :, m - 1], active.predictor(m)[which], atol=1e-12)
-
-
 @pytest.mark.parametrize("name", ["squared", "binomial"])
 def test_refits_on_every_pair_of_groups_that_a_path_may_start_from(name):
     X, y, lists = draw(name)
@@ -178,18 +121,6 @@ def test_refits_on_every_pair_of_groups_that_a_path_may_start_from(name):
     for pair in combinations(range(5), 2):
         expected = expected_predictor(name, X, y, lists, pair, np.ones(len(y)))
         np.testing.assert_allclose(in_user_units(table.posed, Paths(table, [pair]).active(0).eta), expected, atol=1e-6)
-
-
-def test_knots_are_least_squares_in_the_users_columns():
-    X, y, lists = draw("squared")
-    posed = on_all_rows(X, y, lists)
-    paths = Paths(Table(posed), [[]])
-    paths.advance(4)
-    knots = paths.knots(0)
-    for m in range(5):
-        columns, coef, level = posed.to_user(knots.groups, knots.W[m], knots.levels[m])
-        expected, constant = refit(X, y, [j for l in knots.groups[:m] for j in lists[l]], np.ones(90) / 90, True)
-        np.testing.assert_allclose(X[:, columns] @ coef[0] + level, X @ expected + constant, atol=1e-9)
 
 
 # ------------------------------------------------------------------ second derivatives kept between fits

@@ -113,19 +113,6 @@ def test_several_responses_of_which_there_is_one(selection, noise):
     np.testing.assert_allclose(found.strengths, expected.group_strengths_, atol=1e-6)
 
 
-@pytest.mark.parametrize("noise", ["weak", "strong"])
-def test_an_offset_is_subtracted_from_the_response(noise):
-    X, y, groups = noisy_problem(noise)
-    offset = np.random.default_rng(0).standard_normal(len(y))
-    folds = [(np.flatnonzero(np.arange(80) % 4 != k), np.flatnonzero(np.arange(80) % 4 == k)) for k in range(4)]
-    expected = GroupSparseRegressor(groups, selection=folds).fit(X, y)
-    for loss in ("squared", Quadratic()):
-        found = GroupSparseRegressor(groups, selection=folds, loss=loss).fit(X, y + offset, offset=offset)
-        assert found.recipe_ == expected.recipe_
-        np.testing.assert_allclose(found.coef_, expected.coef_, atol=1e-6 * np.abs(expected.coef_).max())
-        np.testing.assert_allclose(found.predict(X, offset), expected.predict(X) + offset, atol=1e-6)
-
-
 def test_rows_of_weight_zero_do_not_matter_in_a_wide_problem(monkeypatch):
     few_near(monkeypatch, 30)
     rng = np.random.default_rng(0)

@@ -1,24 +1,21 @@
 """Candidates of elimination: every model is the minimiser on its groups, with its ridge, for every loss."""
 
 from dataclasses import replace
-from itertools import pairwise
 
 import numpy as np
 import pytest
 from scipy.special import expit
 
 from covey import Groups
-from covey.losses import Binomial, MultiSquared, Poisson, Squared
-from covey.search.cleaned import Cleaned, clean, is_tried
+from covey.losses import Binomial, Poisson
+from covey.search.cleaned import Cleaned, clean
 from covey.search.paths import Paths
 from covey.search.ranking import ranked_groups
 from covey.search.search import trainings_of
 from covey.search.settings import SETTINGS
 from covey.search.table import Table
-from search.limit_reference import mixed_problem, refit
-from search.posing import in_folds, on_all_rows, problem_with
-
-LOSSES = {"squared": Squared(), "several": MultiSquared(), "binomial": Binomial(), "poisson": Poisson()}
+from search.limit_reference import refit
+from search.posing import LOSSES, draw, in_folds, on_all_rows, problem_with
 
 
 @pytest.fixture(autouse=True)
@@ -27,18 +24,6 @@ def all_digits(monkeypatch):
     for module in ("newton", "rough"):
         monkeypatch.setattr(f"covey.search.{module}.ROUGH", 0.0)
     monkeypatch.setattr("covey.search.table.ROWS_PER_COLUMN", np.inf)
-
-
-def draw(name, n=90):
-    X, signal, lists = mixed_problem(n)
-    rng = np.random.default_rng(1)
-    signal = (signal - signal.mean()) / signal.std()
-    y = {
-        "squared": signal + rng.standard_normal(n), "several": np.column_stack([signal, X[:, 3]]),
-        "binomial": (rng.random(n) < expit(signal)).astype(float),
-        "poisson": rng.poisson(np.exp(0.5 * signal)).astype(float),
-    }[name]  # fmt: skip
-    return X, y, lists
 
 
 def cleaned(posed, n_events, ridges=(), always=()):
@@ -82,26 +67,6 @@ def test_every_candidate_minimises_its_objective(name, always):
             M = training.penalties.matrix(groups, len(always))
             gradient = training.table.Z[:, columns].T @ score
             np.testing.assert_allclose(gradient, recipe.ridge * unit * M @ w.T, atol=1e-7)
-
-
-def test_recipes_of_a_round_are_the_same_for_every_split():
-    X, y, lists = draw("squared")
-    trainings = cleaned(in_folds(X, y, lists), 6, (0.1,))
-    recipes = trainings[0].rounds[0].recipes
-    assert all(training.rounds[0].recipes == recipes for training in trainings)
-    assert {recipe.n_first for recipe in recipes} == {6}
-    plain = [recipe for recipe in recipes if not recipe.ridge]
-    assert [recipe.n_groups for recipe in plain] == [6, 5, 4, 3, 2, 1, 0]
-    for training in trainings:
-        widths, most = training.rounds[0].widths, [recipe.n_columns for recipe in recipes]
-        assert widths == most if training is trainings[-1] else (np.array(widths) <= most).all()
-    sets = [set(recipe.groups(trainings[0])) for recipe in plain]
-    assert all(small <= large for large, small in pairwise(sets))
-
-
-def test_sizes_along_a_geometric_series():
-    sizes = [size for size in range(1, 60) if is_tried(size, 1.2)]
-    assert sizes == sorted({round(1.2**i) for i in range(30)} & set(range(1, 60)))
 
 
 def test_a_column_that_was_a_combination_is_back_after_a_group_is_dropped():

@@ -7,7 +7,6 @@ from scipy.optimize import lsq_linear, nnls
 from covey.search.constraints.cone import Cone, Constraint, Rows
 from covey.search.constraints.multipliers import multipliers
 from covey.search.constraints.nested import eliminate_within, ridges_within
-from covey.search.elimination import eliminate
 from covey.search.quadratic import Quadratic
 
 
@@ -37,13 +36,6 @@ def test_a_step_has_the_certificate_of_a_minimum(seed):
     at_limit = slack <= 1e-9
     force = (left - c)[:, 0]
     assert nnls(rows.G[at_limit].T, force)[1] <= 1e-8 if at_limit.any() else np.abs(force).max() == 0
-
-
-def test_a_step_starts_anywhere_and_ends_in_the_same_place():
-    K, c, rows = draw(5)
-    start = np.full_like(c, 7.0)
-    expected = rows.step(K, np.zeros_like(c), c)[0]
-    np.testing.assert_allclose(start + rows.step(K, start, c - K @ start)[0], expected, atol=1e-9)
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -154,17 +146,6 @@ def test_a_group_that_is_held_at_zero_is_zero_without_round_off_error(seed):
     for w in found:
         assert not w[:4].any()
         np.testing.assert_allclose(w[4:], [1.0, 2.0, 3.0], atol=1e-6)
-
-
-@pytest.mark.parametrize("units", [None, np.array([1.0, 0.2, 5.0, 1.0, 0.1, 3.0])])
-def test_inequalities_far_away_change_nothing(units):
-    K, c, starts, rows = nested(0)
-    parents = [[], [0], [], [1], [], []]
-    far = Rows(rows.G, np.full(rows.h.size, -1e6))
-    dropped, W = eliminate_within((K, c, starts, parents), far, units=units)
-    expected, expected_W = eliminate(K, c, starts, parents, units=units)
-    assert dropped == expected
-    np.testing.assert_allclose(W, expected_W, atol=1e-9)
 
 
 class Working:

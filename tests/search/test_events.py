@@ -199,17 +199,6 @@ def test_the_path_ends_with_so_many_groups():
         np.testing.assert_array_equal(path.times, complete.times[: most + 1])
 
 
-@pytest.mark.parametrize("standardize", ["group", "column"])
-def test_repeated_rows_are_weights(standardize):
-    X, y, lists = mixed_problem()
-    weight = np.random.default_rng(3).integers(0, 4, 60)
-    repeated = run(np.repeat(X, weight, axis=0), np.repeat(y, weight), lists, standardize=standardize)
-    weighted = run(X, y, lists, standardize=standardize, sample_weight=weight)
-    assert [l for l, _ in weighted.entered] == [l for l, _ in repeated.entered]
-    np.testing.assert_allclose(weighted.times, repeated.times, rtol=1e-9)
-    np.testing.assert_allclose(weighted.coefs.toarray(), repeated.coefs.toarray(), atol=1e-8)
-
-
 def test_strengths_are_standard_deviations_of_the_groups_parts():
     X, y, lists = mixed_problem()
     path = run(X, y, lists)

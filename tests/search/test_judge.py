@@ -230,13 +230,6 @@ def test_before_any_row_is_held_out_sizes_share_the_weight_and_recipes_share_a_s
     np.testing.assert_allclose(both[len(sparse) :], [0.0625, 0.0625, 0.125])
 
 
-def test_weights_are_those_of_the_errors(problem):
-    verdict = problem[0].board(RECIPES).verdict()
-    prior = prior_weights(RECIPES, SETTINGS.dense_share)
-    expected = mean_weights(verdict.errors, 90.0, verdict.errors.min(), 0.0, prior, SETTINGS)
-    np.testing.assert_allclose(verdict.weights, expected, rtol=1e-6)
-
-
 @pytest.mark.parametrize("noise", ["weak", "strong"])
 def test_the_mean_of_an_estimator_is_the_weighted_mean_of_its_candidates(noise):
     """The weights in the table, applied to the errors in the table, are those of the rule."""

@@ -68,15 +68,6 @@ def test_the_first_group_is_that_of_the_squared_loss(name):
         assert paths[0].entered[0][0] == paths[1].entered[0][0]
 
 
-def test_the_squared_loss_is_the_default():
-    X, y, offset = problem("squared")
-    bare, named = limit_path(X, y, 3), limit_path(X, y, 3, loss="squared")
-    np.testing.assert_array_equal(named.coefs.toarray(), bare.coefs.toarray())
-    np.testing.assert_array_equal(named.times, bare.times)
-    shifted = limit_path(X, y, 3, offset=offset)
-    np.testing.assert_allclose(shifted.coefs.toarray(), limit_path(X, y - offset, 3).coefs.toarray(), atol=1e-12)
-
-
 def test_several_responses_need_no_name():
     X, y, offset = problem("multi-squared")
     named = limit_path(X, y, 3, loss=MultiSquared(), offset=offset, max_groups=2)
@@ -93,17 +84,6 @@ def test_huber_without_a_threshold_takes_its_scale_from_the_null_model():
     scaled = Huber().scaled_to(y, offset + null, np.ones(len(y)))
     paths = [limit_path(X, y, 3, loss=loss, offset=offset, max_groups=2) for loss in ("huber", scaled)]
     np.testing.assert_array_equal(paths[0].coefs.toarray(), paths[1].coefs.toarray())
-
-
-def test_weights_count_rows():
-    X, y, offset = problem("poisson")
-    times = np.random.default_rng(0).integers(1, 4, len(y))
-    rows = np.repeat(np.arange(len(y)), times)
-    weighted = limit_path(X, y, 3, loss="poisson", offset=offset, sample_weight=times)
-    repeated = limit_path(X[rows], y[rows], 3, loss="poisson", offset=offset[rows])
-    assert [l for l, _ in weighted.entered] == [l for l, _ in repeated.entered]
-    np.testing.assert_allclose(weighted.times, repeated.times, rtol=1e-9)
-    np.testing.assert_allclose(weighted.coefs.toarray(), repeated.coefs.toarray(), rtol=1e-6, atol=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from scipy import optimize
 from scipy.special import expit, gammaln, log_softmax
-from sklearn.linear_model import GammaRegressor, LogisticRegression, PoissonRegressor
 
-from covey.losses import Binomial, Gamma, Huber, Multinomial, MultiQuantile, MultiSquared, Poisson, Quantile, Squared
+from covey.losses import Binomial, Gamma, Huber, Multinomial, MultiSquared, Poisson, Quantile, Squared
 from covey.search import curvature, newton
 from covey.search.observations import Observations
 
@@ -139,36 +138,6 @@ def classes(labels):
     return np.eye(int(labels.max()) + 1)[labels]
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_against_scikit_learns_logistic_regression(n_classes):
-    A, y = draw("binomial" if n_classes == 2 else "multinomial", seed=5)
-    labels = y.astype(int) if n_classes == 2 else y.argmax(axis=1)
-    weight = np.random.default_rng(0).uniform(0.1, 2, N)
-    fit = minimise(posed("binomial" if n_classes == 2 else "multinomial", y, weight / weight.sum()), A)
-    twin = LogisticRegression(C=1e10, tol=1e-12, max_iter=10_000, solver="newton-cg").fit(A[:, 1:], labels, weight)
-    if n_classes == 2:
-        np.testing.assert_allclose(fit.coef[1:, 0], twin.coef_[0], rtol=1e-6)
-        assert fit.coef[0, 0] == pytest.approx(twin.intercept_[0], rel=1e-6)
-        return
-    coef = on_outputs(posed("multinomial", y), fit.coef)
-    np.testing.assert_allclose(coef[1:].sum(axis=1), 0, atol=1e-12)
-    np.testing.assert_allclose(coef[1:].T, twin.coef_ - twin.coef_.mean(axis=0), atol=1e-6)
-
-
-@pytest.mark.parametrize("alpha", [0.0, 0.2])
-@pytest.mark.parametrize("kind", [PoissonRegressor, GammaRegressor])
-def test_against_scikit_learns_generalised_linear_models(kind, alpha):
-    name = "poisson" if kind is PoissonRegressor else "gamma"
-    A, y = draw(name, seed=6)
-    weight = np.random.default_rng(0).uniform(0.1, 2, N)
-    q = weight / weight.sum()
-    penalty = np.diag([0.0] + [alpha] * K) if alpha else None
-    fit = minimise(posed(name, y, q), A, penalty)
-    twin = kind(alpha=alpha, solver="newton-cholesky", tol=1e-12, max_iter=1000).fit(A[:, 1:], y, weight)
-    np.testing.assert_allclose(fit.coef[1:, 0], twin.coef_, rtol=1e-7)
-    assert fit.coef[0, 0] == pytest.approx(twin.intercept_, rel=1e-7)
-
-
 @pytest.mark.parametrize("name", LOSSES)
 def test_columns_that_depend_on_each_other_change_no_prediction(name):
     A, y = draw(name, seed=7)
@@ -297,18 +266,3 @@ def test_nothing_to_fit(name):
     assert fit.status == "converged"
     assert fit.coef.shape == (0, posed(name, y).n_outputs)
     assert not fit.eta.any()
-
-
-@pytest.mark.parametrize("ridge", [None, 0.1])
-def test_several_quantiles_are_those_of_one_level_each(ridge):
-    A, y = draw("quantile", seed=4)
-    penalty = None if ridge is None else ridge * np.diag([0.0] + [1.0] * K)
-    together = Observations(
-        MultiQuantile([0.2, 0.7], 1.0), np.repeat(y[:, None], 2, axis=1), np.ones(N), np.zeros((N, 2)), np.ones(N)
-    )
-    coef = newton.minimise(together, A, np.zeros((K + 1, 2)), penalty).coef
-    for j, level in enumerate([0.2, 0.7]):
-        alone = Observations(Quantile(level, 1.0), y, np.ones(N), np.zeros((N, 1)), np.ones(N))
-        np.testing.assert_allclose(
-            coef[:, [j]], newton.minimise(alone, A, np.zeros((K + 1, 1)), penalty).coef, atol=1e-7
-        )

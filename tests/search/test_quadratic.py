@@ -9,7 +9,7 @@ from covey.search.constraints.cone import Rows
 from covey.search.constraints.nested import ridges_within
 from covey.search.quadratic import Quadratic
 from covey.search.table import Table
-from search.limit_reference import mixed_problem, refit
+from search.limit_reference import mixed_problem
 from search.posing import on_all_rows
 
 SIZES = (1, 3, 2, 2, 1, 4)
@@ -21,12 +21,6 @@ def drawn(seed=1, outputs=2, n=30):
     A = rng.standard_normal((n, sum(SIZES)))
     K, c = A.T @ A / n, A.T @ rng.standard_normal((n, outputs)) / n
     return Quadratic(K, c, STARTS, rng.standard_normal(len(c)), np.ones(outputs), K.diagonal())
-
-
-def test_positions_of_columns():
-    quadratic = drawn()
-    np.testing.assert_array_equal(quadratic.positions([1, 3]), [1, 2, 3, 6, 7])
-    np.testing.assert_array_equal(quadratic.positions([3, 0]), [6, 7, 0])
 
 
 @pytest.mark.parametrize("lengths", [[6, 4, 1], [3, 3], [2, 5], [0], []], ids=str)
@@ -44,18 +38,6 @@ def test_ridges_on_nested_sets_are_direct_solves(lengths, capfd):
             expected[:, at] = np.linalg.solve(S, quadratic.c[at]).T
         np.testing.assert_allclose(W[row], expected, atol=1e-12)
     assert capfd.readouterr().out == ""  # LAPACK prints its complaints
-
-
-def test_ridges_without_a_penalty_on_repeated_columns_have_the_least_norm():
-    quadratic = drawn()
-    K, c = quadratic.K.copy(), quadratic.c.copy()
-    K[3], c[3] = K[0], c[0]
-    K[:, 3] = K[:, 0]
-    W = Quadratic(K, c, STARTS, quadratic.means, quadratic.level, K.diagonal()).ridges(
-        np.zeros_like(K), np.arange(len(c)), np.array([len(c)]), [0.0]
-    )
-    np.testing.assert_allclose(K @ W[0].T, c, atol=1e-9)
-    np.testing.assert_allclose(W[0][:, 3], W[0][:, 0], atol=1e-9)
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -134,17 +116,3 @@ def test_around_a_fit_it_is_the_loss_minimised_over_the_intercept(loss, intercep
 
     rise = value(w + step) - value(w)
     assert predicted(w + step) - predicted(w) == pytest.approx(rise, rel=1e-2 if loss.name == "binomial" else 1e-6)
-
-
-def test_the_minimiser_on_fewer_groups_is_least_squares():
-    X, y, lists = mixed_problem(80)
-    posed = on_all_rows(X, y, lists)
-    table = Table(posed)
-    active = ActiveSet(table, table.response, rough=False)
-    active.refit(7, 2, 0)
-    quadratic = Quadratic.around(active, 3, active.models[-1])
-    W, _ = quadratic.least_norm([[0, 2]])
-    at = quadratic.positions([0, 2])
-    columns, coef, level = posed.to_user([7, 0], W[:, :, at], quadratic.levels(W))
-    expected, constant = refit(X, y, [*lists[7], *lists[0]], np.ones(80) / 80, True)
-    np.testing.assert_allclose(X[:, columns] @ coef[0, 0] + level[0], X @ expected + constant, atol=1e-9)

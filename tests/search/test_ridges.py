@@ -64,13 +64,6 @@ def test_rough_columns_have_larger_penalties():
     np.testing.assert_allclose(more[1], plain[1])
 
 
-def test_a_penalty_does_not_change_with_the_units_of_a_group():
-    X, _, lists = mixed_problem()
-    for l in (0, 4, 6):
-        forms = [penalties(X * scale, Groups.from_lists(lists)).of([l])[0] for scale in (1.0, 250.0)]
-        np.testing.assert_allclose(np.linalg.eigvalsh(forms[0]), np.linalg.eigvalsh(forms[1]), rtol=1e-8)
-
-
 def test_penalties_of_columns_that_are_only_scaled_and_do_not_vary_or_repeat_each_other():
     X, y, _ = mixed_problem()
     X[:, 0], X[:, 2] = 3.0, X[:, 1]

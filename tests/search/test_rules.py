@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from covey import Groups, GroupSparseClassifier, GroupSparseRegressor
+from covey import Groups, GroupSparseRegressor
 from covey.search.chosen import interchangeable, price_of_sparsity
 from covey.search.posed import pose
 from covey.search.rules import Predict, Select
@@ -140,15 +140,6 @@ def test_select_is_the_simplest_sparse_recipe_and_predict_has_all(noise):
     assert select.verdict.near(1.0)[chosen]
     assert select.verdict.sizes[chosen] <= select.verdict.sizes[select.verdict.near(1.0)].min() * (1 + 1e-9)
     assert predict.weights.sum() == pytest.approx(1)
-
-
-def test_classes_and_counts_have_both_rules():
-    rng = np.random.default_rng(1)
-    X = rng.standard_normal((150, 12))
-    y = rng.random(150) < 1 / (1 + np.exp(-2 * X[:, 0]))
-    sparse, mean = (GroupSparseClassifier(2, rule=rule).fit(X, y) for rule in ("select", "predict"))
-    assert sparse.selected_groups_ == [0]
-    assert set(sparse.selected_groups_) <= set(mean.selected_groups_)
 
 
 # ------------------------------------------------------------------ price and rivals

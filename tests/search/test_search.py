@@ -62,14 +62,6 @@ def test_elimination_begins_from_the_whole_path():
     assert {recipe.n_first for recipe in cleaned(result)} == {n_events(result)}
 
 
-def test_a_path_ends_before_its_columns_are_more_than_a_share_of_the_rows():
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((60, 48))
-    y = X.sum(axis=1) + 0.1 * rng.standard_normal(60)
-    result = found(X, y, Groups.from_size(2, 48), rounds=1, patience=50, most_columns=0.8)
-    assert n_events(result) == int((0.8 * 48 - 1) / 2)
-
-
 def hidden_group(n_columns=120, size=3, seed=0):
     """The group in the middle lies between true ones and wakes before them."""
     rng = np.random.default_rng(seed)

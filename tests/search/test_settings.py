@@ -7,7 +7,6 @@ from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 import covey.search
 from covey.search.settings import Settings
@@ -92,13 +91,6 @@ def test_every_number_is_a_setting_a_tolerance_or_a_size():
     constants = numeric_constants()
     assert constants - set(allowed) == set(), "Numbers that decide which model is chosen belong in Settings."
     assert set(allowed) - constants == set(), "These numbers no longer exist."
-
-
-@pytest.mark.parametrize(
-    ("value", "expected"), [(3, True), (2.5, True), ((1, 2.0), True), (True, False), ("3", False), ((), False)]
-)
-def test_what_counts_as_a_number(value, expected):
-    assert is_numeric(value) == expected
 
 
 def is_settings(node, module):

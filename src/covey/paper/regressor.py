@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ __all__ = ["NetworkRegressor"]
 STARTS = {"shallow": 1e-6, "deep": 0.0075, "flow": 0.01}
 
 
+@dataclass(eq=False, repr=False)
 class NetworkRegressor(RegressorMixin, BaseEstimator):
     r"""The diagonally grouped linear network of the paper, trained from a small start and stopped early.
 
@@ -99,36 +101,20 @@ class NetworkRegressor(RegressorMixin, BaseEstimator):
     ([0, 1, 2], True)
     """
 
-    def __init__(
-        self,
-        groups: object = None,
-        *,
-        algorithm: Any = 1,
-        stopping: Any = "holdout",
-        rule: str = "min",
-        depth: int = 2,
-        init_scale: object = "auto",
-        step_size: object = "auto",
-        direction_step: object = "auto",
-        switch_tol: float = 0.01,
-        standardize: Standardize = "group",
-        fit_intercept: bool = True,
-        max_iter: int = 20_000,
-        random_state: int | None = None,
-    ) -> None:
-        self.groups = groups
-        self.algorithm = algorithm
-        self.stopping = stopping
-        self.rule = rule
-        self.depth = depth
-        self.init_scale = init_scale
-        self.step_size = step_size
-        self.direction_step = direction_step
-        self.switch_tol = switch_tol
-        self.standardize = standardize
-        self.fit_intercept = fit_intercept
-        self.max_iter = max_iter
-        self.random_state = random_state
+    groups: object = None
+    _: KW_ONLY
+    algorithm: Any = 1
+    stopping: Any = "holdout"
+    rule: str = "min"
+    depth: int = 2
+    init_scale: object = "auto"
+    step_size: object = "auto"
+    direction_step: object = "auto"
+    switch_tol: float = 0.01
+    standardize: Standardize = "group"
+    fit_intercept: bool = True
+    max_iter: int = 20_000
+    random_state: int | None = None
 
     @classmethod
     def paper(cls, algorithm: int = 1, groups: object = None, **settings: Any) -> NetworkRegressor:

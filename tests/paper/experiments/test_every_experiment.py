@@ -1,30 +1,19 @@
-"""Every experiment at a tiny setting: table, figure from the saved table, claims."""
+"""Experiments that take long at a tiny setting: table, figure from the saved table, claims."""
 
 import os
 from dataclasses import fields, is_dataclass, replace
 
 import pandas as pd
 import pytest
-from experiments.toy import through_disk
+from experiments.test_page import QUICK
+from experiments.toy import assert_complete
 
-from covey.paper.experiments import Claim, Verdict, available, find
-from covey.paper.experiments.style import render
+from covey.paper.experiments import available, find
 
 GRIDS = {"grid_n": (60, 120), "grid_s": (1, 2), "grid_sigma": (0.1, 0.2), "repeats": 2}
 TINY = {
-    "fig1": {},
-    "fig2": {"text_steps": 700, "code_steps": 400, "long_steps": 800},
-    "fig3": {"text_steps": 1000, "code_steps": 500},
-    "fig4": {"epochs": 60, "longer": 2, "draws": 1},
-    "fig5": {"repeats": 2, "code_steps": 200},
     "fig6": {"factors": (1.0, 2.0), "draws": 1, "draw_steps": 50, "text_steps": 100, "code_steps": 60, "shown": 40},
-    "fig7": {"epochs": 200, "random_starts": 2},
-    "fig8": {},
-    "fig9": {},
-    "fig11": {"text_steps": 300, "code_steps": 200, "algorithm_1_steps": 200},
     "fig12": {"levels": 2, "repeats": 2},
-    "mirror": {"halvings": 2, "points": 10},
-    "table1": {"repeats": 2},
     "table3": {"splits": 2, "penalties": 4, "dual_steps": 10, "network_steps": 100},
     "rates": {**GRIDS, "n": 80, "p": 30, "grid_p": (30, 60), "grid_group_size": (1, 3)},
     "phase": {"p": 40, "grid_n": (10, 40, 80), "grid_s": (1, 3), "repeats": 3, "n_steps": 600},
@@ -32,8 +21,8 @@ TINY = {
     "delta": {"factors": (0.001, 0.5, 1.0), "epsilons": (1e-3, 1e-7), "draws": 2},
     "noise": {**GRIDS, "rows": (20, 60), "groups": (1,), "recovery_repeats": 2, "draws": 1000},
 }
-# They train networks of torch; their tests are in other files.
-TRAINED = {"fig10", "table2", "channels"}
+# `test_page` runs the others, and those that train networks of torch have tests in other files.
+ELSEWHERE = {*QUICK, "fig10", "table2", "channels"}
 NO_BARDET = not os.path.isfile(os.path.join(os.environ.get("COVEY_DATA", ""), "bardet.csv"))
 
 
@@ -43,21 +32,7 @@ def test_tiny_setting_runs(id):
         pytest.skip("COVEY_DATA names no folder with bardet.csv")
     experiment = find(id)
     frame = experiment.run(replace(experiment.settings("quick"), **TINY[id]), 1)
-    saved = through_disk(frame)
-    assert len(saved) == len(frame) > 0
-
-    claims = experiment.claims(saved)
-    assert claims
-    assert all(isinstance(claim, Claim) and claim.id == id and claim.verdict in Verdict for claim in claims)
-    assert all(claim.claim and claim.expected and claim.measured for claim in claims)
-    assert len({claim.claim for claim in claims}) == len(claims)
-
-    figure = experiment.plot(saved)
-    files = render(figure, id)
-    assert files["png"].startswith(b"\x89PNG")
-    assert b"<svg" in files["svg"]
-    drawn = [axes for axes in figure.axes if axes.axison and axes.get_label() != "<colorbar>"]
-    assert all(axes.get_title(loc="left") and axes.get_xlabel() for axes in drawn)
+    assert_complete(experiment, frame)
 
 
 @pytest.mark.parametrize("id", available())
@@ -74,7 +49,7 @@ def test_settings_are_frozen_dataclasses_and_quick_is_no_larger_than_full(id):
 
 
 def test_every_experiment_is_tested():
-    assert {*TINY, *TRAINED} == set(available())
+    assert {*TINY, *ELSEWHERE} == set(available())
 
 
 def test_repeats_are_the_same_one_at_a_time_or_two():

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from experiments.toy import through_disk
+from experiments.toy import assert_complete
 
 from covey.paper.experiments import Verdict, available, channels, find
 from covey.paper.experiments.channels import METHODS, Settings
@@ -58,7 +58,7 @@ def test_every_experiment_is_on_a_page():
 def test_the_page_has_what_the_command_prints(id):
     """The same words, and numbers within a tenth: runs that are unstable differ from machine to machine."""
     experiment = find(id)
-    claims = experiment.claims(through_disk(experiment.run(experiment.settings("quick"), 1)))
+    claims = assert_complete(experiment, experiment.run(experiment.settings("quick"), 1))
     table = extensions(id) if id in EXTENSIONS else [row[1:] for row in reproduction() if row[0] == id]
     assert [(row[0], row[2]) for row in table] == [(claim.claim, str(claim.verdict)) for claim in claims]
     least = 0.02 if id in EXTENSIONS else 1e-9

@@ -11,7 +11,7 @@ import pandas as pd
 from covey.paper.experiments import Claim, Verdict, rates, registry
 from covey.paper.experiments.base import Scale, scaled
 from covey.paper.experiments.runner import as_csv
-from covey.paper.experiments.style import panels
+from covey.paper.experiments.style import panels, render
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,24 @@ def install(monkeypatch, id="toy", title="A toy", run=None, claim=None):
 def through_disk(frame):
     """A table as it is read back."""
     return pd.read_csv(io.BytesIO(as_csv(frame)))
+
+
+def assert_complete(experiment, frame):
+    """The table survives the disk, and has a figure with labels and claims that say something; returns the claims."""
+    saved = through_disk(frame)
+    assert len(saved) == len(frame) > 0
+    claims = experiment.claims(saved)
+    assert claims
+    assert all(isinstance(one, Claim) and one.id == experiment.id and one.verdict in Verdict for one in claims)
+    assert all(one.claim and one.expected and one.measured for one in claims)
+    assert len({one.claim for one in claims}) == len(claims)
+    figure = experiment.plot(saved)
+    files = render(figure, experiment.id)
+    assert files["png"].startswith(b"\x89PNG")
+    assert b"<svg" in files["svg"]
+    drawn = [axes for axes in figure.axes if axes.axison and axes.get_label() != "<colorbar>"]
+    assert all(axes.get_title(loc="left") and axes.get_xlabel() for axes in drawn)
+    return claims
 
 
 def verdicts(module, frame):

@@ -24,6 +24,7 @@ from lemmas.instances import engines, lemma, seeds
 from covey.datasets import make_group_sparse
 from covey.groups import Groups
 from covey.paper.dynamics import gradient_flow, plain_descent
+from covey.paper.theory import balance_drift, balance_increment
 
 SIZES = (3, 1, 2)
 
@@ -47,6 +48,9 @@ def test_flow_conserves_the_balance(seed, depth, log_magnitudes):
     balance = path.u**2 / depth - data.groups.norms(path.v) ** 2
     assert np.ptp(path.u, axis=0).max() > 1e-3, "the flow must move for the lemma to say anything"
     np.testing.assert_allclose(balance, np.broadcast_to(balance[0], balance.shape), rtol=1e-6, atol=1e-7)
+    drift = balance_drift(path)
+    np.testing.assert_allclose(drift.drift, balance - balance[0], atol=1e-15)
+    np.testing.assert_allclose(drift.relative, np.abs(drift.drift).max() / (path.u**2).max() * depth)
 
 
 @lemma
@@ -63,3 +67,4 @@ def test_descent_drifts_by_the_second_order_term(seed, reference):
     drift = np.diff(path.u**2 / 2 - data.groups.norms(path.v) ** 2, axis=0)[0]
     expected = gamma**2 * (2 * u**2 * s**2 - u**4 * data.groups.norms(g) ** 2)
     np.testing.assert_allclose(drift, expected, rtol=1e-9, atol=1e-13)
+    np.testing.assert_allclose(balance_increment(u, v, g, data.groups, gamma), expected, rtol=1e-9, atol=1e-13)

@@ -40,8 +40,6 @@ from hypothesis import strategies as st
 from lemmas.instances import ROUNDING, coherence, lemma, make_model, noise_with_group_norms, seeds
 from lemmas.windows import Window, assert_recovers, draw, largest_scale
 
-from covey.paper.theory import bounds
-
 
 @lemma
 @given(seeds, st.floats(-5.0, -3.0))
@@ -90,23 +88,6 @@ def test_corrected_window_is_open_and_the_printed_one_empty(log_u, ratio, L, log
     assert window.lower <= window.corrected_upper(noise)
     if u_max >= np.sqrt(2):  # as printed, the window is empty
         assert window.printed_upper < 0.63 * window.lower
-
-
-@lemma
-@given(seeds, st.floats(-5.0, -3.0))
-def test_bounds_of_the_theory_room_are_these(seed, log_epsilon):
-    epsilon = 10**log_epsilon
-    model, sizes = draw(np.random.default_rng(seed), epsilon)
-    window, printed = (Window.of(model, noise, epsilon) for noise in (model.group_noise.max(), model.entry_noise))
-    b = bounds(
-        model.u_star, n=len(model.y), p=len(model.w_star), L=len(sizes), epsilon=epsilon, noise=model.entry_noise,
-        group_noise=model.group_noise.max(), init_scale=window.alpha,
-    )  # fmt: skip
-    np.testing.assert_allclose([b.T_lb, b.T_ub, b.zeta], [printed.lower, printed.printed_upper, printed.zeta])
-    np.testing.assert_allclose([b.T_lb_corrected, b.zeta_corrected], [window.lower, window.zeta])
-    # it keeps log(1 + 2 gamma B) where the window here has 2 gamma B: a little longer, by the same lemma
-    upper = window.corrected_upper(model.group_noise.max())
-    assert upper <= b.T_ub_corrected <= upper * (1 + 2 * window.gamma * model.u_min**2)
 
 
 def test_an_empty_window_in_numbers():

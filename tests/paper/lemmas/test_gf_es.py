@@ -34,19 +34,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lemmas.instances import lemma, make_model, noise_with_group_norms, random_truth, seeds
+from lemmas.test_gf_convergence import printed_time as printed_lower_time
+from lemmas.test_gf_error import printed_time as printed_upper_time
 
 ROOT2 = np.sqrt(2)
-
-
-def printed_lower_time(u_star, theta, B, epsilon):
-    """The proof's T_l, for one magnitude on the support."""
-    first = 2 ** (1 / 3) * u_star ** (4 / 3) / theta**2 / ((1 - 6 * B) * ROOT2 * u_star**2 * theta)
-    base = (ROOT2 * (0.5 - 3 * B) * u_star**2) ** (1 / 3)
-    return first + 2 * np.log2(u_star**2 / (2 * epsilon)) / (3 * u_star**2 * (0.5 - 3 * B) * base)
-
-
-def printed_upper_time(theta, B):
-    return np.log(1 / theta) / (2 * theta**2 + ROOT2 * theta * B)
 
 
 def corrected_window(model, theta, epsilon):
@@ -96,7 +87,7 @@ def test_corrected_window_is_open():
 def test_as_printed_the_window_is_empty(theta):
     B, epsilon, u_star = 0.01, 0.1, 1.0
     assert theta < epsilon / (2 * u_star**2)
-    assert printed_lower_time(u_star, theta, B, epsilon) > 50 * printed_upper_time(theta, B)
+    assert printed_lower_time(u_star, theta, B, epsilon / u_star**2) > 50 * printed_upper_time(theta, B)
 
 
 def test_as_printed_fails_outside_the_support_at_the_upper_time():

@@ -1,7 +1,6 @@
 """Training: the same weights whether interrupted or not, honest logs, clear refusals."""
 
 import csv
-import io
 import signal
 import subprocess
 import sys
@@ -12,7 +11,6 @@ import pytest
 torch = pytest.importorskip("torch", reason="torch is not installed: pip install 'covey[torch]'")
 
 from covey.paper.nn import build, load_model, train  # noqa: E402
-from covey.paper.nn.progress import Progress  # noqa: E402
 from covey.paper.nn.training import CheckpointError, read_checkpoint  # noqa: E402
 
 
@@ -133,13 +131,11 @@ def test_bad_input(digits, tiny, options, message):
         run(digits, tiny, **options)
 
 
-def test_the_progress_line_shows_loss_and_time_left():
-    stream = io.StringIO()
-    line = Progress("GAE4", 4, stream=stream, shown=True)
-    for _ in range(4):
-        line.advance(1, 0.25)
-    line.close()
-    assert "GAE4 [########################] epoch 1 loss 0.25000 0:00 left" in stream.getvalue()
-    quiet = io.StringIO()
-    Progress("GAE4", 1, stream=quiet).advance(1)
-    assert quiet.getvalue() == "", "no terminal, no line"
+def test_progress_shows_the_loss_and_how_much_is_done(digits, tiny, capsys, monkeypatch):
+    monkeypatch.setattr("covey.progress.PATIENCE", 0.0)
+    loss = run(digits, tiny, epochs=2, progress=True).history[0]["loss"]
+    shown = capsys.readouterr().out
+    assert "[covey] training GAE4: first epoch, batch 4 of 8 (50%)" in shown
+    assert f"loss {loss:.5f}, batch 8 of 8 (100%)" in shown
+    run(digits, tiny, epochs=2)
+    assert capsys.readouterr().out == "", "no terminal, no line"

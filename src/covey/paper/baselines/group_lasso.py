@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import KW_ONLY, dataclass
 from typing import Literal
 
 import numpy as np
@@ -16,6 +17,7 @@ from covey.validation import FloatArray, positive, whole
 __all__ = ["GroupLasso"]
 
 
+@dataclass(eq=False, repr=False)
 class GroupLasso(PenalisedRegressor):
     r"""Least squares with a penalty on the norm of each group.
 
@@ -73,24 +75,14 @@ class GroupLasso(PenalisedRegressor):
     (20, [0, 1, 2])
     """
 
-    def __init__(
-        self,
-        groups: object = None,
-        *,
-        penalty: float = 0.1,
-        group_weights: object = "sqrt",
-        fit_intercept: bool = True,
-        standardize: bool = False,
-        tol: float = 1e-8,
-        max_iter: int = 20_000,
-    ) -> None:
-        self.groups = groups
-        self.penalty = penalty
-        self.group_weights = group_weights
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.tol = tol
-        self.max_iter = max_iter
+    groups: object = None
+    _: KW_ONLY
+    penalty: float = 0.1
+    group_weights: object = "sqrt"
+    fit_intercept: bool = True
+    standardize: bool = False
+    tol: float = 1e-8
+    max_iter: int = 20_000
 
     def fit(self, X: object, y: object) -> GroupLasso:
         """Solve at `penalty`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Literal
 
 import numpy as np
@@ -14,6 +15,7 @@ from covey.validation import positive, whole
 __all__ = ["PrimalDual"]
 
 
+@dataclass(eq=False, repr=False)
 class PrimalDual(PenalisedRegressor):
     r"""Iterate towards the interpolant of least group norm, and stop early.
 
@@ -67,26 +69,15 @@ class PrimalDual(PenalisedRegressor):
     True
     """
 
-    def __init__(
-        self,
-        groups: object = None,
-        *,
-        n_steps: int = 1000,
-        ratio: float | Literal["data"] = "data",
-        ratio_scale: float = 1.0,
-        group_weights: object = "unit",
-        fit_intercept: bool = True,
-        standardize: bool = False,
-        record_every: int = 1,
-    ) -> None:
-        self.groups = groups
-        self.n_steps = n_steps
-        self.ratio = ratio
-        self.ratio_scale = ratio_scale
-        self.group_weights = group_weights
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.record_every = record_every
+    groups: object = None
+    _: KW_ONLY
+    n_steps: int = 1000
+    ratio: float | Literal["data"] = "data"
+    ratio_scale: float = 1.0
+    group_weights: object = "unit"
+    fit_intercept: bool = True
+    standardize: bool = False
+    record_every: int = 1
 
     def fit(self, X: object, y: object) -> PrimalDual:
         """Run to the last step."""

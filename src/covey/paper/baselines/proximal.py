@@ -13,6 +13,7 @@ Therefore ``P(w) - D`` bounds the suboptimality, whatever method found ``w``.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import scipy.linalg
@@ -41,25 +42,37 @@ class PenalisedProblem:
         """Euclidean norm of each group."""
         return np.sqrt(np.add.reduceat(a * a, self.starts[:-1]))
 
-    def correlation(self, w: FloatArray) -> FloatArray:
-        """``X'(y - X w)/n``."""
-        return self.X.T @ self.residual(w) / self.y.size
-
     def residual(self, w: FloatArray) -> FloatArray:
         """``y - X w``, reading only columns with nonzero coefficients."""
         used = np.flatnonzero(w)
         return self.y - self.X[:, used] @ w[used]
 
+    def rates(self, r: FloatArray) -> FloatArray:
+        """``norm(X_l'r)/n`` of each group."""
+        return self.norms(self.X.T @ r / self.y.size)
+
     def penalty_max(self) -> float:
         """The smallest penalty at which all groups are zero."""
-        return float(np.max(self.norms(self.X.T @ self.y / self.y.size) / self.weights))
+        return float(np.max(self.rates(self.y) / self.weights))
+
+    def values(self, w: FloatArray, penalty: float) -> tuple[float, float]:
+        """The objective at ``w``, and the best dual value along its residual."""
+        y, r, limits = self.y, self.residual(w), penalty * self.weights
+        square = float(r @ r)
+        primal = float(square / (2 * y.size) + limits @ self.norms(w))
+        if square == 0.0:
+            return primal, 0.0
+        rates = self.rates(r)
+        with np.errstate(divide="ignore"):
+            most = float(np.min(np.where(rates > 0, limits / rates, np.inf)))
+        s = np.clip(float(y @ r) / square, -most, most)
+        # s (2 y'r - s r'r), not a difference of squares: nothing cancels near the optimum
+        return primal, float(s * (2 * (y @ r) - s * square) / (2 * y.size))
 
     def gap(self, w: FloatArray, penalty: float) -> float:
         """The duality gap at ``w``."""
-        r = self.residual(w)
-        limits = penalty * self.weights
-        primal = float(r @ r / (2 * self.y.size) + limits @ self.norms(w))
-        return max(primal - dual_value(self.y, r, self.norms(self.X.T @ r / self.y.size), limits), 0.0)
+        primal, dual = self.values(w, penalty)
+        return max(primal - dual, 0.0)
 
     def restrict(self, keep: NDArray[np.bool_]) -> tuple[PenalisedProblem, NDArray[np.bool_]]:
         """The problem restricted to some groups, and the mask of its columns."""
@@ -67,6 +80,34 @@ class PenalisedProblem:
         columns = np.repeat(keep, sizes)
         starts = np.concatenate([[0], np.cumsum(sizes[keep])])
         return PenalisedProblem(np.ascontiguousarray(self.X[:, columns]), self.y, starts, self.weights[keep]), columns
+
+    @cached_property
+    def gram(self) -> tuple[FloatArray, FloatArray]:
+        """``X'X/n`` and ``X'y/n``, with which a step costs p^2; empty where 2 n p, with X itself, is less."""
+        n, p = self.X.shape
+        if p > 2 * n:
+            return np.empty((0, 0)), np.empty(0)
+        return np.ascontiguousarray(self.X.T @ self.X / n), self.X.T @ self.y / n
+
+    @cached_property
+    def step(self) -> float:
+        """One over the largest eigenvalue of ``X'X/n``, with a margin that covers its round-off error."""
+        n, p = self.X.shape
+        square = self.gram[0] if p <= n else self.X @ self.X.T / n
+        m = len(square)
+        top = float(scipy.linalg.eigh(square, eigvals_only=True, subset_by_index=[m - 1, m - 1])[0])
+        return 1 / (top * (1 + 1e-10)) if top > 0 else 1.0
+
+    def descend(self, w: FloatArray, penalty: float, goal: float, max_iter: int) -> int:
+        """Step in place until the gap is at most ``goal``; returns the number of steps."""
+        z, momentum, thresholds, done = w.copy(), np.ones(1), self.step * penalty * self.weights, 0
+        while done < max_iter:
+            k = min(CHECK_EVERY, max_iter - done)
+            accelerated_steps(self.X, self.y, *self.gram, self.starts, thresholds, self.step, w, z, momentum, k)
+            done += k
+            if self.gap(w, penalty) <= goal:
+                break
+        return done
 
 
 @dataclass(frozen=True)
@@ -76,39 +117,6 @@ class Solution:
     w: FloatArray
     gap: float
     n_iter: int
-
-
-class Workspace:
-    """The restricted problem in the kernel's layout, kept while the working set stays the same."""
-
-    def __init__(self, problem: PenalisedProblem) -> None:
-        self.problem = problem
-        n, p = problem.X.shape
-        # a step costs p^2 in Gram space and 2 n p with X itself
-        in_gram = p <= 2 * n
-        self.K = np.ascontiguousarray(problem.X.T @ problem.X / n) if in_gram else np.empty((0, 0))
-        self.c = problem.X.T @ problem.y / n if in_gram else np.empty(0)
-        square = self.K if in_gram and p <= n else problem.X @ problem.X.T / n
-        m = len(square)
-        top = float(scipy.linalg.eigh(square, eigvals_only=True, subset_by_index=[m - 1, m - 1])[0])
-        # the step is 1/L; the margin covers round-off error in L
-        self.step = 1 / (top * (1 + 1e-10)) if top > 0 else 1.0
-
-    def descend(self, w: FloatArray, penalty: float, goal: float, max_iter: int) -> int:
-        """Step in place until the restricted problem's gap is at most ``goal``; returns the number of steps."""
-        problem = self.problem
-        z, momentum = w.copy(), np.ones(1)
-        thresholds = self.step * penalty * problem.weights
-        done = 0
-        while done < max_iter:
-            k = min(CHECK_EVERY, max_iter - done)
-            accelerated_steps(
-                problem.X, problem.y, self.K, self.c, problem.starts, thresholds, self.step, w, z, momentum, k
-            )
-            done += k
-            if problem.gap(w, penalty) <= goal:
-                break
-        return done
 
 
 def solve(problem: PenalisedProblem, penalties: FloatArray, tol: float, max_iter: int) -> list[Solution]:
@@ -121,29 +129,28 @@ def solve(problem: PenalisedProblem, penalties: FloatArray, tol: float, max_iter
     w = np.zeros(problem.X.shape[1])
     goal = tol * max(float(problem.y @ problem.y) / (2 * problem.y.size), np.finfo(float).tiny)
     keep = np.zeros(problem.weights.size, dtype=bool)
-    workspace: Workspace | None = None
+    working: PenalisedProblem | None = None
     columns = np.zeros(w.size, dtype=bool)
     previous = max(problem.penalty_max(), float(penalties[0]))
     solutions = []
     for penalty in penalties:
-        rates = problem.norms(problem.correlation(w)) / problem.weights
+        rates = problem.rates(problem.residual(w)) / problem.weights
         wanted = (rates >= 2 * penalty - previous) | (problem.norms(w) > 0)
         inner_goal, done = goal, 0
         while True:
             if (wanted & ~keep).any():
                 keep |= wanted
-                restricted, columns = problem.restrict(keep)
-                workspace = Workspace(restricted)
-            if workspace is not None:
+                working, columns = problem.restrict(keep)
+            if working is not None:
                 inner = w[columns]
-                done += workspace.descend(inner, penalty, inner_goal, max_iter - done)
+                done += working.descend(inner, penalty, inner_goal, max_iter - done)
                 w[columns] = inner
             gap = problem.gap(w, penalty)
             if gap <= goal or done >= max_iter:
                 break
-            wanted = problem.norms(problem.correlation(w)) > penalty * problem.weights
+            wanted = problem.rates(problem.residual(w)) > penalty * problem.weights
             if not (wanted & ~keep).any():
-                if workspace is None:  # zero is optimal, up to round-off error
+                if working is None:  # zero is optimal, up to round-off error
                     break
                 inner_goal /= 10
         solutions.append(Solution(w.copy(), gap, done))
@@ -198,25 +205,10 @@ def certify(
         check_scale(values, name)
     if coef.shape != (p,):
         raise ValueError(f"w must hold {p} numbers, one per column of X, not shape {coef.shape}.")
-    limits = positive(penalty, "penalty") * read_group_weights(group_weights, partition)
-
-    r = response - matrix @ coef
-    g = matrix.T @ r / n
-    norms, rates = partition.norms(coef), partition.norms(g)
-    primal = float(r @ r / (2 * n) + limits @ norms)
-    dual = dual_value(response, r, rates, limits)
+    penalty, weights = positive(penalty, "penalty"), read_group_weights(group_weights, partition)
+    problem = PenalisedProblem(partition.to_contiguous(matrix), response, partition.starts, weights)
+    primal, dual = problem.values(partition.to_contiguous(coef), penalty)
+    g, norms, limits = matrix.T @ (response - matrix @ coef) / n, partition.norms(coef), penalty * weights
     pull = np.divide(limits, norms, out=np.zeros_like(norms), where=norms > 0)[partition.labels] * coef
-    off = np.where(norms > 0, partition.norms(g - pull), np.maximum(rates - limits, 0.0))
+    off = np.where(norms > 0, partition.norms(g - pull), np.maximum(partition.norms(g) - limits, 0.0))
     return Certificate(primal, dual, float(np.max(off / limits)))
-
-
-def dual_value(y: FloatArray, r: FloatArray, rates: FloatArray, limits: FloatArray) -> float:
-    """The best dual value along the residual; ``rates`` are ``norm(X_l'r)/n``, ``limits`` are ``lam omega_l``."""
-    square = float(r @ r)
-    if square == 0.0:
-        return 0.0
-    with np.errstate(divide="ignore"):
-        most = float(np.min(np.where(rates > 0, limits / rates, np.inf)))
-    s = np.clip(float(y @ r) / square, -most, most)
-    # s (2 y'r - s r'r), not a difference of squares: nothing cancels near the optimum
-    return float(s * (2 * (y @ r) - s * square) / (2 * y.size))

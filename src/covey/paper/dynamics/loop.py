@@ -17,7 +17,7 @@ from covey.paper.dynamics.problem import Problem
 from covey.paper.dynamics.trajectory import Status, Trajectory
 from covey.validation import FloatArray, as_numbers, boolean, one_of, whole
 
-__all__ = ["Descent", "LossClock", "State", "check_directions", "check_scale", "read_clock", "run"]
+__all__ = ["Descent", "State", "check_directions", "check_scale", "read_clock", "run"]
 
 # A compiled call cannot be interrupted, so it gets at most about this many multiplications (a fraction of a second).
 WORK_PER_CALL = 2e8
@@ -59,9 +59,8 @@ class State:
         return bool(self.log[DIVERGED])
 
 
-@dataclass(frozen=True)
-class LossClock:
-    r"""Every gradient is multiplied by ``1 / (L max(1, log(1/L))^(2 - 2/k))``, with L the current loss.
+def pace(loss: float, order: int) -> float:
+    r"""The factor ``1 / (L max(1, log(1/L))^(2 - 2/k))`` on every gradient with ``clock="loss"``, L the current loss.
 
     On separable classes the loss and its gradient tend to zero: gradient descent slows down, and margins grow like the
     logarithm of the number of steps. Dividing by L is gradient descent on ``log L``. For a predictor that is
@@ -71,12 +70,7 @@ class LossClock:
 
     `order` is k: N for the normalised network, whose directions keep their norm, and N + 1 for the plain one.
     """
-
-    order: int
-
-    def pace(self, loss: float) -> float:
-        """The factor on the gradients."""
-        return float(1 / (loss * max(1.0, -np.log(loss)) ** (2 - 2 / self.order)))
+    return float(1 / (loss * max(1.0, -np.log(loss)) ** (2 - 2 / order)))
 
 
 @dataclass(kw_only=True)
@@ -89,7 +83,7 @@ class Descent(ABC):
     v0: FloatArray
     gamma: float
     scale: float
-    clock: LossClock | None = None
+    clock: int | None = None  # the order of `pace`
     last_loss: float = np.inf
 
     @abstractmethod
@@ -116,7 +110,7 @@ class Descent(ABC):
         if self.clock is None:
             return self.scale * self.problem.correlation(w)
         g, self.last_loss = self.problem.correlation_and_loss(w)
-        return self.scale * self.clock.pace(self.last_loss) * g
+        return self.scale * pace(self.last_loss, self.clock) * g
 
     def diverged(self, state: State) -> bool:
         """Whether the magnitudes have left any sensible range."""
@@ -241,8 +235,8 @@ def check_scale(init_scale: object, n: int, name: str = "init_scale") -> FloatAr
     return np.full(n, 1.0) * scale
 
 
-def read_clock(clock: object, loss: Loss, order: int) -> LossClock | None:
-    """Read ``clock=``: "steps", which gives None, or "loss"."""
+def read_clock(clock: object, loss: Loss, order: int) -> int | None:
+    """Read ``clock=``: "steps", which gives None, or "loss", which gives the order."""
     if one_of(clock, ("steps", "loss"), "clock") == "steps":
         return None
     if loss.name != "binomial":
@@ -250,4 +244,4 @@ def read_clock(clock: object, loss: Loss, order: int) -> LossClock | None:
             f"clock='loss' is for separable classes, where the loss tends to zero at infinity; the {loss.name} loss "
             "has its minimum elsewhere. Use loss='binomial', or clock='steps'."
         )
-    return LossClock(order)
+    return order

@@ -133,19 +133,10 @@ def plot(frame: pd.DataFrame, *axes: Axes) -> None:
     for one, name, method, colour in zip(axes, "abc", METHODS, COLOURS[1:], strict=False):
         rate = where(frame, method=method).pivot_table(index="s", columns="n", values="recovered", aggfunc="mean")
         middles = np.arange(len(rate)) + 0.5
-        image = one.pcolormesh(_edges(rate.columns), np.arange(len(rate) + 1), rate, cmap="gray", vmin=0, vmax=1)
+        image = one.pcolormesh(rate.columns, middles, rate, cmap="gray", vmin=0, vmax=1, shading="nearest")
         line = where(needed, method=method).set_index("s")["rows"].reindex(rate.index)
         one.plot(line, middles, color=colour, lw=2, marker="o")
         one.set_yticks(middles, [f"{s:g}" for s in rate.index])
         panel(one, name, method, xlabel="rows n")
     axes[0].set_ylabel("non-zero groups s")
     axes[0].figure.colorbar(image, ax=axes[-1], label="probability of recovery")
-
-
-def _edges(centres: pd.Index) -> np.ndarray:
-    """Cell borders halfway between grid points."""
-    n = np.asarray(centres, dtype=float)
-    if n.size == 1:
-        return np.array([n[0] - 0.5, n[0] + 0.5])
-    middle = (n[1:] + n[:-1]) / 2
-    return np.concatenate([[2 * n[0] - middle[0]], middle, [2 * n[-1] - middle[-1]]])

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from covey.datasets import make_group_sparse
 from covey.datasets.simulate import Noise
 from covey.paper.experiments.base import Claim, Claims, Scale, judge, scaled, where
-from covey.paper.experiments.slopes import Slope, bootstrap
+from covey.paper.experiments.slopes import Slope, fit
 from covey.paper.experiments.style import COLOURS, GREY, Axes, fill_ticks, panel, panels
 from covey.paper.experiments.tasks import Record, run_tasks
 from covey.paper.experiments.traces import descend, errors
@@ -104,7 +104,7 @@ def slopes(frame: pd.DataFrame) -> dict[tuple[str, str], Slope]:
     """The slope for each axis and method. The axis p is on the scale log p."""
     found = {}
     for (axis, method), part in frame.groupby(["axis", "method"], sort=False):
-        found[str(axis), str(method)] = bootstrap(_scale(str(axis), part["value"]), part["error"])
+        found[str(axis), str(method)] = fit(_scale(str(axis), part["value"]), part["error"])
     return found
 
 

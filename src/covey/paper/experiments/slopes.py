@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from covey.paper.experiments.base import where
 
-__all__ = ["LEVEL", "Slope", "bootstrap", "by_axis", "fit"]
+__all__ = ["LEVEL", "Slope", "by_axis", "fit"]
 
 LEVEL = 0.01  # significance level of the test of a claimed slope
 
@@ -45,46 +44,28 @@ def fit(x: object, values: object) -> Slope:
     """The slope of log(mean value) on log(x), least squares over the distinct x.
 
     The mean is taken first: the mean of a logarithm would bias the slope, because errors with few degrees of freedom
-    are more skewed. The variance of the log of a mean is the variance of the mean divided by its square.
+    are more skewed. The variance of the log of a mean is the variance of the mean divided by its square. A rate that
+    holds only for large n has a slope that is off by more than the standard error.
 
     >>> print(fit([1, 1, 2, 2, 4, 4], [0.9, 1.1, 0.45, 0.55, 0.225, 0.275]))
     -1.00 ± 0.10
     """
+    x, values = np.asarray(x, dtype=float), np.asarray(values, dtype=float)
+    places = np.unique(x)
+    if places.size < 2:
+        raise ValueError(f"A slope needs at least two different places, not {places.size}.")
+    log_x = np.log(places) - np.log(places).mean()
     slope = variance = 0.0
-    for weight, repeats in _weighted(x, values):
+    for place, weight in zip(places, log_x / np.sum(log_x**2), strict=True):
+        repeats = values[x == place]
         mean = float(repeats.mean())
         slope += weight * math.log(mean)
         if repeats.size > 1:
             variance += weight**2 * float(repeats.var(ddof=1)) / repeats.size / mean**2
-    return Slope(slope, math.sqrt(variance))
-
-
-def bootstrap(x: object, values: object, n_boot: int = 1000) -> Slope:
-    """The same slope, with a standard error by a bootstrap over the repeats.
-
-    If the rate holds only for large n, the slope is off by more than this standard error.
-    """
-    rng = np.random.default_rng(0)
-    slope, resampled = 0.0, np.zeros(n_boot)
-    for weight, repeats in _weighted(x, values):
-        draws = rng.integers(repeats.size, size=(n_boot, repeats.size))
-        slope += weight * math.log(repeats.mean())
-        resampled += weight * np.log(repeats[draws].mean(axis=1))
-    return Slope(float(slope), float(resampled.std()))
+    return Slope(float(slope), math.sqrt(variance))
 
 
 def by_axis(frame: pd.DataFrame, axes: Iterable[str]) -> dict[str, Slope]:
     """The slope of the error along each axis of a table of `covey.paper.experiments.rates`."""
     parts = {axis: where(frame, axis=axis) for axis in axes}
     return {axis: fit(part["value"], part["error"]) for axis, part in parts.items()}
-
-
-def _weighted(x: object, values: object) -> Iterator[tuple[float, Any]]:
-    """For each distinct x, its weight in the least-squares slope on log(x) and the values there."""
-    x, values = np.asarray(x, dtype=float), np.asarray(values, dtype=float)
-    places = np.unique(x)
-    if places.size < 2:
-        raise ValueError(f"A slope needs at least two different places, not {places.size}.")
-    log_x = np.log(places) - np.log(places).mean()
-    for place, weight in zip(places, log_x / np.sum(log_x**2), strict=True):
-        yield weight, values[x == place]

@@ -21,17 +21,12 @@ from threadpoolctl import threadpool_limits
 from covey.files import write_atomically
 from covey.paper.experiments.base import Record
 
-__all__ = ["Record", "each", "resumable", "run_tasks", "watched", "write_piece"]
+__all__ = ["Record", "each", "resumable", "run_tasks", "watched"]
 
 Task = Mapping[str, Any]
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 Watcher = Callable[[int, int], object]
-
-FORMAT = "covey piece 1"
-
-# The largest file that is read, in bytes: a thousand times more than any that is written.
-LARGEST = 2**28
 
 _watcher: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
 _folder: ContextVar[Path | None] = ContextVar("folder", default=None)
@@ -89,43 +84,30 @@ def run_tasks(function: Callable[..., list[Record]], tasks: Sequence[Task], jobs
     result in a damaged file is computed again.
     """
     parent = _folder.get()
-    folder = None if parent is None else parent / function.__name__
-    if folder is not None:
-        folder.mkdir(parents=True, exist_ok=True)
-    return [record for part in each(partial(_one, function, folder), tasks, jobs) for record in part]
+    one = partial(_one, function, None if parent is None else parent / function.__name__)
+    return [record for part in each(one, tasks, jobs) for record in part]
 
 
 def _one(function: Callable[..., list[Record]], folder: Path | None, task: Task) -> list[Record]:
+    """The records of a task, from its file if that is intact."""
     if folder is None:
         return function(**task)
     title = json.dumps(dict(task), sort_keys=True)
     file = folder / f"{_sha256(title)[:24]}.json"
-    records = _read_piece(file, title)
-    if records is None:
-        records = function(**task)
-        write_piece(file, title, records)
+    try:
+        saved = json.loads(file.read_bytes())
+        if saved == _stored(title, saved["records"]):
+            return list(json.loads(saved["records"]))
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        pass  # absent or damaged
+    records = function(**task)
+    write_atomically(file, json.dumps(_stored(title, json.dumps(records))).encode())
     return records
 
 
-def write_piece(file: Path, title: str, value: object) -> None:
-    """Write a value that JSON can hold, with its title and a checksum."""
-    write_atomically(file, json.dumps(_piece(title, json.dumps(value))).encode())
-
-
-def _piece(title: str, text: str) -> dict[str, str]:
-    return {"format": FORMAT, "title": title, "sha256": _sha256(f"{title}\n{text}"), "value": text}
-
-
-def _read_piece(file: Path, title: str) -> list[Record] | None:
-    """The records that were written under this title; None if the file is anything else."""
-    try:
-        with file.open("rb") as stream:
-            raw = stream.read(LARGEST + 1)
-        content = json.loads(raw) if len(raw) <= LARGEST else {}
-        value = json.loads(content["value"]) if content == _piece(title, content["value"]) else None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return None
-    return value if isinstance(value, list) and all(isinstance(record, dict) for record in value) else None
+def _stored(title: str, records: str) -> dict[str, str]:
+    """What the file of a task holds: its records as text, with a checksum."""
+    return {"task": title, "records": records, "sha256": _sha256(f"{title}\n{records}")}
 
 
 def _sha256(text: str) -> str:

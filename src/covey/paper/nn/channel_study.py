@@ -21,9 +21,8 @@ from typing import TYPE_CHECKING
 import torch
 from torch.nn import functional as F
 
-from covey.paper.nn import pruning
 from covey.paper.nn.factored import factor_penalty
-from covey.paper.nn.pruning import ChannelNet, channel_scores, shrink_groups, take_out
+from covey.paper.nn.pruning import ChannelNet, accuracy, channel_scores, largest_channels, shrink_groups, take_out
 from covey.paper.nn.training import choose_device, shuffled_batches
 from covey.validation import positive, whole
 
@@ -159,13 +158,13 @@ def measure_channels(run: ChannelRun, net: ChannelNet, data: Digits, rungs: int 
         a, b, c = small.widths
         return {
             **asdict(run), "rule": rule, "channels": a + b + c, "first": a, "second": b, "hidden": c,
-            "weights": pruning.parameter_count(small.widths), "validation": pruning.accuracy(small, *data.validation),
-            "test": pruning.accuracy(small, *data.test),
+            "weights": sum(p.numel() for p in small.parameters()),
+            "validation": accuracy(small, *data.validation), "test": accuracy(small, *data.test),
         }  # fmt: skip
 
     if not all(bool(torch.isfinite(score).all()) for score in scores):
-        return [row("ladder", net)]
-    masks = [pruning.largest_channels(scores, count) for count in ladder(sum(net.widths), rungs)]
+        return [row("ladder", take_out(net, [torch.ones(width, dtype=torch.bool) for width in net.widths]))]
+    masks = [largest_channels(scores, count) for count in ladder(sum(net.widths), rungs)]
     awake = row("awake", take_out(net, [score >= AWAKE for score in scores]))
     return [awake, *(row("ladder", take_out(net, mask)) for mask in masks)]
 

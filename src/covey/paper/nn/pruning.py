@@ -6,7 +6,6 @@ hidden unit is a group; without biases, a group of zero weights contributes noth
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,7 +17,7 @@ from covey.paper.nn.factored import DGatedConv2d, DGatedLinear, GroupedPowerConv
 from covey.validation import whole
 
 __all__ = [
-    "ChannelNet", "accuracy", "channel_scores", "largest_channels", "parameter_count", "shrink_groups", "take_out",
+    "ChannelNet", "accuracy", "channel_scores", "largest_channels", "shrink_groups", "take_out",
 ]  # fmt: skip
 
 KERNEL = 5
@@ -138,11 +137,3 @@ def largest_channels(scores: Sequence[torch.Tensor], count: int) -> list[torch.T
     for mask, score in zip(masks, scores, strict=True):
         mask[score.argmax()] = True
     return masks
-
-
-def parameter_count(widths: Sequence[int]) -> int:
-    """The number of weights of a `ChannelNet` with these widths."""
-    sizes = [1, *widths]
-    kernels = [KERNEL**2, KERNEL**2, MAP]
-    inner = sum(k * a * b for k, (a, b) in zip(kernels, itertools.pairwise(sizes), strict=True))
-    return inner + (widths[-1] + 1) * CLASSES

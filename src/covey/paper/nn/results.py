@@ -1,8 +1,7 @@
-"""The results of a study as small files: measures, singular values, pictures. This file needs only numpy."""
+"""The results of a study as small files: measures, singular values, pictures."""
 
 from __future__ import annotations
 
-import csv
 import io
 import os
 from dataclasses import dataclass, field
@@ -47,16 +46,16 @@ class StudyResults:
 
     def write(self, folder: str | os.PathLike[str]) -> list[Path]:
         """Write three small files into the folder."""
+        import pandas as pd
+
         place = Path(folder)
-        place.mkdir(parents=True, exist_ok=True)
-        measures, spectra = ["model,seed,measure,value"], ["model,seed,index,value"]
-        for (model, seed), row in self.measures.items():
-            measures += [f"{model},{seed},{name},{value:.8g}" for name, value in row.items()]
-        for (model, seed), values in self.spectra.items():
-            decided = values[values > DECIDED * values[0]]
-            spectra += [f"{model},{seed},{i},{value:.5g}" for i, value in enumerate(decided)]
-        for name, lines in ((MEASURES, measures), (SPECTRA, spectra)):
-            write_atomically(place / name, ("\n".join(lines) + "\n").encode())
+        measures = [(*key, name, value) for key, row in self.measures.items() for name, value in row.items()]
+        spectra = [(*key, i, v) for key, s in self.spectra.items() for i, v in enumerate(s[s > DECIDED * s[0]])]
+        for name, third, rows, digits in (
+            (MEASURES, "measure", measures, "%.8g"), (SPECTRA, "index", spectra, "%.5g"),
+        ):  # fmt: skip
+            table = pd.DataFrame(rows, columns=["model", "seed", third, "value"])
+            write_atomically(place / name, table.to_csv(index=False, float_format=digits).encode())
         buffer, arrays = io.BytesIO(), dict[str, Any](self.grids)
         np.savez_compressed(buffer, **arrays)
         write_atomically(place / GRIDS, buffer.getvalue())
@@ -65,20 +64,17 @@ class StudyResults:
     @classmethod
     def read(cls, folder: str | os.PathLike[str]) -> StudyResults:
         """Read the files of `write`."""
+        import pandas as pd
+
         place = Path(folder)
         absent = [name for name in (MEASURES, SPECTRA, GRIDS) if not (place / name).is_file()]
         if absent:
             raise FileNotFoundError(f"There are no results of a study in {place}: {', '.join(absent)} not found.")
-        out = cls()
-        for model, seed, name, value in _read_csv(place / MEASURES):
-            out.measures.setdefault((model, int(seed)), {})[name] = float(value)
-        spectra: dict[tuple[str, int], list[float]] = {}
-        for model, seed, _, value in _read_csv(place / SPECTRA):
-            spectra.setdefault((model, int(seed)), []).append(float(value))
-        out.spectra = {key: np.array(values) for key, values in spectra.items()}
+        by_key: Any = [pd.read_csv(place / name).groupby(["model", "seed"], sort=False) for name in (MEASURES, SPECTRA)]
+        measures = {key: dict(zip(part["measure"], part["value"], strict=True)) for key, part in by_key[0]}
+        spectra = {key: part["value"].to_numpy() for key, part in by_key[1]}
         with np.load(place / GRIDS) as grids:
-            out.grids = {name: grids[name] for name in grids.files}
-        return out
+            return cls(measures, spectra, {name: grids[name] for name in grids.files})
 
     def summary(self, name: str) -> dict[str, tuple[float, float, int]]:
         """Mean, standard error (NaN for a single seed) and number of seeds of one measure, by model."""
@@ -86,11 +82,5 @@ class StudyResults:
         for (model, _), row in self.measures.items():
             if name in row:
                 found.setdefault(model, []).append(row[name])
-        n = {model: len(values) for model, values in found.items()}
-        error = {m: float(np.std(v, ddof=1) / np.sqrt(n[m])) if n[m] > 1 else np.nan for m, v in found.items()}
-        return {model: (float(np.mean(values)), error[model], n[model]) for model, values in found.items()}
-
-
-def _read_csv(file: Path) -> list[list[str]]:
-    with file.open(newline="") as stream:
-        return [row for row in csv.reader(stream) if row][1:]
+        error = {m: float(np.std(v, ddof=1) / np.sqrt(len(v))) if len(v) > 1 else np.nan for m, v in found.items()}
+        return {model: (float(np.mean(values)), error[model], len(values)) for model, values in found.items()}

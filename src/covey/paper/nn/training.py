@@ -20,7 +20,7 @@ import torch
 from covey.files import write_atomically
 from covey.paper.nn.images import as_images, prepare
 from covey.paper.nn.models import Autoencoder, rebuild
-from covey.paper.nn.progress import Progress
+from covey.progress import showing, tell
 from covey.validation import positive, whole
 
 __all__ = [
@@ -105,7 +105,7 @@ def train(
         Resume from the folder's checkpoint. On the CPU the weights are the same, to the bit, as without the
         interruption. `epochs` may be larger than before; everything else must be the same.
     progress : bool, optional
-        Show a line with the loss and the time left; by default only on a terminal.
+        Show the loss of the last epoch and how much is done; by default only on a terminal or in a notebook.
     """
     epochs, batch_size = whole(epochs, "epochs"), whole(batch_size, "batch_size")
     if patience is not None:
@@ -131,14 +131,10 @@ def train(
     )
     if resume and run.file is not None and run.file.is_file():
         run.restore()
-    steps = math.ceil(len(data) / batch_size)
-    line = Progress(model.title, epochs * steps, done=min(run.epoch, epochs) * steps, shown=progress)
-    try:
+    with showing(f"training {model.title}", progress):
         while run.epoch < epochs and run.status == "completed":
-            run.one_epoch(data, held_out, line)
+            run.one_epoch(data, held_out, epochs)
             run.save()
-    finally:
-        line.close()
     if run.best_model is not None:
         model.load_state_dict(run.best_model)
     return TrainingResult(model.eval(), run.history, run.status, run.best_epoch)
@@ -185,7 +181,7 @@ class _Run:
         self.autocast = torch.autocast(self.place.type, dtype=half, enabled=self.amp)
         self.scaler = torch.amp.GradScaler(self.place.type, enabled=self.amp and half == torch.float16)
 
-    def one_epoch(self, data: torch.Tensor, held_out: torch.Tensor | None, line: Progress) -> None:
+    def one_epoch(self, data: torch.Tensor, held_out: torch.Tensor | None, epochs: int) -> None:
         """Train on every image once, in an order that depends only on the seed and the epoch."""
         start = time.perf_counter()
         self.model.train()
@@ -194,7 +190,9 @@ class _Run:
         order = torch.randperm(len(data), generator=torch.Generator().manual_seed(mixed)).to(self.place)
         noise = torch.Generator(self.place).manual_seed(mixed)
         total = torch.zeros((), device=self.place)
-        for chosen in order.split(self.settings["batch_size"]):
+        batches = order.split(self.settings["batch_size"])
+        stage = f"loss {self.history[-1]['loss']:.5f}" if self.history else "first epoch"
+        for done, chosen in enumerate(batches, start=1 + self.epoch * len(batches)):
             self.optimizer.zero_grad(set_to_none=True)
             with self.autocast:
                 loss = self.model.loss(prepare(data[chosen]), noise)
@@ -202,7 +200,7 @@ class _Run:
             self.scaler.step(self.optimizer)
             self.scaler.update()
             total += loss.detach() * len(chosen)
-            line.advance(self.epoch + 1, float(loss.detach()) if line.due else None)
+            tell(stage, "batch", done, epochs * len(batches))
         self.epoch += 1
         row: dict[str, Any] = {"epoch": self.epoch, "loss": float(total) / len(data)}
         row["validation_loss"] = None if held_out is None else self.validate(held_out)

@@ -58,11 +58,8 @@ class Coherence:
     @property
     def worst_pair(self) -> tuple[Hashable, Hashable] | None:
         """The names of the two groups that attain `delta_out`; None with a single group."""
-        l = int(np.argmax(self.outer))
-        m = int(self.partner[l])
-        if m < 0:
-            return None
-        return self.groups.names[min(l, m)], self.groups.names[max(l, m)]
+        pairs = self.worst_pairs(1)
+        return pairs[0][:2] if pairs else None
 
     def worst_pairs(self, k: int = 5) -> list[tuple[Hashable, Hashable, float]]:
         """Up to `k` pairs of groups with their cross norms, largest first, each the worst pair of one of its groups."""

@@ -129,10 +129,9 @@ def drift_against_step(
         path = plain_descent(X, y, groups, init_scale=init_scale, step_size=step, start=start, n_steps=n_steps)
         runs.append(("descent", float(step), path))
     flow = gradient_flow(X, y, groups, init_scale=init_scale, t_end=total_time, start=start)
-    for _, _, path in [*runs, ("flow", float("nan"), flow)]:
+    drifts = []
+    for name, step, path in [*runs, ("flow", float("nan"), flow)]:
         check_scale(path.u, "With this init_scale, u")
-    drifts = [
-        (name, step, (drift := balance_drift(path)).largest, drift.relative, float(path.loss[-1]))
-        for name, step, path in [*runs, ("flow", float("nan"), flow)]
-    ]
+        drift = balance_drift(path)
+        drifts.append((name, step, drift.largest, drift.relative, float(path.loss[-1])))
     return pd.DataFrame(drifts, columns=["dynamics", "step", "largest", "relative", "final_loss"])
