@@ -14,8 +14,8 @@ from covey import GroupSparseClassifier, GroupSparseRegressor, nested_score
 from covey.evidence import ClassScores
 from covey.losses import MultiQuantile, Ordinal
 from covey.report import FitReport, render
-from covey.report.classes import calibration_bins, class_view
-from covey.report.numbers import shown
+from covey.report.page import shown
+from covey.report.predictions import calibration_bins, class_view
 from covey.selection import Size
 
 HOSTILE = ["<img src=x onerror=alert(1)>", "</script><b>", "a & \"b\" 'c'"]

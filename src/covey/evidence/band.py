@@ -8,9 +8,8 @@ from scipy import stats
 from sklearn.base import BaseEstimator
 
 from covey.designs.rows import Mask
-from covey.evidence.double_selection import double_selection
+from covey.evidence.double_selection import Effects, double_selection
 from covey.evidence.effect import place_of, terms_without
-from covey.evidence.effect_result import Effects
 from covey.evidence.reading import problem_of
 from covey.evidence.tasks import Progress
 from covey.progress import showing

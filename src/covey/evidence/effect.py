@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from covey.designs import RepeatedColumns, as_design
-from covey.evidence.double_selection import double_selection
-from covey.evidence.effect_result import Effects
+from covey.evidence.double_selection import Effects, double_selection
 from covey.evidence.reading import read_problem
 from covey.evidence.tasks import Progress
 from covey.groups import Groups, GroupsLike

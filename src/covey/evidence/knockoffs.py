@@ -11,8 +11,7 @@ import numpy as np
 from joblib import delayed
 from numpy.typing import ArrayLike
 
-from covey.evidence.columns import Columns, read_columns
-from covey.evidence.copies import CONSTRUCTIONS, Construction, Copier, lost_correlation
+from covey.evidence.copies import CONSTRUCTIONS, Columns, Construction, Copier, lost_correlation, read_columns
 from covey.evidence.reading import read_problem, read_variables
 from covey.evidence.selections import KnockoffSelection
 from covey.evidence.statistic import LEVEL, e_values, filter_threshold, largest_set, signed_maximum, wake_up_rates

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from covey.designs import as_design
 from covey.designs.rows import count_rows
-from covey.evidence.columns import Columns
+from covey.evidence.copies import Columns
 from covey.groups import Groups
 from covey.layout import offsets
 from covey.progress import tell

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from covey.report.drawing import Axis, Plot
-from covey.report.numbers import shown
+from covey.report.page import shown
 from covey.search.chosen import Judged
 
 __all__ = ["constraints_of", "judged_plot", "rivals_of"]

@@ -22,9 +22,9 @@ from covey.losses.risk_sets import STOP
 from covey.report.choice import constraints_of, rivals_of
 from covey.report.effects import expanded_columns, term_effects
 from covey.report.path import Along, along_the_path
+from covey.report.predictions import Residuals, residuals
 from covey.report.quality import Response, Score, Test, coded, null_error, quality, responses
 from covey.report.remarks import Remark, remarks
-from covey.report.residuals import Residuals, residuals
 from covey.report.survival import Survival, as_records, survival_part
 from covey.report.terms import TermPart, term_part
 from covey.report.traces import Frames, keep_frames

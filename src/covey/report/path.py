@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 
 from covey.designs import as_design
 from covey.report.drawing import Axis, Plot, Ticks, Vector, steps
-from covey.report.numbers import MOST_COLOURS, colour
+from covey.report.page import MOST_COLOURS, colour
 from covey.report.quality import coded, is_squared, null_error
 from covey.report.traces import LEAD_IN, Frames, GroupTrace
 from covey.validation import FloatArray, MatrixLike, PerRow

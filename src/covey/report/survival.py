@@ -15,7 +15,7 @@ from covey.evidence import NestedScore
 from covey.losses.cox import FieldNames, read_survival
 from covey.losses.risk_sets import EVENT, START, STOP
 from covey.report.drawing import Axis, Plot, steps
-from covey.report.numbers import MOST_COLOURS, colour
+from covey.report.page import MOST_COLOURS, colour
 from covey.validation import Array, FloatArray, IntArray, MatrixLike, PerRow, on_host
 
 __all__ = [

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 
 from covey.evidence import NestedScore
 from covey.report.drawing import Axis, Plot, Ticks
-from covey.report.numbers import MOST_COLOURS, colour, shown
+from covey.report.page import MOST_COLOURS, colour, shown
 from covey.terms.effects import Effect
 from covey.terms.parts import Axis as Values
 from covey.validation import FloatArray, IntArray, last_step

@@ -14,8 +14,7 @@ from covey.persistence import ModelFileError
 from covey.settings import PredictSettings
 from covey.tables import TableError, apart
 from covey.tables.complaint import near
-from covey.workflow.matching import SavedModel
-from covey.workflow.outcomes import outcome_of, read_at
+from covey.workflow.outcomes import SavedModel, outcome_of, read_at
 from covey.workflow.problem import Show, read_files, show_nothing
 
 
