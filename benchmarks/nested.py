@@ -21,7 +21,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from covey.evidence.refit import class_means
 from sklearn.compose import ColumnTransformer
 from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.pipeline import make_pipeline
@@ -29,6 +28,7 @@ from sklearn.preprocessing import SplineTransformer
 
 from covey import GroupSparseClassifier, GroupSparseRegressor, TermGroups, nested_score
 from covey.datasets import load_diabetes_splines
+from covey.evidence.refit import class_means
 from covey.evidence.scoring import Task, pooled, read_response
 
 FRESH = 20_000

@@ -19,8 +19,6 @@ from covey.terms.parts import main_columns
 from covey.terms.reading import as_frame
 from covey.validation import FloatArray, MatrixLike, PerRow
 
-__all__ = ["band"]
-
 # Draws of the largest deviation over a curve: the quantile has an error of about a hundredth.
 DRAWS = 20_000
 

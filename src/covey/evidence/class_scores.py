@@ -23,8 +23,6 @@ from sklearn.metrics import (
 from covey.losses import Binomial
 from covey.validation import Array, FloatArray, PerRow
 
-__all__ = ["ClassScores", "class_position", "plain_number", "positive_position"]
-
 # Of two classes with these names, a reader expects scores and effects of the first kind.
 YES = {
     "1", "+", "yes", "y", "ja", "j", "oui", "o", "si", "sí", "s", "sim", "true", "t", "wahr", "vrai", "on",

@@ -20,8 +20,6 @@ from covey.terms.guessing import guess
 from covey.terms.reading import as_frame, as_labels, as_numbers, level_order, missing_values
 from covey.validation import FloatArray, MatrixLike, PerRow, on_host
 
-__all__ = ["effect", "place_of", "terms_without"]
-
 
 def effect(
     X: MatrixLike,

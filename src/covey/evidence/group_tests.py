@@ -30,8 +30,6 @@ from covey.search.ranking import ranked_groups
 from covey.search.select import select
 from covey.validation import FloatArray, MatrixLike, PerRow, on_host, one_of, positive, whole
 
-__all__ = ["test_groups"]
-
 # A model that is tested has at most this many columns per row: with more, tests are weak, and those of classes and
 # survival times are off.
 MOST_COLUMNS = 1 / 3

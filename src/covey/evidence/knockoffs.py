@@ -25,8 +25,6 @@ from covey.search.settings import SETTINGS
 from covey.terms import TermsLike
 from covey.validation import FloatArray, MatrixLike, PerRow, one_of, positive, whole
 
-__all__ = ["knockoffs"]
-
 # A path ends when the number of its columns reaches this share of the rows: groups that wake later respond to noise.
 DEPTH = 0.5
 

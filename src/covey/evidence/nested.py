@@ -28,8 +28,6 @@ from covey.terms.guessing import with_dates_and_codes
 from covey.terms.reading import as_frame
 from covey.validation import FloatArray, MatrixLike, PerRow, as_sample_weight, last_step, pandas_frame
 
-__all__ = ["nested_score"]
-
 
 def nested_score(
     model: BaseEstimator,

@@ -12,8 +12,6 @@ from covey.groups import Groups
 from covey.preprocess import WorkingProblem, prepare
 from covey.validation import MatrixLike
 
-__all__ = ["Overlap", "Overlaps", "chance_correlation", "find_overlaps", "inner_coherence"]
-
 # The largest number of entries of Gram rows held at once (160 MB): the strongest groups that fit are examined.
 MOST_NUMBERS = 20_000_000
 

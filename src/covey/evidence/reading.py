@@ -26,10 +26,6 @@ from covey.terms import Terms, TermsLike, expand
 from covey.terms.requirements import Constraints
 from covey.validation import FloatArray, MatrixLike, PerRow, on_host, pandas_frame
 
-__all__ = [
-    "columns_of", "encode_classes", "members_of", "observations_on", "problem_of", "read_problem", "read_variables",
-]  # fmt: skip
-
 
 def read_problem(
     X: Any,

@@ -26,8 +26,6 @@ from covey.terms import TermsLike
 from covey.terms.requirements import Constraints
 from covey.validation import MatrixLike, PerRow, one_of, positive, whole
 
-__all__ = ["complementary_halves", "default_first", "stability_selection"]
-
 # The default for `max_false`: most readers of a list of findings would tolerate one mistake.
 ONE_MISTAKE = 1.0
 

@@ -21,8 +21,6 @@ from covey.search.table import Table
 from covey.threads import fitting_threads
 from covey.validation import FloatArray
 
-__all__ = ["LEVEL", "e_values", "filter_threshold", "largest_set", "signed_maximum", "wake_up_rates"]
-
 # The level of the filter within each of several draws, as a share of the target; any value controls the rate. A lower
 # level leaves room for groups that some draws miss, but a draw then needs more groups to select any.
 LEVEL = 0.75

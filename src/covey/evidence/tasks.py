@@ -9,8 +9,6 @@ from joblib import Parallel
 
 from covey.progress import enter
 
-__all__ = ["Progress", "finished"]
-
 # Called with the number of finished tasks and their total number.
 Progress = Callable[[int, int], None]
 

@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping
 
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from sklearn.base import BaseEstimator
 
 from covey.evidence.nested_result import NestedScore
-from covey.plots.style import MARK, bars, fitted_step, quiet
+from covey.plots.style import MARK, Display, bars, fitted_step, quiet
 from covey.search.agreement import fold_counts
 
-__all__ = ["FrequencyDisplay"]
 
-
-class FrequencyDisplay:
+class FrequencyDisplay(Display):
     """In how many folds each group was chosen, as bars: selected groups in colour, the others in grey.
 
     Groups that were chosen in no fold are not drawn. The line marks half of the folds. Selected groups below it, and
@@ -44,9 +41,6 @@ class FrequencyDisplay:
     >>> FrequencyDisplay.from_estimator(model).ax_.get_xlabel()
     'folds, of 5'
     """
-
-    figure_: Figure
-    ax_: Axes
 
     def __init__(self, counts: Mapping[Hashable, int], n: int, selected: Iterable[Hashable] = ()) -> None:
         self.counts, self.n, self.selected = dict(counts), n, list(selected)

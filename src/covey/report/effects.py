@@ -17,8 +17,6 @@ from covey.terms.effects import Effect
 from covey.terms.parts import Axis
 from covey.validation import Array, FloatArray, MatrixLike, last_step
 
-__all__ = ["expanded_columns", "term_effects"]
-
 # The most effects on a page, points on a curve, and levels of a category (the most common ones).
 MOST_EFFECTS, N_POINTS, MOST_LEVELS = 24, 60, 20
 

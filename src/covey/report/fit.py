@@ -33,8 +33,6 @@ from covey.search.chosen import Judged, how_chosen, in_words, judged, price_of_s
 from covey.terms.effects import Effect
 from covey.validation import IntArray, MatrixLike, PerRow
 
-__all__ = ["FitReport"]
-
 # The definition of a group's strength if groups are orthonormalised, and otherwise.
 SPREAD = "standard deviation of the group's part of the prediction"
 NORM = "norm of the group's coefficients on the scaled columns"

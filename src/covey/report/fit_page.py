@@ -23,8 +23,6 @@ from covey.report.terms import effect_view, terms_view
 from covey.settings import as_options
 from covey.validation import MatrixLike, PerRow
 
-__all__ = ["fit_report", "render", "write"]
-
 # Table rows shown before "show all". fit.css hides the rest by position, under `tr:nth-child`.
 MOST_SHOWN = 40
 

@@ -15,10 +15,6 @@ from covey.report.quality import coded, is_squared, null_error
 from covey.report.traces import LEAD_IN, Frames, GroupTrace
 from covey.validation import FloatArray, MatrixLike, PerRow
 
-__all__ = [
-    "Along", "along_the_path", "count_ticks", "path_view", "positions", "strength_axis", "stretches", "time_axis",
-]  # fmt: skip
-
 # The most lines that a plot can hold and stay readable, and the most lines of the timeline.
 MOST_DRAWN, MOST_LINES = 120, 30
 

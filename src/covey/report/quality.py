@@ -17,11 +17,6 @@ from covey.report.survival import survival_times
 from covey.search.chosen import Judged
 from covey.validation import FloatArray, MatrixLike, PerRow, on_host
 
-__all__ = [
-    "BELOW", "Response", "Score", "Test", "coded", "explained", "in_memory", "is_squared", "measure", "null_error",
-    "quality", "responses",
-]  # fmt: skip
-
 # Explains an optimistic score that is below the held-out one.
 BELOW = (
     "That it is below the held-out score is chance: the optimism is smaller than what another split of the rows would "

@@ -27,8 +27,6 @@ from covey.search.agreement import fold_counts, split_warning
 from covey.search.chosen import Judged, interchangeable, price_of_sparsity
 from covey.validation import IntArray, MatrixLike, PerRow, some
 
-__all__ = ["Remark", "remarks"]
-
 # Canonical correlation from which two groups carry nearly the same information.
 VERY_CLOSE = 0.9
 

@@ -18,10 +18,6 @@ from covey.report.drawing import Axis, Plot, steps
 from covey.report.page import MOST_COLOURS, colour
 from covey.validation import Array, FloatArray, IntArray, MatrixLike, PerRow, on_host
 
-__all__ = [
-    "Curve", "HazardRatio", "Survival", "as_records", "survival_part", "survival_times", "survival_view"
-]  # fmt: skip
-
 # The most strata in the baseline plot.
 MOST_STRATA = 60
 

@@ -16,8 +16,6 @@ from covey.terms.effects import Effect
 from covey.terms.parts import Axis as Values
 from covey.validation import FloatArray, IntArray, last_step
 
-__all__ = ["TermPart", "effect_view", "term_part", "terms_view"]
-
 # The most effects on a page, levels of a category (the most common ones), and outputs with a plot of a pair each.
 MOST_EFFECTS, MOST_LEVELS, MOST_OUTPUTS = 30, 20, 6
 # Shades of a heat map: an odd number, so that one stands for no effect. fit.css has their colours.

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from covey.path import Path
 from covey.validation import FloatArray, IntArray
 
-__all__ = ["LEAD_IN", "Frames", "GroupTrace", "keep_frames"]
-
 # Positions of the slider: enough for smooth movement, with several frames per transition.
 MOST_FRAMES = 200
 FEWEST_FRAMES = 30
