@@ -22,8 +22,9 @@ from sklearn.exceptions import ConvergenceWarning
 import covey as library
 from cli.running import as_json, covey, done, refused, run_of
 from covey import nested_score
+from covey.settings import FitSettings
 from covey.tables import read_table
-from covey.workflow import GROUP_FILES, TERM_FILES, FitSettings, fit_table
+from covey.workflow import GROUP_FILES, TERM_FILES, fit_table
 
 
 @pytest.fixture(scope="module")

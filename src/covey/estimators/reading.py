@@ -18,8 +18,9 @@ from sklearn.utils.validation import validate_data
 from covey.designs import DenseDesign, Design, GenotypeDesign, as_design, is_table
 from covey.estimators.formula import formula_columns
 from covey.losses.base import Response
-from covey.tables import disguise_of, named_faults
+from covey.tables.columns import named_faults
 from covey.tables.complaint import shown
+from covey.tables.unreadable import disguise_of
 from covey.terms import expand
 from covey.terms.reading import as_frame
 from covey.terms.unusual import NewValuesWarning, unusual_values

@@ -21,7 +21,7 @@ from covey.losses.risk_sets import EVENT, START, STOP, STRATUM
 from covey.search.limit_path import read_rows
 from covey.search.observations import Observations
 from covey.search.problem import Problem
-from covey.tables import named_faults, refuse_missing
+from covey.tables.columns import named_faults, refuse_missing
 from covey.terms import Terms, TermsLike, expand
 from covey.terms.requirements import Constraints
 from covey.validation import FloatArray, MatrixLike, PerRow, on_host, pandas_frame

@@ -20,13 +20,12 @@ from covey.evidence.class_scores import class_position, positive_position
 from covey.groups import Groups
 from covey.losses.risk_sets import STOP
 from covey.report.choice import constraints_of, rivals_of
-from covey.report.effects import expanded_columns, term_effects
+from covey.report.effects import TermPart, expanded_columns, pipeline_effects, term_part
 from covey.report.path import Along, along_the_path
 from covey.report.predictions import Residuals, residuals
 from covey.report.quality import Response, Score, Test, coded, null_error, quality, responses
 from covey.report.remarks import Remark, remarks
 from covey.report.survival import Survival, as_records, survival_part
-from covey.report.terms import TermPart, term_part
 from covey.report.traces import Frames, keep_frames
 from covey.search.agreement import selects_groups
 from covey.search.chosen import Judged, how_chosen, in_words, judged, price_of_sparsity
@@ -232,7 +231,7 @@ class FitReport:
             survival=survival_part(model, X, y, sample_weight, offset, score, expanded_columns(given[0])),
             stability=stability,
             tests=tests,
-            effects=term_effects(*given, score),
+            effects=pipeline_effects(*given, score),
             terms=term_part(model, score),
             residuals=residuals(model, X, y, offset, score),
             command=command,

@@ -18,9 +18,8 @@ from covey.evidence.class_scores import ClassScores
 from covey.losses import survival
 from covey.losses.cox import read_survival
 from covey.persistence import ModelFileError, load
-from covey.tables import TableError, missing_values, numbers, numeric_frame
-from covey.tables.columns import complete_rows, labels, number_column
-from covey.tables.complaint import listed, near
+from covey.tables.columns import complete_rows, labels, missing_values, number_column, numbers, numeric_frame
+from covey.tables.complaint import TableError, listed, near
 from covey.terms import Encoding
 from covey.validation import Array, FloatArray, MatrixLike
 from covey.workflow.response import read_offset

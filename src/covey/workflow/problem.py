@@ -13,19 +13,18 @@ import pandas as pd
 
 from covey.groups import Groups
 from covey.settings import VARIABLES, PredictSettings, TableSettings
-from covey.tables import (
-    TableError,
+from covey.tables.columns import (
     apart,
+    complete_rows,
     find_columns,
-    find_files,
     missing_values,
+    number_column,
     numeric_frame,
-    read_groups,
-    read_table,
     refuse_missing,
 )
-from covey.tables.columns import complete_rows, number_column
-from covey.tables.complaint import listed, near
+from covey.tables.complaint import TableError, listed, near
+from covey.tables.grouping import read_groups
+from covey.tables.reading import find_files, read_table
 from covey.tables.text import pipe_content
 from covey.terms import Encoding, Terms
 from covey.validation import Array, FloatArray, as_sample_weight
