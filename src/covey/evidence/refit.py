@@ -10,17 +10,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 import sklearn
+from sklearn import linear_model
 from sklearn.base import BaseEstimator, clone
 from sklearn.dummy import DummyClassifier, DummyRegressor
-from sklearn.linear_model import (
-    GammaRegressor,
-    LassoCV,
-    LogisticRegressionCV,
-    MultiTaskLassoCV,
-    PoissonRegressor,
-    RidgeCV,
-    TweedieRegressor,
-)
 from sklearn.metrics import make_scorer, mean_tweedie_deviance
 from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -69,7 +61,7 @@ class Reference:
             y = (y - task.offset) / task.scale
         else:
             y = y.astype(int) if y.ndim == 1 else y.argmax(axis=1)
-        weights = {} if isinstance(self.estimator, MultiTaskLassoCV) else {"sample_weight": weight}
+        weights = {} if isinstance(self.estimator, linear_model.MultiTaskLassoCV) else {"sample_weight": weight}
         with warnings.catch_warnings(), fitting_threads(X.shape, loops=True):
             warnings.simplefilter("ignore")  # about convergence: references are used as they are
             self.estimator.fit(scaler.transform(X), y, **weights)
@@ -94,7 +86,8 @@ def find_references(
             Reference("lasso", "LogisticRegressionCV with an l1 penalty", _logistic(1.0, solver, folds)),
             Reference("ridge", "LogisticRegressionCV with an l2 penalty", _logistic(0.0, "lbfgs", folds)),
         ], ""
-    lasso, ridge = Reference("lasso", "LassoCV", LassoCV(cv=folds)), Reference("ridge", "RidgeCV", RidgeCV(RIDGES))
+    lasso = Reference("lasso", "LassoCV", linear_model.LassoCV(cv=folds))
+    ridge = Reference("ridge", "RidgeCV", linear_model.RidgeCV(RIDGES))
     if loss.name == "squared":
         return [lasso, ridge], ""
     if loss.name == "huber":
@@ -103,11 +96,11 @@ def find_references(
     if loss.name == "multi-squared":
         if weighted:
             return [ridge], "MultiTaskLassoCV takes no weights, so there is no lasso"
-        return [Reference("lasso", "MultiTaskLassoCV", MultiTaskLassoCV(cv=folds)), ridge], ""
+        return [Reference("lasso", "MultiTaskLassoCV", linear_model.MultiTaskLassoCV(cv=folds)), ridge], ""
     if loss.name in ("poisson", "negative-binomial", "gamma", "tweedie"):
-        kinds = {1.0: PoissonRegressor(max_iter=1000), 2.0: GammaRegressor(max_iter=1000)}
         power = _power(loss)
-        kind = kinds.get(power, TweedieRegressor(power=power, link="log", max_iter=1000))
+        kinds = {1.0: linear_model.PoissonRegressor(max_iter=1000), 2.0: linear_model.GammaRegressor(max_iter=1000)}
+        kind = kinds.get(power, linear_model.TweedieRegressor(power=power, link="log", max_iter=1000))
         scoring = make_scorer(mean_tweedie_deviance, greater_is_better=False, power=power)
         tuned = GridSearchCV(kind, {"alpha": MEAN_RIDGES}, scoring=scoring, cv=folds)
         ridge = Reference("ridge", f"{type(kind).__name__}, its alpha by five folds", tuned)
@@ -126,12 +119,12 @@ def _power(loss: Loss) -> float:
     return power or (2.0 if loss.name == "gamma" else 1.0)
 
 
-def _logistic(l1_ratio: float, solver: str, folds: SplitsLike) -> LogisticRegressionCV:
+def _logistic(l1_ratio: float, solver: str, folds: SplitsLike) -> BaseEstimator:
     """Penalised logistic regression; the name of the penalty changed in scikit-learn 1.8."""
     recent = tuple(int(number) for number in sklearn.__version__.split(".")[:2]) >= (1, 8)
     penalty: dict[str, object] = {"l1_ratios": (l1_ratio,)} if recent else {"penalty": "l1" if l1_ratio else "l2"}
     scaling = {"intercept_scaling": 10.0} if solver == "liblinear" else {}
-    return LogisticRegressionCV(
+    return linear_model.LogisticRegressionCV(
         Cs=INVERSE_PENALTIES, cv=folds, solver=solver, scoring="neg_log_loss", max_iter=200, tol=1e-3, random_state=0,
         **penalty, **scaling,
     )  # fmt: skip

@@ -290,8 +290,8 @@ def _remarks(found: StabilitySelection, problem: Problem) -> tuple[str, ...]:
         )
     selected, names, pairs = np.flatnonzero(found.is_selected), found.groups.names, []
     if selected.size and len(names) > 1:
-        dummy_response, centre = np.zeros(problem.design.shape[0]), problem.options["fit_intercept"]
-        overlaps = find_overlaps(problem.design, dummy_response, found.groups, selected, centre=centre).pairs
+        centre = problem.options["fit_intercept"]
+        overlaps = find_overlaps(problem.design, found.groups, selected, centre=centre).pairs
         pairs = [f"{names[p.group]} with {names[p.other]} ({p.correlation:.2f})" for p in overlaps if p.is_close]
     if pairs:
         more = f"; and {len(pairs) - MOST_NAMED} more" if len(pairs) > MOST_NAMED else ""

@@ -18,15 +18,13 @@ from covey.estimators.term_views import as_terms
 from covey.evidence import GroupTests, NestedScore, StabilitySelection, nested_score
 from covey.evidence.class_scores import class_position, positive_position
 from covey.groups import Groups
-from covey.losses.risk_sets import STOP
 from covey.report.choice import constraints_of, rivals_of
 from covey.report.effects import TermPart, expanded_columns, pipeline_effects, term_part
-from covey.report.path import Along, along_the_path
+from covey.report.path import Along, Frames, along_the_path, keep_frames
 from covey.report.predictions import Residuals, residuals
-from covey.report.quality import Response, Score, Test, coded, null_error, quality, responses
+from covey.report.quality import Response, Score, Test, null_error, quality, responses
 from covey.report.remarks import Remark, remarks
 from covey.report.survival import Survival, as_records, survival_part
-from covey.report.traces import Frames, keep_frames
 from covey.search.agreement import selects_groups
 from covey.search.chosen import Judged, how_chosen, in_words, judged, price_of_sparsity
 from covey.terms.effects import Effect
@@ -211,7 +209,7 @@ class FitReport:
             price=say(price_of_sparsity(model)),
             rivals=rivals_of(model),
             constraints=constraints_of(model),
-            remarks=remarks(model, chosen_by, None if has_terms else X, _numbers(model, y), score),
+            remarks=remarks(model, chosen_by, None if has_terms else X, score),
             settings={
                 **{name: _short(repr(value)) for name, value in model.get_params(deep=False).items()},
                 **{str(name): _short(str(value)) for name, value in (settings or {}).items()},
@@ -278,14 +276,6 @@ def _nested(
         ), ""
     except ValueError as reason:
         return None, str(reason).rstrip(".")
-
-
-def _numbers(model: BaseEstimator, y: PerRow) -> PerRow:
-    """A response with one number per row; its values do not matter when groups are compared."""
-    if y is None or (model.loss_.quadratic and not model.loss_.several):
-        return y
-    response = coded(model, y)
-    return response if response.ndim == 1 else response[:, STOP if model.loss_.survival else 0]
 
 
 def _last_step(model: BaseEstimator, X: MatrixLike | None, test: Test) -> tuple[BaseEstimator, MatrixLike | None, Test]:
