@@ -222,7 +222,6 @@ def test_templates_trust_only_what_covey_wrote():
     assert trusted == {
         ("page.html", "style"),
         ("page.html", "script"),
-        ("page.html", "body"),
         ("fit.html", "data"),
         ("reproduction.html", "section.about"),
         ("macros.html", 'class="sr">drawn</span>\''),

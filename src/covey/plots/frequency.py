@@ -55,9 +55,7 @@ class FrequencyDisplay(Display):
                 "There are no folds to count: fit with a number of folds, such as selection=5. A dense model has every "
                 "group in every fold."
             )
-        always = set(estimator.always_groups_)
-        chosen = [name for name in estimator.selected_groups_ if name not in always]
-        return cls(counts, estimator.n_splits_, chosen).plot(ax=ax, n_bars=n_bars)
+        return cls(counts, estimator.n_splits_, estimator._found()).plot(ax=ax, n_bars=n_bars)
 
     @classmethod
     def from_score(cls, score: NestedScore, *, ax: Axes | None = None, n_bars: int = 20) -> FrequencyDisplay:

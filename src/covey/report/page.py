@@ -133,14 +133,10 @@ def script_json(value: object) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def page(
-    title: str, body: str = "", *, styles: tuple[str, ...] = (), script: str = "", name: str = "page.html",
-    **data: object,
-) -> str:  # fmt: skip
-    """A complete page with the common style, the named styles, and at most one script.
+def page(title: str, *, name: str = "page.html", styles: tuple[str, ...] = (), script: str = "", **data: object) -> str:
+    """A complete page from a template that extends ``page.html``: the common style, others, and at most one script.
 
-    The page is a template that extends ``page.html``, or that template itself around a body of HTML. The content policy
-    allows this script only and forbids loading anything.
+    The content policy allows this script only and forbids loading anything.
     """
     code = asset(script) if script else ""
     allowed = f"'sha256-{base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()}'" if code else "'none'"
@@ -149,5 +145,5 @@ def page(
         "base-uri 'none'; form-action 'none'"
     )
     style = "\n".join(asset(sheet) for sheet in ("page.css", *styles))
-    text = template(name).render(title=title, body=body, policy=policy, style=style, script=code, **data)
+    text = template(name).render(title=title, policy=policy, style=style, script=code, **data)
     return UNPRINTABLE.sub("\ufffd", text)

@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from covey.designs import as_design
+from covey.losses.base import Response
 from covey.path import Path
 from covey.report.drawing import Axis, Plot, Ticks, Vector, steps
 from covey.report.page import MOST_COLOURS, colour
-from covey.report.quality import coded, is_squared, null_error
+from covey.report.quality import coded, null_error
 from covey.validation import FloatArray, IntArray, MatrixLike, PerRow
 
 # Positions of the slider: enough for smooth movement, with several frames per transition.
@@ -288,25 +289,23 @@ def along_the_path(
     gives a deviance to compare with.
     """
     loss, path = model.loss_, model.path_
-    if X is None or y is None or is_squared(model) or loss.survival:
+    if X is None or y is None or loss.quadratic or loss.survival:
         return None
-    design, response = as_design(X), coded(model, y)
-    q = np.ones(len(response)) if weight is None else np.asarray(weight, dtype=float)
-    q = q / q.sum()
-    shift = np.zeros((len(q), 1)) if offset is None else np.asarray(offset, dtype=float).reshape(len(q), -1)
-    shift = shift if loss.vector else shift[:, 0]
+    design, response = as_design(X), Response(loss, coded(model, y))
+    q = np.ones(len(response.y)) if weight is None else np.asarray(weight, dtype=float)
+    q, shift = q / q.sum(), response.read_offset(offset)
     deviance, wrong = [], []
     for time in frames.times:
         coef, intercept = path.model(path.index(time))
         coef = np.atleast_2d(coef)
         used = np.flatnonzero(coef.any(axis=0))
         eta = np.asarray(design.predict(used, coef[:, used], np.atleast_1d(intercept)))
-        eta = (eta if loss.vector else eta[:, 0]) + shift
-        deviance.append(float(loss.on(response, q).deviance(eta)))
+        eta = (eta if loss.vector else eta[:, 0]) + (0.0 if shift is None else shift)
+        deviance.append(float(loss.on(response.y, q).deviance(eta)))
         if hasattr(model, "classes_"):
-            fitted = loss.with_thresholds(response, eta, q) if loss.coupled else loss
+            fitted = loss.with_thresholds(response.y, eta, q) if loss.coupled else loss
             likeliest = fitted.probabilities(eta.reshape(len(q), -1)).argmax(axis=1)
-            wrong.append(float(q @ (likeliest != loss.classes(response))))
+            wrong.append(float(q @ (likeliest != loss.classes(response.y))))
     share = np.array(deviance) / (null_error(model, y, weight, offset) or 1.0)
     return Along(share, np.array(wrong) if hasattr(model, "classes_") else None)
 

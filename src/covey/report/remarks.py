@@ -22,7 +22,6 @@ from covey.evidence.nested_result import MEASURES
 from covey.evidence.overlap import Overlaps, find_overlaps, inner_coherence
 from covey.groups.checks import plural
 from covey.report.page import asset
-from covey.report.quality import is_squared
 from covey.search.agreement import fold_counts, split_warning
 from covey.search.chosen import Judged, interchangeable, price_of_sparsity
 from covey.validation import IntArray, MatrixLike, some
@@ -81,7 +80,7 @@ class Fit:
     @cached_property
     def names(self) -> list[Hashable]:
         """The selected groups, without those that are always in."""
-        return [name for name in self.model.selected_groups_ if name not in self.model.always_groups_]
+        return [*self.model._found()]
 
     @cached_property
     def overlaps(self) -> Overlaps:
@@ -131,7 +130,7 @@ def score(fit: Fit) -> Found:
     if r2 is None or r2 >= POOR_R2:
         return None
     where = "held-out rows" if nested is not None else "the rows used to choose it"
-    error = "squared error" if is_squared(fit.model) else "deviance"
+    error = "squared error" if fit.model.loss_.quadratic else "deviance"
     return "hardly_predicts", {"where": where, "share": max(r2, 0.0), "error": error}
 
 
