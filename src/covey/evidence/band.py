@@ -11,8 +11,7 @@ from covey.designs.rows import Mask
 from covey.evidence.double_selection import Effects, double_selection
 from covey.evidence.effect import place_of, terms_without
 from covey.evidence.reading import problem_of
-from covey.evidence.tasks import Progress
-from covey.progress import showing
+from covey.progress import Progress, showing
 from covey.terms import Terms, expand
 from covey.terms.effects import Effect, FittedTerms, term_means
 from covey.terms.parts import main_columns

@@ -13,10 +13,10 @@ from scipy import stats
 
 from covey.evidence.reading import columns_of, observations_on
 from covey.evidence.score_test import independent_columns
-from covey.evidence.tasks import Progress, finished
 from covey.losses import Loss, Squared
 from covey.losses.base import Response
 from covey.losses.risk_sets import STRATUM
+from covey.progress import Progress, finished
 from covey.search.criteria import InformationCriterion
 from covey.search.newton import minimise
 from covey.search.observations import Observations

@@ -10,10 +10,9 @@ from numpy.typing import ArrayLike
 from covey.designs import RepeatedColumns, as_design
 from covey.evidence.double_selection import Effects, double_selection
 from covey.evidence.reading import read_problem
-from covey.evidence.tasks import Progress
 from covey.groups import Groups, GroupsLike
 from covey.losses import Loss
-from covey.progress import showing
+from covey.progress import Progress, showing
 from covey.tables.complaint import near
 from covey.terms import Levels, Terms, TermsLike
 from covey.terms.guessing import guess

@@ -15,11 +15,10 @@ from covey.evidence.copies import CONSTRUCTIONS, Columns, Construction, Copier, 
 from covey.evidence.reading import read_problem, read_variables
 from covey.evidence.selections import KnockoffSelection
 from covey.evidence.statistic import LEVEL, e_values, filter_threshold, largest_set, signed_maximum, wake_up_rates
-from covey.evidence.tasks import finished
 from covey.groups import GroupsLike
 from covey.losses import Loss
 from covey.preprocess.working import read_weights
-from covey.progress import showing
+from covey.progress import finished, showing
 from covey.search.problem import Problem
 from covey.search.settings import SETTINGS
 from covey.terms import TermsLike

@@ -20,8 +20,7 @@ from covey.evidence.folds import Rows, event_labels, indexable, outer_folds
 from covey.evidence.nested_result import MethodScore, NestedScore
 from covey.evidence.refit import FoldResult, Study, refit
 from covey.evidence.scoring import fold_margin, pooled, read_response, row_margin
-from covey.evidence.tasks import finished
-from covey.progress import showing
+from covey.progress import finished, showing
 from covey.search.splits import SplitsLike
 from covey.selection import Folds
 from covey.terms.guessing import with_dates_and_codes

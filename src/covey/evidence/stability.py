@@ -14,12 +14,11 @@ from covey.evidence.bounds import ASSUMPTIONS, Assumption, expected_false, large
 from covey.evidence.overlap import find_overlaps
 from covey.evidence.reading import read_problem
 from covey.evidence.selections import StabilitySelection
-from covey.evidence.tasks import Progress, finished
 from covey.groups import GroupsLike
 from covey.losses import Cox, Loss
 from covey.losses.risk_sets import EVENT, STRATUM
 from covey.preprocess import Standardize
-from covey.progress import showing
+from covey.progress import Progress, finished, showing
 from covey.search.problem import Problem
 from covey.search.ranking import ranked_groups
 from covey.terms import TermsLike

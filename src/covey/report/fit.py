@@ -24,7 +24,7 @@ from covey.report.path import Along, Frames, along_the_path, keep_frames
 from covey.report.predictions import Residuals, residuals
 from covey.report.quality import Response, Score, Test, null_error, quality, responses
 from covey.report.remarks import Remark, remarks
-from covey.report.survival import Survival, as_records, survival_part
+from covey.report.survival import Survival, as_table, survival_part
 from covey.search.agreement import selects_groups
 from covey.search.chosen import Judged, how_chosen, in_words, judged, price_of_sparsity
 from covey.terms.effects import Effect
@@ -170,7 +170,7 @@ class FitReport:
         if (X is None) != (y is None):
             raise ValueError("X and y go together: give both, or neither.")
         if y is not None and model.loss_.survival:
-            y, target = as_records(model, y), target or f"{model.time} to {model.event}"
+            y, target = as_table(model, y), target or f"{model.time} to {model.event}"
         score, why_not = _nested(*given, y, sample_weight, offset, nested, positive)
         if (classes := getattr(model, "classes_", None)) is not None and len(classes) == 2:
             chosen = positive if score is None else score.positive

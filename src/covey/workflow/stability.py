@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from covey.evidence import KnockoffSelection, StabilitySelection, knockoffs, stability_selection
-from covey.evidence.tasks import Progress
+from covey.progress import Progress
 from covey.settings import HALVES, KNOCKOFFS, StabilitySettings
 from covey.tables.complaint import TableError
 from covey.workflow.problem import Problem, Show, pose, show_nothing
