@@ -1,15 +1,9 @@
 """`covey fit` and `covey predict` on tables with a known answer."""
 
-import contextlib
 import hashlib
 import html
 import json
-import os
 import shutil
-import signal
-import subprocess
-import sys
-import threading
 import warnings
 from pathlib import Path
 
@@ -355,41 +349,6 @@ def test_what_is_held_out_took_no_part_in_choosing(tmp_path):
     page = (out / "report.html").read_text()
     assert "Score on held-out rows" in page
     assert run["nested"]["verdict"] in html.unescape(page)
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
-def test_interrupted_leaves_nothing(tmp_path):
-    """The fit, in a hundred folds, is interrupted when its progress says that it has begun."""
-    import pty
-
-    rng = np.random.default_rng(0)
-    frame = pd.DataFrame(rng.standard_normal((300, 1500))).rename(columns="x{}".format)
-    frame["y"] = frame.iloc[:, :40].sum(axis=1) + 20 * rng.standard_normal(300)
-    frame.to_parquet(tmp_path / "wide.parquet")
-    command = [sys.executable, "-m", "covey.cli", "fit", str(tmp_path / "wide.parquet"), "--target", "y"]
-    command += ["--out", str(tmp_path / "fit"), "--selection", "100"]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "TERM": "xterm-256color", "NO_COLOR": "1"}
-    parent, child = pty.openpty()
-    process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=child, text=True)
-    os.close(child)
-    output = b""
-    while b"fitting" not in output:
-        output += os.read(parent, 4096)
-    process.send_signal(signal.SIGINT)
-    # an import that catches everything may swallow the first one; a user would press the keys again
-    again = threading.Timer(8.0, process.send_signal, [signal.SIGINT])
-    again.start()
-    with contextlib.suppress(OSError):  # the other end is closed
-        while chunk := os.read(parent, 4096):
-            output += chunk
-    out = process.communicate()[0]
-    again.cancel()
-    assert process.returncode == 130, output
-    assert out == ""
-    assert b"Traceback" not in output
-    assert b"nothing was written" in output
-    assert [file.name for file in tmp_path.iterdir()] == ["wide.parquet"]
 
 
 def test_console_and_report_say_what_sparsity_costs_in_options(tmp_path):
