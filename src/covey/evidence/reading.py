@@ -22,7 +22,7 @@ from covey.search.limit_path import read_rows
 from covey.search.observations import Observations
 from covey.search.problem import Problem
 from covey.tables.columns import named_faults, refuse_missing
-from covey.terms import Terms, TermsLike, expand
+from covey.terms import Encoding, Terms, TermsLike, expand
 from covey.terms.requirements import Constraints
 from covey.validation import FloatArray, MatrixLike, PerRow, on_host, pandas_frame
 
@@ -105,12 +105,17 @@ def read_variables(
         )
     expansion, design = expand(replace(wanted, pairs=None), groups, X, sample_weight)
     encoding = expansion.encoding
+    named = [always] if isinstance(always, str) else always
+    held = [term.variables[0] for term in encoding.terms if term.always]
+    return design, variable_groups(encoding), list(dict.fromkeys([*named, *held]))
+
+
+def variable_groups(encoding: Encoding) -> Groups:
+    """One group per variable: all columns of its terms, which are in another order than the columns."""
     columns: dict[str, list[int]] = {}
     for term in encoding.terms:
         columns.setdefault(term.variables[0], []).extend(range(term.columns.start, term.columns.stop))
-    by_variable = Groups.from_lists(columns.values(), names=list(columns), n_columns=design.shape[1])
-    held = dict.fromkeys(term.variables[0] for term in encoding.terms if term.always)
-    return design, by_variable, list(dict.fromkeys([*([always] if isinstance(always, str) else always), *held]))
+    return Groups.from_lists(columns.values(), names=list(columns), columns=encoding.column_names)
 
 
 def encode_classes(y: ArrayLike, loss: Loss) -> ArrayLike:

@@ -18,11 +18,10 @@ from covey.report.page import MOST_COLOURS, colour
 from covey.report.quality import coded, null_error
 from covey.validation import FloatArray, IntArray, MatrixLike, PerRow
 
-# Positions of the slider: enough for smooth movement, with several frames per transition.
-MOST_FRAMES = 200
-FEWEST_FRAMES = 30
+# The most positions of the slider, and how many it has even if coefficients are many.
+MOST_FRAMES, FEWEST_FRAMES = 200, 30
 
-# The time of the first frame, relative to the time at which the first group wakes up.
+# Where the time axis begins, relative to the time at which the first group wakes up.
 LEAD_IN = 0.85
 
 # The most numbers in a page of 1.5 MB. A number takes 5.3 bytes (4-byte floats in base64), a group's table row about

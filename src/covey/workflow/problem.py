@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from covey.evidence.reading import variable_groups
 from covey.groups import Groups
 from covey.settings import VARIABLES, PredictSettings, TableSettings
 from covey.tables.columns import (
@@ -94,11 +95,7 @@ class Problem:
     @cached_property
     def groups(self) -> Groups:
         """The groups of `columns`: those given with --groups, or one per variable."""
-        if self.given_groups is not None:
-            return self.given_groups
-        terms = self.encoding.terms
-        labels = [term.variables[0] for term in terms for _ in range(term.columns.start, term.columns.stop)]
-        return Groups.from_labels(labels, columns=list(self.columns.columns))
+        return variable_groups(self.encoding) if self.given_groups is None else self.given_groups
 
     def find_groups(self, wanted: tuple[str, ...]) -> list[Hashable]:
         """The groups of `columns` with these names, or with a column of these names, for ``--always``."""
