@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator
 from covey.designs import Design, as_design
 from covey.estimators import GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor
 from covey.estimators.constraints import constraints_on
+from covey.estimators.reading import read_always
 from covey.groups import Groups, GroupsLike
 from covey.layout import spans
 from covey.losses import Cox, Loss, get_loss, survival
@@ -48,7 +49,7 @@ def read_problem(
         if hasattr(X, "isna"):
             refuse_missing(X)
         groups = Groups.coerce(groups, design.shape[1], design.columns)
-        always_in = groups.positions(always, "always")
+        always_in = read_always(groups, always, design.columns)
     else:
         expansion, design = expand(terms, groups, X, sample_weight, constraints)
         if expansion.unlisted:
@@ -57,7 +58,7 @@ def read_problem(
                 "pairs=[('age', 'sex')] or pairs={'with': 'treatment'}."
             )
         groups, structure, options["factors"] = expansion.groups, expansion.structure, 0
-        always_in = sorted({*groups.positions(always, "always"), *expansion.always})
+        always_in = expansion.with_ancestors([*read_always(groups, always), *expansion.always])
     loss, response, weight, offset = read_rows(design, encode_classes(y, loss), sample_weight, loss, offset)
     if constraints:
         known = constraints_on(constraints, loss, groups, design.columns, always_in, expansion)
