@@ -233,17 +233,18 @@ def test_a_fit_that_does_not_converge_is_exit_code_3_with_the_result(table, tmp_
     assert run["notices"][-1] == "Give --rule predict."
 
 
-def test_weights_are_like_repeated_rows(frame, tmp_path):
+@pytest.mark.parametrize("counts", [np.arange(240) % 3, 2 + np.arange(240) % 2], ids=["0 to 2", "2 and 3"])
+def test_weights_are_like_repeated_rows(frame, counts, tmp_path):
     plain = frame[["gene1_a", "gene2_a", "gene2_c", "y"]]
-    counts = np.arange(240) % 3
     plain.assign(w=counts).to_csv(tmp_path / "weighted.csv", index=False)
     plain.loc[plain.index.repeat(counts)].to_csv(tmp_path / "repeated.csv", index=False)
-    asked = ["--target", "y", "--groups", "1", "--selection", "bic", "--json"]
-    weighted = covey("fit", tmp_path / "weighted.csv", *asked, "--weights", "w", "--out", tmp_path / "a")
-    repeated = covey("fit", tmp_path / "repeated.csv", *asked, "--out", tmp_path / "b")
-    ours, theirs = (json.loads(result.stdout) for result in (weighted, repeated))
+    asked = ["--target", "y", "--groups", "1", "--selection", "bic"]
+    ours = as_json("fit", tmp_path / "weighted.csv", *asked, "--weights", "w", "--out", tmp_path / "a")
+    theirs = as_json("fit", tmp_path / "repeated.csv", *asked, "--out", tmp_path / "b")
     assert ours["intercept"] == pytest.approx(theirs["intercept"], rel=1e-8)
     assert ours["scores"]["train_r2"] == pytest.approx(theirs["scores"]["train_r2"], rel=1e-8)
+    weighted, repeated = (library.load(tmp_path / name / "model.skops").candidates_["bic"] for name in "ab")
+    np.testing.assert_allclose(weighted, repeated, rtol=1e-8)  # of the same number of rows
 
 
 def test_parts_and_kinds_of_files_give_the_same_fit(frame, tmp_path):

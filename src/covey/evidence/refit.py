@@ -286,7 +286,9 @@ class _Fold:
         while isinstance(last, Pipeline):
             name, last = last.steps[-1]
             prefix += f"{name}__"
-        given = self.given(self.train, "sample_weight") if has_fit_parameter(last, "sample_weight") else {}
+        given, weight = {}, self.study.given.get("sample_weight")
+        if weight is not None and has_fit_parameter(last, "sample_weight"):
+            given["sample_weight"] = weight[self.train] / weight.mean()  # a penalty is relative to them
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about convergence: references are used as they are
             return clone(method).fit(X, self.y, **{prefix + name: value for name, value in given.items()})

@@ -190,7 +190,9 @@ def read_files(
 def _weight(frame: pd.DataFrame, name: str) -> FloatArray:
     if name not in frame.columns:
         raise TableError(f"--weights: there is no column {name!r}; {near(name, list(frame.columns))}")
-    return as_sample_weight(number_column(frame[name], "--weights"), len(frame), name="--weights") * len(frame)
+    weight = number_column(frame[name], "--weights")
+    as_sample_weight(weight, len(frame), name="--weights")  # refuses what is no weight
+    return weight
 
 
 def _matrix(X: pd.DataFrame) -> pd.DataFrame:
