@@ -245,7 +245,10 @@ def test_groups_may_share_columns():
         ({"model": GroupSparseRegressor(groups=3, within="columns")}, "leave out within="),
         ({"model": GroupSparseRegressor(groups=3, loss="poisson"), "y": np.zeros(120)}, "Every count is zero"),
         ({"X": np.where(np.eye(120, 90), np.nan, X)}, r"^X has missing"),
-        ({"model": GroupSparseClassifier(groups=3), "y": np.zeros(120)}, "class"),
+        ({"model": GroupSparseClassifier(groups=3), "y": np.zeros(120)}, "y has only one class"),
+        ({"model": GroupSparseClassifier(groups=3), "y": [None, *CLASSES[1:]]}, "y has missing labels"),
+        ({"model": GroupSparseClassifier(groups=3), "y": [np.nan, *(CLASSES[1:] == "a")]}, "y has missing labels"),
+        ({"model": GroupSparseClassifier(groups=3), "y": Y}, "Unknown label type: continuous"),
         ({"y": np.ones(120)}, "same value in every row"),
     ],
 )

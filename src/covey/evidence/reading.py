@@ -17,6 +17,7 @@ from covey.estimators.reading import read_always
 from covey.groups import Groups, GroupsLike
 from covey.layout import spans
 from covey.losses import Cox, Loss, get_loss, survival
+from covey.losses.classes import read_labels
 from covey.losses.cox import FieldNames, read_survival
 from covey.losses.risk_sets import EVENT, START, STOP, STRATUM
 from covey.search.limit_path import read_rows
@@ -78,10 +79,11 @@ def problem_of(model: BaseEstimator, X: MatrixLike, y: ArrayLike, sample_weight:
             raise ValueError(f"Groups are tested as they are, on rows as they are: leave out {name}= of the model.")
     loss: Any = getattr(model, "loss", None)
     if isinstance(model, GroupSparseClassifier):
-        classes, codes = np.unique(np.asarray(on_host(y)), return_inverse=True)
-        if classes.size > 2 and loss != "multinomial":
+        response = read_labels(y)
+        response.loss.check_estimable(response, np.ones(len(response.y)))
+        if response.loss.vector and loss != "multinomial":
             raise ValueError("Tests and bands do not know classes with an order: leave out loss= of the model.")
-        loss, y = ("multinomial", y) if classes.size > 2 else ("binomial", codes)
+        loss, y = response.loss, response.y
     elif isinstance(model, GroupSparseCox):
         loss = Cox(model.ties)  # type: ignore[arg-type]
         times = read_survival(y, "y", FieldNames.of(model)).rows

@@ -15,7 +15,7 @@ from covey.losses.base import Response
 from covey.path import Path
 from covey.report.drawing import Axis, Plot, Ticks, Vector, steps
 from covey.report.page import MOST_COLOURS, colour
-from covey.report.quality import coded, null_error
+from covey.report.quality import coded, null_error, row_weight
 from covey.validation import FloatArray, IntArray, MatrixLike, PerRow
 
 # The most positions of the slider, and how many it has even if coefficients are many.
@@ -291,8 +291,9 @@ def along_the_path(
     if X is None or y is None or loss.quadratic or loss.survival:
         return None
     design, response = as_design(X), Response(loss, coded(model, y))
-    q = np.ones(len(response.y)) if weight is None else np.asarray(weight, dtype=float)
-    q, shift = q / q.sum(), response.read_offset(offset)
+    counts = np.ones(len(response.y)) if weight is None else np.asarray(weight, dtype=float)
+    q, shift = row_weight(model, response.y, weight), response.read_offset(offset)
+    q, counts = q / q.sum(), counts / counts.sum()
     deviance, wrong = [], []
     for time in frames.times:
         coef, intercept = path.model(path.index(time))
@@ -304,7 +305,7 @@ def along_the_path(
         if hasattr(model, "classes_"):
             fitted = loss.with_thresholds(response.y, eta, q) if loss.coupled else loss
             likeliest = fitted.probabilities(eta.reshape(len(q), -1)).argmax(axis=1)
-            wrong.append(float(q @ (likeliest != loss.classes(response.y))))
+            wrong.append(float(counts @ (likeliest != loss.classes(response.y))))
     share = np.array(deviance) / (null_error(model, y, weight, offset) or 1.0)
     return Along(share, np.array(wrong) if hasattr(model, "classes_") else None)
 

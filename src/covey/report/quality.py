@@ -108,7 +108,7 @@ def explained(model: BaseEstimator, X: MatrixLike, y: ArrayLike, weight: PerRow 
     if not hasattr(model, "classes_"):
         return float(model.score(X, y, weight, offset))
     response, loss = coded(model, y), model.loss_
-    q = _weight(model, response, weight)
+    q = row_weight(model, response, weight)
     left = float(q @ loss.deviance(response, model.decision_function(X, offset)))
     return 1 - left / (null_error(model, y, weight, offset) * float(q.sum()))
 
@@ -121,7 +121,7 @@ def null_error(model: BaseEstimator, y: ArrayLike, weight: PerRow = None, offset
     response = Observed(loss, coded(model, y))
     if loss.several:
         return float(response.n_outputs)
-    q, shift = _weight(model, response.y, weight), response.read_offset(offset)
+    q, shift = row_weight(model, response.y, weight), response.read_offset(offset)
     shift = np.zeros_like(response.y) if shift is None else shift
     if loss.coupled:  # thresholds are the constant
         return float(loss.on(response.y, q).deviance(shift)) / float(q.sum())
@@ -129,7 +129,7 @@ def null_error(model: BaseEstimator, y: ArrayLike, weight: PerRow = None, offset
     return float(q @ loss.deviance(response.y, null)) / float(q.sum())
 
 
-def _weight(model: BaseEstimator, response: FloatArray, weight: PerRow) -> FloatArray:
+def row_weight(model: BaseEstimator, response: FloatArray, weight: PerRow) -> FloatArray:
     """The weight of each row in the fit, with those of the classes."""
     q = np.ones(len(response)) if weight is None else np.asarray(weight, dtype=float)
     if getattr(model, "class_weight", None) is None:
