@@ -145,6 +145,15 @@ def test_a_table_per_response(data):
         FitReport.from_model(model, data["X"], data["both"], outputs=["a", "b", "c"])
 
 
+def test_training_scores_of_responses_know_weights_and_offsets(data):
+    offset = 3 * data["X"][:, 4:6]
+    known = {"sample_weight": 1 + np.arange(120) % 3, "offset": offset}
+    model = GroupSparseRegressor(2, selection="bic").fit(data["X"], data["both"] + offset, **known)
+    report = FitReport.from_model(model, data["X"], data["both"] + offset, **known, nested=0)
+    (score,) = (one for one in report.scores if "training rows" in one.label)
+    assert np.mean([part.r2 for part in report.responses]) == pytest.approx(score.value)
+
+
 def test_responses_keep_their_names(data, tmp_path):
     table = pd.DataFrame(data["X"][:, :4], columns=list("abcd"))
     both = pd.DataFrame(data["both"], columns=["weight", "height"])

@@ -137,12 +137,12 @@ def encode_classes(y: ArrayLike, loss: Loss) -> ArrayLike:
     if not loss.vector and values.dtype.kind in "fiub" and np.all((values >= 0) & (values <= 1)):
         # proportions between 0 and 1 are valid for this loss too
         return y
-    classes, codes = np.unique(values, return_inverse=True)
+    labels = read_labels(y)
     if loss.vector:
-        return np.eye(classes.size)[codes]
-    if classes.size != 2:
-        raise ValueError(f"y has {classes.size} classes, and the binomial loss takes 2: use loss='multinomial'.")
-    return codes.astype(float)
+        return labels.y if labels.loss.vector else np.eye(2)[labels.y.astype(int)]
+    if labels.loss.vector:
+        raise ValueError(f"y has {labels.y.shape[1]} classes, and the binomial loss takes 2: use loss='multinomial'.")
+    return labels.y
 
 
 def members_of(problem: Problem, groups: list[int]) -> NDArray[np.intp]:

@@ -225,7 +225,7 @@ class FitReport:
             along=along_the_path(model, columns, y, sample_weight, offset, frames),
             nested=score,
             no_nested=why_not,
-            responses=responses(model, X, y, names, score),
+            responses=responses(model, X, y, sample_weight, offset, names, score),
             survival=survival_part(model, X, y, sample_weight, offset, score, expanded_columns(given[0])),
             stability=stability,
             tests=tests,

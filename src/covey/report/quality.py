@@ -161,15 +161,20 @@ class Response(NamedTuple):
 
 
 def responses(
-    model: BaseEstimator, X: MatrixLike | None, y: PerRow, outputs: tuple[str, ...], nested: NestedScore | None = None
-) -> tuple[Response, ...]:
+    model: BaseEstimator, X: MatrixLike | None, y: PerRow, weight: PerRow, offset: PerRow, outputs: tuple[str, ...],
+    nested: NestedScore | None = None,
+) -> tuple[Response, ...]:  # fmt: skip
     """The responses of a model; empty for a single response or classes."""
     if not model.loss_.several:
         return ()
     groups, coefs = model.groups_, model.coef_
     r2: list[float | None] = [None] * len(coefs)
-    if X is not None:
-        r2 = np.atleast_1d(r2_score(in_memory(y), in_memory(model.predict(X)), multioutput="raw_values")).tolist()
+    if X is not None and y is not None:
+        observed = Observed(model.loss_, coded(model, y))
+        shift, fitted = observed.read_offset(offset), in_memory(model.predict(X))
+        left = observed.y if shift is None else observed.y - shift
+        shares = r2_score(left, fitted, sample_weight=weight, multioutput="raw_values")
+        r2 = np.atleast_1d(shares).tolist()
     scores = [] if nested is None else [*nested.responses.values()]
     found = []
     for k, (name, coef) in enumerate(zip(outputs, coefs, strict=True)):

@@ -223,7 +223,7 @@ class Outcome:
         loss = self.estimator.loss_
         if loss.quadratic:
             rmse = np.sqrt(np.mean((truth - mean) ** 2))
-            return {"r2": float(r2_score(truth, mean)), "rmse": float(rmse)}
+            return {"r2": float(r2_score(truth - shift, mean - shift)), "rmse": float(rmse)}
         y = loss.check(truth, "--target")
         shift = np.broadcast_to(shift.reshape(len(y), *[1] * (y.ndim - 1)), y.shape)
         null = loss.null(y, np.ones(len(y)), shift) + shift
