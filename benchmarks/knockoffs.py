@@ -95,8 +95,7 @@ def selections(draws: np.ndarray, target: float) -> Iterator[tuple[str, np.ndarr
 def run(design: str, seeds: range, n_draws: int) -> None:
     from covey import Groups
     from covey.evidence import knockoffs
-    from covey.evidence.columns import read_columns
-    from covey.evidence.copies import Copier
+    from covey.evidence.copies import Copier, read_columns
     from covey.evidence.reading import read_problem
 
     rates: dict[tuple[float, str, str], list[tuple[float, float]]] = {}

@@ -28,7 +28,7 @@ from sklearn.preprocessing import SplineTransformer
 
 from covey import GroupSparseClassifier, GroupSparseRegressor, TermGroups, nested_score
 from covey.datasets import load_diabetes_splines
-from covey.evidence.references import class_means
+from covey.evidence.refit import class_means
 from covey.evidence.scoring import Task, pooled, read_response
 
 FRESH = 20_000

@@ -1,7 +1,7 @@
 """Progress of work that takes longer than a second: a bar if rich is installed, else lines.
 
 The caller that wants progress shown opens `showing`, or `listening` to show it in its own way; the work calls `tell`,
-which does nothing otherwise, and `enter` where it has parts that tell about themselves.
+which does nothing otherwise, and `enter` where it has parts that tell about themselves; `finished` runs such parts.
 """
 
 from __future__ import annotations
@@ -11,12 +11,15 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rich.progress import Progress
+    from rich.progress import Progress as Bar
 
-__all__ = ["enter", "listening", "showing", "tell"]
+__all__ = ["Progress", "enter", "finished", "listening", "showing", "tell"]
+
+# Called with the number of finished parts of the work and their total number.
+Progress = Callable[[int, int], None]
 
 # Seconds before progress is first shown, and between two lines.
 PATIENCE = 1.0
@@ -32,7 +35,7 @@ class Shown:
         self.what, self.hear = what, hear
         self.part = ("", 1, 1)  # the part that the work is in: what it is called, its number, and how many there are
         self.last = time.perf_counter()
-        self.bar: Progress | None = None
+        self.bar: Bar | None = None
 
     def update(self, text: str, share: float) -> None:
         """Show the progress, a share of the part, unless it was shown a moment ago."""
@@ -50,7 +53,7 @@ class Shown:
         else:
             bar.update(bar.task_ids[0], description=text, completed=share, total=1.0)
 
-    def _open(self) -> Progress | None:
+    def _open(self) -> Bar | None:
         """The bar, started if needed; None where none can be drawn, and without rich."""
         if self.bar is None and _interactive():
             try:
@@ -107,6 +110,25 @@ def enter(unit: str, number: int, total: int) -> None:
     if shown is not None and number <= total:
         shown.part = (unit, number, total)
         shown.update("", 0.0)
+
+
+def finished(
+    tasks: list[Any], unit: str, n_jobs: int | None, progress: Progress | None = None, *, total: int | None = None
+) -> Iterator[Any]:
+    """The results of joblib's tasks in their order, as they are finished; `total` counts work after them too."""
+    from joblib import Parallel
+
+    total = len(tasks) if total is None else total
+    enter(unit, 1, total)
+    try:
+        results = Parallel(n_jobs=n_jobs, return_as="generator")(tasks)
+    except ValueError:  # the backend has no generators
+        results = Parallel(n_jobs=n_jobs)(tasks)
+    for number, result in enumerate(results, start=1):
+        yield result
+        enter(unit, number + 1, total)
+        if progress is not None:
+            progress(number, total)
 
 
 def _interactive() -> bool:

@@ -49,6 +49,11 @@ CASES = {
     "one class": ("a,y\n1,low\n2,low\n", "'y' is low in every row"),
     "missing class": ("a,y\n1,low\n2,\n3,high\n4,low\n", "'y' is missing in 1 row of 4"),
     "missing target": ("a,y\n1,\n2,1\n3,2\n", "'y' is missing in 1 row of 3"),
+    "one value": (
+        "a,y\n1,1\n2,\n3,1\n4,1\n",
+        "'y' is missing in 1 row of 4 and 1.0 in all others",
+        "write a word such as no",
+    ),
     "no target at all": ("a,y\n1,\n2,\n3,\n", "'y' is missing in every row: is it the right column?"),
     "other capitals": ("a,Y\n1,1\n2,3\n", "no column 'y' for --target; did you mean 'Y'?"),
     "infinite target": ("a,y\n1,inf\n2,1\n", "'y' is infinite in row 1"),

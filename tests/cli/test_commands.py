@@ -1,7 +1,9 @@
 """The other commands: path, demo, completion, help; and that they look right on any terminal."""
 
+import contextlib
 import os
 import shlex
+import signal
 import subprocess
 import sys
 import threading
@@ -117,25 +119,64 @@ def test_help_needs_nothing_heavy():
     assert out.stdout.strip().splitlines()[-1] == "[]"
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
-def test_progress_on_a_terminal(table, tmp_path):
+def on_a_terminal(*arguments):
+    """A command in another process, whose standard error is a terminal, and the other end of that."""
     import pty
 
-    command = [sys.executable, "-m", "covey.cli", "fit", str(table), "-t", "y", "-g", "_", "--out", str(tmp_path / "f")]
-    command += ["--no-nested", "--selection", "bic"]
     parent, child = pty.openpty()
+    command = [sys.executable, "-m", "covey.cli", *map(str, arguments)]
     environment = {**ENVIRONMENT, "TERM": "xterm-256color", "NO_COLOR": "1"}
-    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=child)
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=child, text=True)
     os.close(child)
+    return process, parent
+
+
+def read_all(terminal):
     output = b""
-    try:
-        while chunk := os.read(parent, 4096):
+    with contextlib.suppress(OSError):  # the other end is closed
+        while chunk := os.read(terminal, 4096):
             output += chunk
-    except OSError:
-        pass  # the other end is closed
-    assert process.wait(60) == 0
+    return output
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+def test_progress_on_a_terminal(table, tmp_path):
+    process, terminal = on_a_terminal(
+        "fit", table, "-t", "y", "-g", "_", "--out", tmp_path / "f", "--no-nested", "--selection", "bic"
+    )
+    output = read_all(terminal)
+    process.communicate()
+    assert process.returncode == 0
     assert b"fitting" in output
     assert b"\x1b[3" not in output  # NO_COLOR
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+def test_interrupted_leaves_nothing(tmp_path):
+    """The fit, in a hundred folds, is interrupted when its progress says that it has begun."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.standard_normal((300, 1500))).rename(columns="x{}".format)
+    frame["y"] = frame.iloc[:, :40].sum(axis=1) + 20 * rng.standard_normal(300)
+    frame.to_parquet(tmp_path / "wide.parquet")
+    process, terminal = on_a_terminal(
+        "fit", tmp_path / "wide.parquet", "--target", "y", "--out", tmp_path / "fit", "--selection", "100"
+    )
+    output = b""
+    while b"fitting" not in output:
+        output += os.read(terminal, 4096)
+    process.send_signal(signal.SIGINT)
+    # an import that catches everything may swallow the first one; a user would press the keys again
+    again = threading.Timer(8.0, process.send_signal, [signal.SIGINT])
+    again.start()
+    output += read_all(terminal)
+    out = process.communicate()[0]
+    again.cancel()
+    assert process.returncode == 130, output
+    assert out == ""
+    assert b"Traceback" not in output
+    assert b"nothing was written" in output
+    assert [file.name for file in tmp_path.iterdir()] == ["wide.parquet"]
 
 
 def test_fit_imports_skops_first_and_nothing_idle():

@@ -208,6 +208,14 @@ def test_counts_are_scored_by_deviance_and_need_their_exposure(table, tmp_path):
     np.testing.assert_allclose(doubled["prediction"], 2 * np.array(answer["prediction"]))
 
 
+def test_an_offset_of_numbers_explains_nothing(table, tmp_path):
+    """R^2 is that of what is left beside the offset, in the fit and for predictions."""
+    options = ["-t", "first", "-g", "_", "--offset", "second", "--drop", ",".join({*RESPONSES} - {"first", "second"})]
+    done("fit", table, *options, "--selection", "bic", "-o", tmp_path / "fit")
+    scored = as_json("predict", tmp_path / "fit", table, "--target", "first")
+    assert scored["r2"] == pytest.approx(run_of(tmp_path / "fit")["scores"]["train_r2"])
+
+
 def test_several_responses_are_scored_each(table, tmp_path):
     answer = fit_and_predict("several", table, tmp_path, "first", "second")
     frame = pd.read_csv(table)

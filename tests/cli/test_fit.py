@@ -1,15 +1,9 @@
 """`covey fit` and `covey predict` on tables with a known answer."""
 
-import contextlib
 import hashlib
 import html
 import json
-import os
 import shutil
-import signal
-import subprocess
-import sys
-import threading
 import warnings
 from pathlib import Path
 
@@ -22,8 +16,9 @@ from sklearn.exceptions import ConvergenceWarning
 import covey as library
 from cli.running import as_json, covey, done, refused, run_of
 from covey import nested_score
+from covey.settings import FitSettings
 from covey.tables import read_table
-from covey.workflow import GROUP_FILES, TERM_FILES, FitSettings, fit_table
+from covey.workflow import GROUP_FILES, TERM_FILES, fit_table
 
 
 @pytest.fixture(scope="module")
@@ -238,17 +233,18 @@ def test_a_fit_that_does_not_converge_is_exit_code_3_with_the_result(table, tmp_
     assert run["notices"][-1] == "Give --rule predict."
 
 
-def test_weights_are_like_repeated_rows(frame, tmp_path):
+@pytest.mark.parametrize("counts", [np.arange(240) % 3, 2 + np.arange(240) % 2], ids=["0 to 2", "2 and 3"])
+def test_weights_are_like_repeated_rows(frame, counts, tmp_path):
     plain = frame[["gene1_a", "gene2_a", "gene2_c", "y"]]
-    counts = np.arange(240) % 3
     plain.assign(w=counts).to_csv(tmp_path / "weighted.csv", index=False)
     plain.loc[plain.index.repeat(counts)].to_csv(tmp_path / "repeated.csv", index=False)
-    asked = ["--target", "y", "--groups", "1", "--selection", "bic", "--json"]
-    weighted = covey("fit", tmp_path / "weighted.csv", *asked, "--weights", "w", "--out", tmp_path / "a")
-    repeated = covey("fit", tmp_path / "repeated.csv", *asked, "--out", tmp_path / "b")
-    ours, theirs = (json.loads(result.stdout) for result in (weighted, repeated))
+    asked = ["--target", "y", "--groups", "1", "--selection", "bic"]
+    ours = as_json("fit", tmp_path / "weighted.csv", *asked, "--weights", "w", "--out", tmp_path / "a")
+    theirs = as_json("fit", tmp_path / "repeated.csv", *asked, "--out", tmp_path / "b")
     assert ours["intercept"] == pytest.approx(theirs["intercept"], rel=1e-8)
     assert ours["scores"]["train_r2"] == pytest.approx(theirs["scores"]["train_r2"], rel=1e-8)
+    weighted, repeated = (library.load(tmp_path / name / "model.skops").candidates_["bic"] for name in "ab")
+    np.testing.assert_allclose(weighted, repeated, rtol=1e-8)  # of the same number of rows
 
 
 def test_parts_and_kinds_of_files_give_the_same_fit(frame, tmp_path):
@@ -354,41 +350,6 @@ def test_what_is_held_out_took_no_part_in_choosing(tmp_path):
     page = (out / "report.html").read_text()
     assert "Score on held-out rows" in page
     assert run["nested"]["verdict"] in html.unescape(page)
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
-def test_interrupted_leaves_nothing(tmp_path):
-    """The fit, in a hundred folds, is interrupted when its progress says that it has begun."""
-    import pty
-
-    rng = np.random.default_rng(0)
-    frame = pd.DataFrame(rng.standard_normal((300, 1500))).rename(columns="x{}".format)
-    frame["y"] = frame.iloc[:, :40].sum(axis=1) + 20 * rng.standard_normal(300)
-    frame.to_parquet(tmp_path / "wide.parquet")
-    command = [sys.executable, "-m", "covey.cli", "fit", str(tmp_path / "wide.parquet"), "--target", "y"]
-    command += ["--out", str(tmp_path / "fit"), "--selection", "100"]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "TERM": "xterm-256color", "NO_COLOR": "1"}
-    parent, child = pty.openpty()
-    process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=child, text=True)
-    os.close(child)
-    output = b""
-    while b"fitting" not in output:
-        output += os.read(parent, 4096)
-    process.send_signal(signal.SIGINT)
-    # an import that catches everything may swallow the first one; a user would press the keys again
-    again = threading.Timer(8.0, process.send_signal, [signal.SIGINT])
-    again.start()
-    with contextlib.suppress(OSError):  # the other end is closed
-        while chunk := os.read(parent, 4096):
-            output += chunk
-    out = process.communicate()[0]
-    again.cancel()
-    assert process.returncode == 130, output
-    assert out == ""
-    assert b"Traceback" not in output
-    assert b"nothing was written" in output
-    assert [file.name for file in tmp_path.iterdir()] == ["wide.parquet"]
 
 
 def test_console_and_report_say_what_sparsity_costs_in_options(tmp_path):

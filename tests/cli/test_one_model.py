@@ -10,7 +10,7 @@ import pytest
 import covey as library
 from cli.families import CASES, command, fitted, make_table
 from cli.running import done, run_of
-from covey.report.numbers import ratio, shown
+from covey.report.page import ratio, shown
 
 
 @pytest.fixture(scope="module")

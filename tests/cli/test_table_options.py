@@ -8,6 +8,8 @@ import pytest
 
 import covey as library
 from cli.running import as_json, covey, done, refused, run_of
+from covey.settings import TableSettings
+from covey.workflow import pose
 
 
 @pytest.fixture(scope="module")
@@ -153,7 +155,16 @@ def test_path_and_stability_have_variables(fit):
     path = covey("path", fit / "table.csv", "-t", "y")
     assert "of 5 variables are awake" in path.stdout
     believed = covey("stability", fit / "table.csv", "-t", "y", "--drop", "when", "--json")
-    assert [row["group"] for row in json.loads(believed.stdout)["selected_groups"]] == ["a"]
+    assert {row["group"] for row in json.loads(believed.stdout)["selected_groups"]} == {"a", "site"}
+
+
+def test_a_variable_has_all_columns_of_its_curve(fit):
+    problem = pose(TableSettings((str(fit / "table.csv"),), ("y",)))
+    names = problem.columns.columns
+    assert {"a", "a~1", "b", "b~1", "site=west"} < set(names)
+    for variable in ("a", "b", "site"):
+        mine = [name for name in names if name.startswith((f"{variable}~", f"{variable}=")) or name == variable]
+        assert [names[j] for j in problem.groups[variable]] == mine
 
 
 def test_diagnose_takes_a_table_as_fit_does(fit):

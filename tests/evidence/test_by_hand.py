@@ -9,7 +9,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from covey import GroupSparseClassifier, GroupSparseRegressor, nested_score
-from covey.evidence.references import FOLDS, RIDGES
+from covey.evidence.refit import FOLDS, RIDGES
 from covey.selection import Folds
 
 RNG = np.random.default_rng(0)

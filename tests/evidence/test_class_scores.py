@@ -164,7 +164,9 @@ def test_weights_of_classes_count_in_the_score_and_are_said_to_spoil_probabiliti
     assert nested.mean == pytest.approx(1 - factor @ loss / (2000 * np.log(2)), abs=2e-3)
     assert nested.mean == pytest.approx(nested.references["ridge"].mean, abs=0.05)
     report = FitReport.from_model(model.fit(X, y), X, y, nested=nested)
-    assert next(one.value for one in report.scores if "training" in one.label) == pytest.approx(nested.mean, abs=0.1)
+    on_training = next(one.value for one in report.scores if "training" in one.label)
+    assert on_training == pytest.approx(nested.mean, abs=0.1)
+    assert 1 - report.along.deviance[-1] == pytest.approx(on_training)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from joblib import parallel_config
 from scipy import stats
 
 from covey import Groups, GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor, Terms, survival
-from covey.evidence import GroupTests, test_groups
+from covey.evidence import GroupTests, effect, test_groups
 from covey.evidence.reading import problem_of
 from covey.plots import GroupTestsDisplay
 from covey.search.ranking import ranked_groups
@@ -182,6 +182,17 @@ def test_settings_of_the_model_are_used():
     assert any("always in the model are not tested: one" in remark for remark in found.remarks)
 
 
+@pytest.mark.parametrize(("always", "names"), [("c", ("c",)), (["c~"], ("c", "c~"))], ids=["text", "child"])
+def test_what_is_always_in_is_read_as_in_fit(always, names):
+    table, y, terms = TABLE[list("abcd")], RESPONSES["squared"][2], Terms(pairs=None)
+    model = GroupSparseRegressor(terms=terms, always=always, selection="bic")
+    assert test_groups(model, table, y).always_groups == tuple(model.fit(table, y).always_groups_) == names
+    assert tuple(effect(table, y, of="a", terms=terms, always=always).controls[: len(names)]) == names
+    # a column that is a group by itself may be named, too
+    one = GroupSparseRegressor(groups=[[0, 1], [2], [3]], always=["c"], selection="bic")
+    assert test_groups(one, table, y).always_groups == tuple(one.fit(table, y).always_groups_) == (1,)
+
+
 def test_jobs_and_progress(tests):
     told = []
     with parallel_config(backend="threading"):
@@ -234,7 +245,10 @@ def test_groups_may_share_columns():
         ({"model": GroupSparseRegressor(groups=3, within="columns")}, "leave out within="),
         ({"model": GroupSparseRegressor(groups=3, loss="poisson"), "y": np.zeros(120)}, "Every count is zero"),
         ({"X": np.where(np.eye(120, 90), np.nan, X)}, r"^X has missing"),
-        ({"model": GroupSparseClassifier(groups=3), "y": np.zeros(120)}, "class"),
+        ({"model": GroupSparseClassifier(groups=3), "y": np.zeros(120)}, "y has only one class"),
+        ({"model": GroupSparseClassifier(groups=3), "y": [None, *CLASSES[1:]]}, "y has missing labels"),
+        ({"model": GroupSparseClassifier(groups=3), "y": [np.nan, *(CLASSES[1:] == "a")]}, "y has missing labels"),
+        ({"model": GroupSparseClassifier(groups=3), "y": Y}, "Unknown label type: continuous"),
         ({"y": np.ones(120)}, "same value in every row"),
     ],
 )

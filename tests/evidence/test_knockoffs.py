@@ -10,15 +10,16 @@ from joblib import parallel_config
 from covey import Groups
 from covey.datasets import make_group_sparse
 from covey.evidence import knockoffs
-from covey.evidence.columns import Columns, read_columns
 from covey.evidence.copies import (
     CONSTRUCTIONS,
+    Columns,
     Copier,
     _structured,
     equicorrelated,
     estimated_covariance,
     lost_correlation,
     maximum_entropy,
+    read_columns,
 )
 from covey.evidence.reading import read_problem
 from covey.evidence.statistic import e_values, filter_threshold, largest_set, signed_maximum, wake_up_rates

@@ -180,6 +180,15 @@ def test_a_weight_of_two_is_the_row_twice_in_the_score():
     assert one.mean == pytest.approx(two.mean, rel=1e-7)
 
 
+def test_folds_count_rows_by_weight_as_fit_does():
+    weight = 2 + np.arange(80) % 2  # five rows for two
+    model = GroupSparseRegressor(3, selection="bic")
+    result = nested_score(model, X, Y, 3, sample_weight=weight, references=False, return_estimator=True)
+    for (train, _), fitted in zip(result.splits, result.estimators, strict=True):
+        by_hand = clone(model).fit(X[train], Y[train], sample_weight=weight[train])
+        np.testing.assert_allclose(fitted.candidates_["bic"], by_hand.candidates_["bic"])
+
+
 def test_rows_tested_more_often_count_once():
     """The score is that of the mean deviance of every row; one fold is enough for an interval."""
     base = nested_score(MODEL, X, Y, HALVES, references=False)

@@ -181,6 +181,8 @@ def test_halves_have_every_class():
     assert len(stability_selection(X, y, loss="binomial", n_pairs=3, n_first=2, random_state=0).orders) == 6
     with pytest.raises(ValueError, match="has 1 row of positive weight"):
         stability_selection(X, np.r_[1, np.zeros(59)], loss="binomial", n_pairs=3, random_state=0)
+    with pytest.raises(ValueError, match="y has missing labels"):
+        stability_selection(X, np.r_[np.nan, np.nan, y[2:]], loss="multinomial", n_pairs=3, random_state=0)
 
 
 @pytest.mark.parametrize("loss", ["binomial", "multinomial", "poisson", "huber", "several", "cox"])

@@ -1,6 +1,5 @@
 """Effects of groups over their variables, and how often folds chose each group."""
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -17,12 +16,6 @@ RNG = np.random.default_rng(0)
 TABLE = pd.DataFrame({"age": RNG.uniform(20, 60, 120), "site": RNG.choice(list("abc"), 120)})
 SHAPE = np.sin(TABLE["age"] / 8)
 Y = SHAPE + 2.0 * (TABLE["site"] == "b") + 0.01 * RNG.standard_normal(120)
-
-
-@pytest.fixture(autouse=True)
-def close():
-    yield
-    plt.close("all")
 
 
 @pytest.fixture(scope="module")

@@ -23,12 +23,6 @@ def model(data):
     return GroupSparseRegressor(groups=data.groups, selection=3).fit(data.X, data.y)
 
 
-@pytest.fixture(autouse=True)
-def close():
-    yield
-    plt.close("all")
-
-
 def texts(ax):
     return [t.get_text() for t in ax.texts]
 

@@ -31,12 +31,6 @@ Y = (
 )  # fmt: skip
 
 
-@pytest.fixture(autouse=True)
-def close():
-    yield
-    plt.close("all")
-
-
 @pytest.fixture(scope="module")
 def model():
     terms = Terms({SITE: "levels"}, pairs=PAIRS)

@@ -5,9 +5,9 @@ import scipy.sparse as sp
 
 from covey import Groups, Path
 from covey.report import FitReport
+from covey.report.path import keep_frames
 from covey.report.quality import Score
 from covey.report.remarks import Remark
-from covey.report.traces import keep_frames
 from covey.search.chosen import Judged
 
 

@@ -9,7 +9,7 @@ from sklearn.preprocessing import OneHotEncoder, SplineTransformer
 
 from covey import GroupSparseRegressor, nested_score
 from covey.report import FitReport, render
-from covey.report.effects import term_effects
+from covey.report.effects import pipeline_effects
 
 LEVELS = {"north": 2.0, "south": -1.0, "<b>east</b>": 0.0}
 
@@ -43,7 +43,7 @@ def nested(model, table):
 
 @pytest.fixture(scope="module")
 def effects(model, table, nested):
-    return {one.name: one for one in term_effects(model, table[0], nested)}
+    return {one.name: one for one in pipeline_effects(model, table[0], nested)}
 
 
 def predicted(model, frame, column, values):
@@ -92,7 +92,7 @@ def test_the_band_spans_the_refits(table, nested, effects):
 def test_only_expanded_columns_have_effects(table):
     numbers = table[0][["x", "z"]]
     plain = GroupSparseRegressor().fit(numbers, table[1])
-    assert term_effects(plain, numbers, None) == ()
+    assert pipeline_effects(plain, numbers, None) == ()
 
 
 def test_the_page_has_effects_residuals_and_escapes_levels(model, table, nested):

@@ -22,10 +22,9 @@ from covey.report import FitReport, fit_report, render, write
 from covey.report.drawing import LABEL_GAP, spread
 from covey.report.page import page as html_page
 from covey.report.page import script_json
-from covey.report.path import PATH_END, positions, time_axis
+from covey.report.path import PATH_END, keep_frames, positions, time_axis
 from covey.report.quality import BELOW, Score
 from covey.report.remarks import Remark
-from covey.report.traces import keep_frames
 from covey.search.chosen import judged
 from covey.selection import Size
 from report.pages import constructed_limit_path, constructed_path, constructed_report
@@ -223,7 +222,6 @@ def test_templates_trust_only_what_covey_wrote():
     assert trusted == {
         ("page.html", "style"),
         ("page.html", "script"),
-        ("page.html", "body"),
         ("fit.html", "data"),
         ("reproduction.html", "section.about"),
         ("macros.html", 'class="sr">drawn</span>\''),

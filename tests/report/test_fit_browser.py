@@ -10,7 +10,7 @@ import pytest
 
 from covey import Groups
 from covey.report import write
-from covey.report.numbers import shown, time
+from covey.report.page import shown, time
 from covey.report.remarks import Remark
 from covey.tables import read_groups
 from report.browser import check_structure, check_width, launched, opened

@@ -14,8 +14,8 @@ from covey import GroupSparseClassifier, GroupSparseRegressor, nested_score
 from covey.evidence import ClassScores
 from covey.losses import MultiQuantile, Ordinal
 from covey.report import FitReport, render
-from covey.report.classes import calibration_bins, class_view
-from covey.report.numbers import shown
+from covey.report.page import shown
+from covey.report.predictions import calibration_bins, class_view
 from covey.selection import Size
 
 HOSTILE = ["<img src=x onerror=alert(1)>", "</script><b>", "a & \"b\" 'c'"]
@@ -143,6 +143,15 @@ def test_a_table_per_response(data):
     assert "<b></th>" not in page
     with pytest.raises(ValueError, match="3 names, but the model has 2 responses"):
         FitReport.from_model(model, data["X"], data["both"], outputs=["a", "b", "c"])
+
+
+def test_training_scores_of_responses_know_weights_and_offsets(data):
+    offset = 3 * data["X"][:, 4:6]
+    known = {"sample_weight": 1 + np.arange(120) % 3, "offset": offset}
+    model = GroupSparseRegressor(2, selection="bic").fit(data["X"], data["both"] + offset, **known)
+    report = FitReport.from_model(model, data["X"], data["both"] + offset, **known, nested=0)
+    (score,) = (one for one in report.scores if "training rows" in one.label)
+    assert np.mean([part.r2 for part in report.responses]) == pytest.approx(score.value)
 
 
 def test_responses_keep_their_names(data, tmp_path):

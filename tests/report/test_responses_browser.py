@@ -5,7 +5,7 @@ import pytest
 
 from covey import GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor, survival
 from covey.report import FitReport, write
-from covey.report.numbers import ratio, shown
+from covey.report.page import ratio, shown
 from report.browser import check_structure, check_width, launched, opened
 
 pytestmark = pytest.mark.slow

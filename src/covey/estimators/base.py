@@ -21,7 +21,7 @@ from covey.designs.rows import count_rows
 from covey.estimators.constraints import read_constraints
 from covey.estimators.formula import number_response, read_formula
 from covey.estimators.group_views import GroupViews
-from covey.estimators.reading import read_rows, refuse_constant
+from covey.estimators.reading import read_always, read_rows, refuse_constant
 from covey.estimators.scale import select_scaled
 from covey.groups import Groups, GroupsLike
 from covey.losses import Loss
@@ -347,31 +347,13 @@ class GroupSparseEstimator(GroupViews, BaseEstimator):
 
 
 def _read_always(groups: Groups, always: Iterable[Hashable], columns: Iterable[str] | None = None) -> list[int]:
-    """The groups that are in every model, given by name or by the name of a column that is a group by itself."""
-    named = [always] if isinstance(always, str) else always
-    if isinstance(named, Iterator):
-        raise ValueError(f"always is a {type(named).__name__}, which can be read only once: give a list of groups.")
-    if columns is not None and isinstance(named, Iterable):
-        known, places = set(groups.names), {str(name): j for j, name in enumerate(columns)}
-        named = [name if name in known else _group_of(groups, name, places) for name in named]
-    always_in = groups.positions(named, "always")
+    """The groups that are in every model of an estimator, which may be cloned and must leave some to select."""
+    if isinstance(always, Iterator):
+        raise ValueError(f"always is a {type(always).__name__}, which can be read only once: give a list of groups.")
+    always_in = read_always(groups, always, columns)
     if always_in and len(always_in) == groups.n_groups:
         raise ValueError(
             f"always names all {groups.n_groups} groups, so nothing is left to select: leave some out, or fit them "
             "without selection, for instance with scikit-learn's LinearRegression."
         )
     return always_in
-
-
-def _group_of(groups: Groups, name: Hashable, places: dict[str, int]) -> Hashable:
-    """The name of the group that consists of a column; the name unchanged if there is no such column."""
-    if not isinstance(name, str) or name not in places:
-        return name
-    label = np.repeat(np.arange(groups.n_groups), groups.sizes)[np.flatnonzero(groups.members == places[name])]
-    if label.size == 1 and groups.sizes[label[0]] == 1:
-        return groups.names[label[0]]
-    inside = " and ".join(repr(groups.names[l]) for l in label[:3])
-    raise ValueError(
-        f"always names the column {name!r}, which is one of several in group {inside}: name the group, or make the "
-        "column a group by itself."
-    )

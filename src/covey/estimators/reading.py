@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -17,9 +17,11 @@ from sklearn.utils.validation import validate_data
 
 from covey.designs import DenseDesign, Design, GenotypeDesign, as_design, is_table
 from covey.estimators.formula import formula_columns
+from covey.groups import Groups
 from covey.losses.base import Response
-from covey.tables import disguise_of, named_faults
+from covey.tables.columns import named_faults
 from covey.tables.complaint import shown
+from covey.tables.unreadable import disguise_of
 from covey.terms import expand
 from covey.terms.reading import as_frame
 from covey.terms.unusual import NewValuesWarning, unusual_values
@@ -37,7 +39,7 @@ from covey.validation import (
     refuse_odd,
 )
 
-__all__ = ["read_problem", "read_rows", "read_weight", "refuse_constant"]
+__all__ = ["read_always", "read_problem", "read_rows", "read_weight", "refuse_constant"]
 
 # Weights count rows in the information criteria, and sums over rows must stay finite.
 LARGEST_WEIGHT = 1e100
@@ -132,6 +134,29 @@ def read_weight(sample_weight: PerRow, n_rows: int) -> FloatArray:
             f"sample_weight has values up to {weight.max():.3g}; weights count rows: divide them by a constant."
         )
     return weight
+
+
+def read_always(groups: Groups, always: Iterable[Hashable], columns: Iterable[str] | None = None) -> list[int]:
+    """The groups that are in every model, given by name or by the name of a column that is a group by itself."""
+    named = [always] if isinstance(always, str) else always
+    if columns is not None and isinstance(named, Iterable):
+        known, places = set(groups.names), {str(name): j for j, name in enumerate(columns)}
+        named = [name if name in known else _group_of(groups, name, places) for name in named]
+    return groups.positions(named, "always")
+
+
+def _group_of(groups: Groups, name: Hashable, places: dict[str, int]) -> Hashable:
+    """The name of the group that consists of a column; the name unchanged if there is no such column."""
+    if not isinstance(name, str) or name not in places:
+        return name
+    label = np.repeat(np.arange(groups.n_groups), groups.sizes)[np.flatnonzero(groups.members == places[name])]
+    if label.size == 1 and groups.sizes[label[0]] == 1:
+        return groups.names[label[0]]
+    inside = " and ".join(repr(groups.names[l]) for l in label[:3])
+    raise ValueError(
+        f"always names the column {name!r}, which is one of several in group {inside}: name the group, or make the "
+        "column a group by itself."
+    )
 
 
 def _read_terms(estimator: BaseEstimator, X: Any, sample_weight: PerRow) -> Design:

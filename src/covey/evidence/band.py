@@ -8,19 +8,15 @@ from scipy import stats
 from sklearn.base import BaseEstimator
 
 from covey.designs.rows import Mask
-from covey.evidence.double_selection import double_selection
+from covey.evidence.double_selection import Effects, double_selection
 from covey.evidence.effect import place_of, terms_without
-from covey.evidence.effect_result import Effects
 from covey.evidence.reading import problem_of
-from covey.evidence.tasks import Progress
-from covey.progress import showing
+from covey.progress import Progress, showing
 from covey.terms import Terms, expand
 from covey.terms.effects import Effect, FittedTerms, term_means
 from covey.terms.parts import main_columns
 from covey.terms.reading import as_frame
 from covey.validation import FloatArray, MatrixLike, PerRow
-
-__all__ = ["band"]
 
 # Draws of the largest deviation over a curve: the quantile has an error of about a hundredth.
 DRAWS = 20_000

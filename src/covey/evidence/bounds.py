@@ -11,8 +11,6 @@ from scipy.optimize import brentq, minimize_scalar
 
 from covey.validation import one_of
 
-__all__ = ["ASSUMPTIONS", "Assumption", "expected_false", "largest_first", "least_threshold", "tail_bound"]
-
 Assumption = Literal["r-concave", "unimodal", "none"]
 ASSUMPTIONS = ("r-concave", "unimodal", "none")
 

@@ -10,20 +10,11 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
+from sklearn import metrics
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import (
-    accuracy_score,
-    average_precision_score,
-    brier_score_loss,
-    confusion_matrix,
-    log_loss,
-    roc_auc_score,
-)
 
 from covey.losses import Binomial
 from covey.validation import Array, FloatArray, PerRow
-
-__all__ = ["ClassScores", "class_position", "plain_number", "positive_position"]
 
 # Of two classes with these names, a reader expects scores and effects of the first kind.
 YES = {
@@ -148,13 +139,13 @@ class ClassScores:
     @property
     def accuracy(self) -> float:
         """The share of rows whose most likely class is correct."""
-        return float(accuracy_score(self.codes, self.predicted, sample_weight=self.weight))
+        return float(metrics.accuracy_score(self.codes, self.predicted, sample_weight=self.weight))
 
     @property
     def log_loss(self) -> float:
         """The negative mean logarithm of the true class's probability."""
         labels = np.arange(len(self.classes))
-        return float(log_loss(self.codes, self.probabilities, sample_weight=self.weight, labels=labels))
+        return float(metrics.log_loss(self.codes, self.probabilities, sample_weight=self.weight, labels=labels))
 
     @property
     def shares(self) -> FloatArray:
@@ -176,7 +167,7 @@ class ClassScores:
 
     def confusion(self) -> NDArray[np.intp]:
         """The number of rows by true class (first axis) and predicted class (second axis)."""
-        return np.asarray(confusion_matrix(self.codes, self.predicted, labels=np.arange(len(self.classes))))
+        return np.asarray(metrics.confusion_matrix(self.codes, self.predicted, labels=np.arange(len(self.classes))))
 
     @cached_property
     def table(self) -> pd.DataFrame:
@@ -199,9 +190,11 @@ class ClassScores:
         slope, intercept = _calibration(is_it, p, weight) if known else (NAN, NAN)
         return {
             "base_rate": float(self.shares[k]),
-            "auc": float(roc_auc_score(is_it, p, sample_weight=weight)) if known else NAN,
-            "average_precision": float(average_precision_score(is_it, p, sample_weight=weight)) if known else NAN,
-            "brier": float(brier_score_loss(is_it, p, sample_weight=weight)),
+            "auc": float(metrics.roc_auc_score(is_it, p, sample_weight=weight)) if known else NAN,
+            "average_precision": float(metrics.average_precision_score(is_it, p, sample_weight=weight))
+            if known
+            else NAN,
+            "brier": float(metrics.brier_score_loss(is_it, p, sample_weight=weight)),
             "slope": slope,
             "intercept": intercept,
             "lift": self._above(k, self._threshold(k, TENTH))["lift"],
@@ -235,7 +228,7 @@ class ClassScores:
 
     def _above(self, k: int, threshold: float) -> dict[str, float]:
         said = self.probabilities[:, k] >= threshold
-        matrix = confusion_matrix(self.codes == k, said, labels=[False, True], sample_weight=self.weight)
+        matrix = metrics.confusion_matrix(self.codes == k, said, labels=[False, True], sample_weight=self.weight)
         (true_no, false_yes), (false_no, true_yes) = matrix.tolist()
         n_yes, n_said = true_yes + false_no, true_yes + false_yes
         precision = true_yes / n_said if n_said else NAN

@@ -8,20 +8,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from covey.designs import RepeatedColumns, as_design
-from covey.evidence.double_selection import double_selection
-from covey.evidence.effect_result import Effects
+from covey.evidence.double_selection import Effects, double_selection
 from covey.evidence.reading import read_problem
-from covey.evidence.tasks import Progress
 from covey.groups import Groups, GroupsLike
 from covey.losses import Loss
-from covey.progress import showing
+from covey.progress import Progress, showing
 from covey.tables.complaint import near
 from covey.terms import Levels, Terms, TermsLike
 from covey.terms.guessing import guess
 from covey.terms.reading import as_frame, as_labels, as_numbers, level_order, missing_values
 from covey.validation import FloatArray, MatrixLike, PerRow, on_host
-
-__all__ = ["effect", "place_of", "terms_without"]
 
 
 def effect(

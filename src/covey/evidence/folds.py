@@ -17,8 +17,6 @@ from covey.losses.risk_sets import EVENT, STRATUM
 from covey.search.splits import SplitsLike, Splitter
 from covey.validation import Array, MatrixLike, PerRow, check_sparse, whole
 
-__all__ = ["Rows", "event_labels", "indexable", "outer_folds", "take_rows"]
-
 Rows = NDArray[np.intp]
 
 

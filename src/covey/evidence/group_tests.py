@@ -18,19 +18,16 @@ from covey.designs.rows import count_rows
 from covey.evidence.reading import columns_of, members_of, observations_on, problem_of
 from covey.evidence.score_test import independent_columns, score_test
 from covey.evidence.selections import CONTROLS, GroupTests
-from covey.evidence.tasks import Progress, finished
 from covey.groups import Groups
 from covey.losses import MultiSquared
 from covey.losses.base import Response
-from covey.progress import showing
+from covey.progress import Progress, finished, showing
 from covey.search.criteria import InformationCriterion
 from covey.search.posed import pose
 from covey.search.problem import Parts, Problem, ancestors
 from covey.search.ranking import ranked_groups
 from covey.search.select import select
 from covey.validation import FloatArray, MatrixLike, PerRow, on_host, one_of, positive, whole
-
-__all__ = ["test_groups"]
 
 # A model that is tested has at most this many columns per row: with more, tests are weak, and those of classes and
 # survival times are off.

@@ -11,22 +11,18 @@ import numpy as np
 from joblib import delayed
 from numpy.typing import ArrayLike
 
-from covey.evidence.columns import Columns, read_columns
-from covey.evidence.copies import CONSTRUCTIONS, Construction, Copier, lost_correlation
+from covey.evidence.copies import CONSTRUCTIONS, Columns, Construction, Copier, lost_correlation, read_columns
 from covey.evidence.reading import read_problem, read_variables
 from covey.evidence.selections import KnockoffSelection
 from covey.evidence.statistic import LEVEL, e_values, filter_threshold, largest_set, signed_maximum, wake_up_rates
-from covey.evidence.tasks import finished
 from covey.groups import GroupsLike
 from covey.losses import Loss
 from covey.preprocess.working import read_weights
-from covey.progress import showing
+from covey.progress import finished, showing
 from covey.search.problem import Problem
 from covey.search.settings import SETTINGS
 from covey.terms import TermsLike
 from covey.validation import FloatArray, MatrixLike, PerRow, one_of, positive, whole
-
-__all__ = ["knockoffs"]
 
 # A path ends when the number of its columns reaches this share of the rows: groups that wake later respond to noise.
 DEPTH = 0.5

@@ -20,15 +20,12 @@ from covey.evidence.folds import Rows, event_labels, indexable, outer_folds
 from covey.evidence.nested_result import MethodScore, NestedScore
 from covey.evidence.refit import FoldResult, Study, refit
 from covey.evidence.scoring import fold_margin, pooled, read_response, row_margin
-from covey.evidence.tasks import finished
-from covey.progress import showing
+from covey.progress import finished, showing
 from covey.search.splits import SplitsLike
 from covey.selection import Folds
 from covey.terms.guessing import with_dates_and_codes
 from covey.terms.reading import as_frame
-from covey.validation import FloatArray, MatrixLike, PerRow, as_sample_weight, last_step, pandas_frame
-
-__all__ = ["nested_score"]
+from covey.validation import FloatArray, MatrixLike, PerRow, as_response, as_sample_weight, last_step, pandas_frame
 
 
 def nested_score(
@@ -147,7 +144,9 @@ def nested_score(
         cv, response.given, has_classes=has_classes, split_groups=split_groups, random_state=random_state,
         events=event_labels(last, response.given) if isinstance(last, GroupSparseCox) else None,
     )  # fmt: skip
-    given = {"sample_weight": None if sample_weight is None else weight, "offset": offset, "split_groups": split_groups}
+    given: dict[str, Any] = {"sample_weight": None, "offset": offset, "split_groups": split_groups}
+    if sample_weight is not None and np.ndim(sample_weight):  # as they are: fits count rows by them
+        given["sample_weight"] = as_response(sample_weight, n, name="sample_weight")
     counted, notes = weight, []
     if response.classes is not None and (given_weight := getattr(last, "class_weight", None)) is not None:
         codes = (response.values if response.values.ndim == 1 else response.values.argmax(axis=1)).astype(int)

@@ -16,8 +16,6 @@ from covey.evidence.class_scores import ClassScores, plain_number
 from covey.evidence.folds import Rows
 from covey.validation import Array, FloatArray, some
 
-__all__ = ["MethodScore", "NestedScore"]
-
 # Measures that are shares of the null model's error.
 MEASURES = ("R^2", "D^2")
 

@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from covey.designs import RepeatedColumns, as_design
 from covey.groups import Groups
 from covey.preprocess import WorkingProblem, prepare
 from covey.validation import MatrixLike
-
-__all__ = ["Overlap", "Overlaps", "chance_correlation", "find_overlaps", "inner_coherence"]
 
 # The largest number of entries of Gram rows held at once (160 MB): the strongest groups that fit are examined.
 MOST_NUMBERS = 20_000_000
@@ -48,27 +46,28 @@ class Overlaps:
     `among_selected` has the same for each examined group's closest selected one.
     """
 
+    n_rows: int
     pairs: tuple[Overlap, ...]
     dependent: tuple[int, ...]
     among_selected: tuple[Overlap, ...] = ()
 
 
-def find_overlaps(
-    X: MatrixLike, y: ArrayLike, groups: Groups, selected: NDArray[np.intp], *, centre: bool = True
-) -> Overlaps:
+def find_overlaps(X: MatrixLike, groups: Groups, selected: NDArray[np.intp], *, centre: bool = True) -> Overlaps:
     """Compare each selected group, the most important first, with every other group.
 
     If the columns of every group are orthonormal, the norm of ``Z_l'Z_m/n`` is the largest canonical correlation of two
     groups; one product with X gives all of them for one group. `centre` tells whether the model has an intercept.
     """
+    design = as_design(X)
     if groups.overlapping:
-        X, groups = RepeatedColumns(as_design(X), groups.members), groups.apart()
-    problem, groups = prepare(X, y, groups, standardize="group", fit_intercept=centre)
+        design, groups = RepeatedColumns(design, groups.members), groups.apart()
+    dummy_response = np.zeros(design.shape[0])
+    problem, groups = prepare(design, dummy_response, groups, standardize="group", fit_intercept=centre)
     dependent = tuple(int(l) for l in selected if problem.ranks[l] < groups.sizes[l])
     n_numbers = np.cumsum(problem.ranks[selected]) * problem.n_columns
     examined = [int(l) for l in selected[n_numbers <= MOST_NUMBERS] if problem.ranks[l] > 0]
     if groups.n_groups < 2 or not examined:
-        return Overlaps((), dependent)
+        return Overlaps(design.shape[0], (), dependent)
     ends = np.cumsum(problem.ranks[examined])
     found: dict[frozenset[int], Overlap] = {}
     among: dict[frozenset[int], Overlap] = {}
@@ -78,7 +77,7 @@ def find_overlaps(
                 closest = _closest(problem, l, block, others[others != l])
                 pairs.setdefault(frozenset((l, closest.other)), closest)
     first, second = (tuple(sorted(p.values(), key=lambda pair: -pair.correlation)) for p in (found, among))
-    return Overlaps(first, dependent, second)
+    return Overlaps(design.shape[0], first, dependent, second)
 
 
 def _closest(problem: WorkingProblem, l: int, block: NDArray[np.float64], others: NDArray[np.intp]) -> Overlap:

@@ -13,22 +13,20 @@ from sklearn.base import BaseEstimator
 from covey.designs import Design, as_design
 from covey.estimators import GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor
 from covey.estimators.constraints import constraints_on
+from covey.estimators.reading import read_always
 from covey.groups import Groups, GroupsLike
 from covey.layout import spans
 from covey.losses import Cox, Loss, get_loss, survival
+from covey.losses.classes import read_labels
 from covey.losses.cox import FieldNames, read_survival
 from covey.losses.risk_sets import EVENT, START, STOP, STRATUM
 from covey.search.limit_path import read_rows
 from covey.search.observations import Observations
 from covey.search.problem import Problem
-from covey.tables import named_faults, refuse_missing
-from covey.terms import Terms, TermsLike, expand
+from covey.tables.columns import named_faults, refuse_missing
+from covey.terms import Encoding, Terms, TermsLike, expand
 from covey.terms.requirements import Constraints
 from covey.validation import FloatArray, MatrixLike, PerRow, on_host, pandas_frame
-
-__all__ = [
-    "columns_of", "encode_classes", "members_of", "observations_on", "problem_of", "read_problem", "read_variables",
-]  # fmt: skip
 
 
 def read_problem(
@@ -52,7 +50,7 @@ def read_problem(
         if hasattr(X, "isna"):
             refuse_missing(X)
         groups = Groups.coerce(groups, design.shape[1], design.columns)
-        always_in = groups.positions(always, "always")
+        always_in = read_always(groups, always, design.columns)
     else:
         expansion, design = expand(terms, groups, X, sample_weight, constraints)
         if expansion.unlisted:
@@ -61,7 +59,7 @@ def read_problem(
                 "pairs=[('age', 'sex')] or pairs={'with': 'treatment'}."
             )
         groups, structure, options["factors"] = expansion.groups, expansion.structure, 0
-        always_in = sorted({*groups.positions(always, "always"), *expansion.always})
+        always_in = expansion.with_ancestors([*read_always(groups, always), *expansion.always])
     loss, response, weight, offset = read_rows(design, encode_classes(y, loss), sample_weight, loss, offset)
     if constraints:
         known = constraints_on(constraints, loss, groups, design.columns, always_in, expansion)
@@ -81,10 +79,11 @@ def problem_of(model: BaseEstimator, X: MatrixLike, y: ArrayLike, sample_weight:
             raise ValueError(f"Groups are tested as they are, on rows as they are: leave out {name}= of the model.")
     loss: Any = getattr(model, "loss", None)
     if isinstance(model, GroupSparseClassifier):
-        classes, codes = np.unique(np.asarray(on_host(y)), return_inverse=True)
-        if classes.size > 2 and loss != "multinomial":
+        response = read_labels(y)
+        response.loss.check_estimable(response, np.ones(len(response.y)))
+        if response.loss.vector and loss != "multinomial":
             raise ValueError("Tests and bands do not know classes with an order: leave out loss= of the model.")
-        loss, y = ("multinomial", y) if classes.size > 2 else ("binomial", codes)
+        loss, y = response.loss, response.y
     elif isinstance(model, GroupSparseCox):
         loss = Cox(model.ties)  # type: ignore[arg-type]
         times = read_survival(y, "y", FieldNames.of(model)).rows
@@ -109,12 +108,17 @@ def read_variables(
         )
     expansion, design = expand(replace(wanted, pairs=None), groups, X, sample_weight)
     encoding = expansion.encoding
+    named = [always] if isinstance(always, str) else always
+    held = [term.variables[0] for term in encoding.terms if term.always]
+    return design, variable_groups(encoding), list(dict.fromkeys([*named, *held]))
+
+
+def variable_groups(encoding: Encoding) -> Groups:
+    """One group per variable: all columns of its terms, which are in another order than the columns."""
     columns: dict[str, list[int]] = {}
     for term in encoding.terms:
         columns.setdefault(term.variables[0], []).extend(range(term.columns.start, term.columns.stop))
-    by_variable = Groups.from_lists(columns.values(), names=list(columns), n_columns=design.shape[1])
-    held = dict.fromkeys(term.variables[0] for term in encoding.terms if term.always)
-    return design, by_variable, list(dict.fromkeys([*([always] if isinstance(always, str) else always), *held]))
+    return Groups.from_lists(columns.values(), names=list(columns), columns=encoding.column_names)
 
 
 def encode_classes(y: ArrayLike, loss: Loss) -> ArrayLike:
@@ -133,12 +137,12 @@ def encode_classes(y: ArrayLike, loss: Loss) -> ArrayLike:
     if not loss.vector and values.dtype.kind in "fiub" and np.all((values >= 0) & (values <= 1)):
         # proportions between 0 and 1 are valid for this loss too
         return y
-    classes, codes = np.unique(values, return_inverse=True)
+    labels = read_labels(y)
     if loss.vector:
-        return np.eye(classes.size)[codes]
-    if classes.size != 2:
-        raise ValueError(f"y has {classes.size} classes, and the binomial loss takes 2: use loss='multinomial'.")
-    return codes.astype(float)
+        return labels.y if labels.loss.vector else np.eye(2)[labels.y.astype(int)]
+    if labels.loss.vector:
+        raise ValueError(f"y has {labels.y.shape[1]} classes, and the binomial loss takes 2: use loss='multinomial'.")
+    return labels.y
 
 
 def members_of(problem: Problem, groups: list[int]) -> NDArray[np.intp]:

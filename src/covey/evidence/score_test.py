@@ -10,8 +10,6 @@ from covey.search.newton import minimise
 from covey.search.observations import Observations, weighted_gram
 from covey.validation import FloatArray
 
-__all__ = ["independent_columns", "score_test"]
-
 # A column of which the others leave less than this, relative to it, is a combination of them.
 DEPENDENT = 1e-7
 

@@ -14,8 +14,6 @@ from covey.losses.arrays import read_offset
 from covey.losses.classes import read_labels
 from covey.validation import Array, FloatArray, IntArray, PerRow, on_host
 
-__all__ = ["LEVEL", "Response", "Task", "fold_margin", "pooled", "read_response", "row_margin"]
-
 # How often the score on new rows should be within the interval: readers take the number after ± for the range to
 # expect, which one standard error would contain only two times out of three.
 LEVEL = 0.9

@@ -17,8 +17,6 @@ from covey.groups import Groups
 from covey.summary import Summary
 from covey.validation import FloatArray
 
-__all__ = ["CONTROLS", "GroupSelection", "GroupTests", "KnockoffSelection", "StabilitySelection"]
-
 # What tests control, in words.
 CONTROLS = {"fwer": "familywise error", "fdr": "false discovery rate"}
 

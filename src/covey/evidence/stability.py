@@ -14,19 +14,16 @@ from covey.evidence.bounds import ASSUMPTIONS, Assumption, expected_false, large
 from covey.evidence.overlap import find_overlaps
 from covey.evidence.reading import read_problem
 from covey.evidence.selections import StabilitySelection
-from covey.evidence.tasks import Progress, finished
 from covey.groups import GroupsLike
 from covey.losses import Cox, Loss
 from covey.losses.risk_sets import EVENT, STRATUM
 from covey.preprocess import Standardize
-from covey.progress import showing
+from covey.progress import Progress, finished, showing
 from covey.search.problem import Problem
 from covey.search.ranking import ranked_groups
 from covey.terms import TermsLike
 from covey.terms.requirements import Constraints
 from covey.validation import MatrixLike, PerRow, one_of, positive, whole
-
-__all__ = ["complementary_halves", "default_first", "stability_selection"]
 
 # The default for `max_false`: most readers of a list of findings would tolerate one mistake.
 ONE_MISTAKE = 1.0
@@ -292,8 +289,8 @@ def _remarks(found: StabilitySelection, problem: Problem) -> tuple[str, ...]:
         )
     selected, names, pairs = np.flatnonzero(found.is_selected), found.groups.names, []
     if selected.size and len(names) > 1:
-        dummy_response, centre = np.zeros(problem.design.shape[0]), problem.options["fit_intercept"]
-        overlaps = find_overlaps(problem.design, dummy_response, found.groups, selected, centre=centre).pairs
+        centre = problem.options["fit_intercept"]
+        overlaps = find_overlaps(problem.design, found.groups, selected, centre=centre).pairs
         pairs = [f"{names[p.group]} with {names[p.other]} ({p.correlation:.2f})" for p in overlaps if p.is_close]
     if pairs:
         more = f"; and {len(pairs) - MOST_NAMED} more" if len(pairs) > MOST_NAMED else ""

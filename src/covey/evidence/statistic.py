@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from covey.designs import as_design
 from covey.designs.rows import count_rows
-from covey.evidence.columns import Columns
+from covey.evidence.copies import Columns
 from covey.groups import Groups
 from covey.layout import offsets
 from covey.progress import tell
@@ -20,8 +20,6 @@ from covey.search.problem import Parts, Problem
 from covey.search.table import Table
 from covey.threads import fitting_threads
 from covey.validation import FloatArray
-
-__all__ = ["LEVEL", "e_values", "filter_threshold", "largest_set", "signed_maximum", "wake_up_rates"]
 
 # The level of the filter within each of several draws, as a share of the target; any value controls the rate. A lower
 # level leaves room for groups that some draws miss, but a draw then needs more groups to select any.

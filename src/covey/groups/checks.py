@@ -10,18 +10,6 @@ import numpy as np
 
 from covey.validation import IntArray, as_int_vector, listed, name_columns
 
-__all__ = [
-    "as_indices",
-    "check_label",
-    "check_partition",
-    "column_names",
-    "group_names",
-    "is_nested",
-    "is_separator",
-    "plural",
-    "positions",
-]
-
 
 def plural(count: int, noun: str) -> str:
     """A count with its noun: '1 column', '2 columns'."""

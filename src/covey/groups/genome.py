@@ -13,8 +13,6 @@ from numpy.typing import ArrayLike
 
 from covey.validation import IntArray
 
-__all__ = ["chromosome_name", "genes_of", "in_genes", "pathways_of", "read_genes"]
-
 # PLINK's numbers of chromosomes that have names.
 NAMED = {"23": "X", "24": "Y", "25": "XY", "26": "MT", "M": "MT"}
 

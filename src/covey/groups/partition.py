@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from covey.groups.genome import GenesLike
 
-__all__ = ["Groups", "GroupsLike"]
-
 # What is accepted as ``groups=``. The keys of a mapping, which are the names of groups, have any one type.
 GroupsLike: TypeAlias = Union[
     "Groups", int, str, ArrayLike, Sequence[object], Mapping[Any, object], Callable[[Sequence[str]], object], None

@@ -19,8 +19,6 @@ from covey.groups.checks import as_indices, check_partition, column_names, group
 from covey.layout import offsets
 from covey.validation import Array, IntArray, as_int_vector, as_numbers, boolean, is_sparse, listed, whole
 
-__all__ = ["StoredGroups"]
-
 
 class StoredGroups:
     """The columns of each group, by name and by position, and arrays in the order of the groups."""

@@ -15,10 +15,8 @@ from sklearn.pipeline import Pipeline
 from covey.groups import Groups
 from covey.groups.stored import StoredGroups
 from covey.path import Path
-from covey.persistence.annotations import check_fields, require
-from covey.persistence.attributes import ABSENT, FITTED, HELD_OUT, PATH, Check
-from covey.persistence.encoders import check_encoder, check_steps
-from covey.persistence.encodings import check_expansion
+from covey.persistence.attributes import ABSENT, FITTED, HELD_OUT, PATH, Check, check_fields, require
+from covey.persistence.encoders import check_encoder, check_expansion, check_steps
 from covey.search.held_out import HeldOut
 from covey.terms import Expansion
 

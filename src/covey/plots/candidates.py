@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from sklearn.base import BaseEstimator
 
-from covey.plots.style import MARK, PALETTE, fitted_step, make_axes, quiet
+from covey.plots.style import MARK, PALETTE, Display, fitted_step, make_axes, quiet
 from covey.search.chosen import Judged, judged
-
-__all__ = ["CandidatesDisplay"]
 
 # Errors that span more than this factor get a logarithmic axis.
 STEEP = 10.0
@@ -19,7 +16,7 @@ STEEP = 10.0
 MOST_TICKS = 16
 
 
-class CandidatesDisplay:
+class CandidatesDisplay(Display):
     """The error of the best candidate for each number of groups, with one standard error, and the chosen one.
 
     Parameters
@@ -41,9 +38,6 @@ class CandidatesDisplay:
     >>> CandidatesDisplay.from_estimator(model).ax_.get_xlabel()
     'groups'
     """
-
-    figure_: Figure
-    ax_: Axes
 
     def __init__(self, judged: Judged) -> None:
         self.judged = judged

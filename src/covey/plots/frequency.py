@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping
 
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from sklearn.base import BaseEstimator
 
 from covey.evidence.nested_result import NestedScore
-from covey.plots.style import MARK, bars, fitted_step, quiet
+from covey.plots.style import MARK, Display, bars, fitted_step, quiet
 from covey.search.agreement import fold_counts
 
-__all__ = ["FrequencyDisplay"]
 
-
-class FrequencyDisplay:
+class FrequencyDisplay(Display):
     """In how many folds each group was chosen, as bars: selected groups in colour, the others in grey.
 
     Groups that were chosen in no fold are not drawn. The line marks half of the folds. Selected groups below it, and
@@ -45,9 +42,6 @@ class FrequencyDisplay:
     'folds, of 5'
     """
 
-    figure_: Figure
-    ax_: Axes
-
     def __init__(self, counts: Mapping[Hashable, int], n: int, selected: Iterable[Hashable] = ()) -> None:
         self.counts, self.n, self.selected = dict(counts), n, list(selected)
 
@@ -61,9 +55,7 @@ class FrequencyDisplay:
                 "There are no folds to count: fit with a number of folds, such as selection=5. A dense model has every "
                 "group in every fold."
             )
-        always = set(estimator.always_groups_)
-        chosen = [name for name in estimator.selected_groups_ if name not in always]
-        return cls(counts, estimator.n_splits_, chosen).plot(ax=ax, n_bars=n_bars)
+        return cls(counts, estimator.n_splits_, estimator._found()).plot(ax=ax, n_bars=n_bars)
 
     @classmethod
     def from_score(cls, score: NestedScore, *, ax: Axes | None = None, n_bars: int = 20) -> FrequencyDisplay:

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from sklearn.base import BaseEstimator
 
 from covey.path import Path
-from covey.plots.style import GREY, MARK, colour, fitted_step, label_ends, make_axes, quiet
-
-__all__ = ["GroupPathDisplay"]
+from covey.plots.style import GREY, MARK, Display, colour, fitted_step, label_ends, make_axes, quiet
 
 # Distance of the fitted model from the end of a limit path, relative to the path's length.
 GAP = 0.1
@@ -19,7 +16,7 @@ GAP = 0.1
 MOST_OUTGROWN = 2.0
 
 
-class GroupPathDisplay:
+class GroupPathDisplay(Display):
     """The strength of every group against time, with the fitted model marked and the selected groups labelled.
 
     A limit path is drawn in steps, since nothing changes between its events. The fitted model, from which groups may
@@ -49,9 +46,6 @@ class GroupPathDisplay:
     >>> display.ax_.get_xlabel()
     'time'
     """
-
-    figure_: Figure
-    ax_: Axes
 
     def __init__(self, path: Path, time: float | None = None) -> None:
         self.path = path

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from covey.evidence.selections import CONTROLS, GroupTests
-from covey.plots.style import MARK, bars, quiet
-
-__all__ = ["GroupTestsDisplay"]
+from covey.plots.style import MARK, Display, bars, quiet
 
 # Smaller p-values are drawn here: they would hide all others.
 LEAST = 1e-12
 
 
-class GroupTestsDisplay:
+class GroupTestsDisplay(Display):
     """The adjusted p-values of the groups with the smallest ones, as bars; selected groups in colour.
 
     Parameters
@@ -38,9 +35,6 @@ class GroupTestsDisplay:
     >>> GroupTestsDisplay.from_tests(tests).ax_.get_xlabel()
     'adjusted p-value'
     """
-
-    figure_: Figure
-    ax_: Axes
 
     def __init__(self, tests: GroupTests) -> None:
         self.tests = tests

@@ -9,28 +9,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
-from covey.plots.style import GREY, MARK, colour, fitted_step, make_axes, quiet
+from covey.plots.style import GREY, MARK, Display, colour, fitted_step, make_axes, quiet, unit_of
 from covey.validation import FloatArray, MatrixLike, pandas_frame
 
-__all__ = ["PartialEffectDisplay"]
 
-# The scale of the linear predictor of each loss, in words.
-UNITS = {
-    "squared": "prediction",
-    "multi-squared": "prediction",
-    "huber": "prediction",
-    "quantile": "prediction",
-    "multi-quantile": "prediction",
-    "binomial": "log odds",
-    "cox": "log risk",
-}
-
-
-class PartialEffectDisplay:
+class PartialEffectDisplay(Display):
     """The effect of one group on the linear predictor: a curve for a number, one dot per level of a category.
 
     It is centred: zero is the mean over the drawn rows.
@@ -67,9 +53,6 @@ class PartialEffectDisplay:
     >>> display.ax_.get_xlabel()
     'age'
     """
-
-    figure_: Figure
-    ax_: Axes
 
     def __init__(
         self, values: ArrayLike, effect: FloatArray, name: str = "", outputs: Sequence[object] | None = None,
@@ -109,8 +92,7 @@ class PartialEffectDisplay:
         if values is None:
             name, values = _variable(last, given, expanded, group)
         outputs = getattr(last, "classes_", None) if last.coef_.ndim == 2 and len(last.coef_) > 1 else None
-        unit = UNITS.get(last.loss_.name, "linear predictor")
-        return cls(values, last.partial_effect(expanded, group), name, outputs, unit).plot(ax=ax)
+        return cls(values, last.partial_effect(expanded, group), name, outputs, unit_of(last.loss_)).plot(ax=ax)
 
     def plot(self, *, ax: Axes | None = None) -> PartialEffectDisplay:
         """Draw."""

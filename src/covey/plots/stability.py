@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from covey.evidence import StabilitySelection
-from covey.plots.style import GREY, MARK, colour, label_ends, make_axes, quiet
-
-__all__ = ["StabilityDisplay"]
+from covey.plots.style import GREY, MARK, Display, colour, label_ends, make_axes, quiet
 
 
-class StabilityDisplay:
+class StabilityDisplay(Display):
     """The frequency of every group against the number of groups selected per half-sample, with the threshold.
 
     Parameters
@@ -34,9 +31,6 @@ class StabilityDisplay:
     >>> StabilityDisplay.from_selection(found).ax_.get_ylabel()
     'share of half-samples'
     """
-
-    figure_: Figure
-    ax_: Axes
 
     def __init__(self, selection: StabilitySelection) -> None:
         self.selection = selection

@@ -12,9 +12,8 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
+from covey.losses import Loss
 from covey.validation import last_step
-
-__all__ = ["GREY", "MARK", "PALETTE", "bars", "colour", "fitted_step", "label_ends", "make_axes", "quiet"]
 
 # Okabe and Ito's colours, without yellow, which is too pale on white.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
@@ -28,6 +27,13 @@ LABEL_GAP = 0.05
 AxesLike: TypeAlias = Axes | Iterable[Axes] | None
 
 
+class Display:
+    """A plot on one axes, which it keeps."""
+
+    figure_: Figure
+    ax_: Axes
+
+
 def fitted_step(estimator: BaseEstimator) -> BaseEstimator:
     """The fitted covey estimator that was given, or the last step of a pipeline."""
     last = last_step(estimator)
@@ -39,6 +45,13 @@ def fitted_step(estimator: BaseEstimator) -> BaseEstimator:
         f"{type(last).__name__} is not an estimator that this display accepts: give a GroupSparseRegressor, "
         "GroupSparseClassifier or GroupSparseCox, or a pipeline that ends in one."
     )
+
+
+def unit_of(loss: Loss) -> str:
+    """The scale of the linear predictor, in words."""
+    if loss.identity_link:
+        return "prediction"
+    return {"binomial": "log odds", "cox": "log risk"}.get(loss.name, "linear predictor")
 
 
 def make_axes(ax: AxesLike, n: int, width: float = 3.6, height: float = 2.9) -> tuple[Figure, list[Axes]]:

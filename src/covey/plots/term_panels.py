@@ -16,8 +16,6 @@ from covey.terms.effects import Effect
 from covey.terms.parts import Axis
 from covey.validation import Array, FloatArray
 
-__all__ = ["draw_pair", "draw_single", "plain"]
-
 # Levels in one panel, and curves with a colour.
 MOST_LEVELS, MOST_CURVES = 14, 6
 # Cells of a table that have their number written in.

@@ -13,13 +13,10 @@ from matplotlib.lines import Line2D
 from sklearn.base import BaseEstimator
 
 from covey.estimators.term_views import Refits
-from covey.plots.partial_effect import UNITS
-from covey.plots.style import MARK, AxesLike, colour, fitted_step, make_axes, quiet
+from covey.plots.style import MARK, AxesLike, colour, fitted_step, make_axes, quiet, unit_of
 from covey.plots.term_panels import Dots, common_limits, draw_pair, draw_single, plain
 from covey.terms.effects import Effect
 from covey.validation import MatrixLike, pandas_frame
-
-__all__ = ["TermsDisplay"]
 
 # The most panels of one figure; the largest effects come first.
 MOST_PANELS = 24
@@ -169,7 +166,7 @@ class TermsDisplay:
 
 def _unit(model: BaseEstimator) -> str:
     """What effects are on: of two classes, the log odds of the second; several responses have one scale."""
-    unit = UNITS.get(model.loss_.name, "linear predictor")
+    unit = unit_of(model.loss_)
     if model.loss_.several:
         return "responses (in SD)"
     classes = [str(label) for label in getattr(model, "classes_", ())]

@@ -9,10 +9,8 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from covey.report.drawing import Axis, Plot
-from covey.report.numbers import shown
+from covey.report.page import shown
 from covey.search.chosen import Judged
-
-__all__ = ["constraints_of", "judged_plot", "rivals_of"]
 
 # The most numbers below the axis, and the most rivals of the chosen set of groups that are listed.
 MOST_TICKS, MOST_RIVALS = 12, 10

@@ -15,8 +15,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from covey.validation import FloatArray
 
-__all__ = ["LABEL_GAP", "Axis", "Plot", "Ticks", "Vector", "spread", "steps"]
-
 Vector = NDArray[np.float64]
 Ticks = list[tuple[float, str]]
 

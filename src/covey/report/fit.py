@@ -18,22 +18,17 @@ from covey.estimators.term_views import as_terms
 from covey.evidence import GroupTests, NestedScore, StabilitySelection, nested_score
 from covey.evidence.class_scores import class_position, positive_position
 from covey.groups import Groups
-from covey.losses.risk_sets import STOP
 from covey.report.choice import constraints_of, rivals_of
-from covey.report.effects import expanded_columns, term_effects
-from covey.report.path import Along, along_the_path
-from covey.report.quality import Response, Score, Test, coded, null_error, quality, responses
+from covey.report.effects import TermPart, expanded_columns, pipeline_effects, term_part
+from covey.report.path import Along, Frames, along_the_path, keep_frames
+from covey.report.predictions import Residuals, residuals
+from covey.report.quality import Response, Score, Test, null_error, quality, responses
 from covey.report.remarks import Remark, remarks
-from covey.report.residuals import Residuals, residuals
-from covey.report.survival import Survival, as_records, survival_part
-from covey.report.terms import TermPart, term_part
-from covey.report.traces import Frames, keep_frames
+from covey.report.survival import Survival, as_table, survival_part
 from covey.search.agreement import selects_groups
 from covey.search.chosen import Judged, how_chosen, in_words, judged, price_of_sparsity
 from covey.terms.effects import Effect
 from covey.validation import IntArray, MatrixLike, PerRow
-
-__all__ = ["FitReport"]
 
 # The definition of a group's strength if groups are orthonormalised, and otherwise.
 SPREAD = "standard deviation of the group's part of the prediction"
@@ -175,7 +170,7 @@ class FitReport:
         if (X is None) != (y is None):
             raise ValueError("X and y go together: give both, or neither.")
         if y is not None and model.loss_.survival:
-            y, target = as_records(model, y), target or f"{model.time} to {model.event}"
+            y, target = as_table(model, y), target or f"{model.time} to {model.event}"
         score, why_not = _nested(*given, y, sample_weight, offset, nested, positive)
         if (classes := getattr(model, "classes_", None)) is not None and len(classes) == 2:
             chosen = positive if score is None else score.positive
@@ -214,7 +209,7 @@ class FitReport:
             price=say(price_of_sparsity(model)),
             rivals=rivals_of(model),
             constraints=constraints_of(model),
-            remarks=remarks(model, chosen_by, None if has_terms else X, _numbers(model, y), score),
+            remarks=remarks(model, chosen_by, None if has_terms else X, score),
             settings={
                 **{name: _short(repr(value)) for name, value in model.get_params(deep=False).items()},
                 **{str(name): _short(str(value)) for name, value in (settings or {}).items()},
@@ -230,11 +225,11 @@ class FitReport:
             along=along_the_path(model, columns, y, sample_weight, offset, frames),
             nested=score,
             no_nested=why_not,
-            responses=responses(model, X, y, names, score),
+            responses=responses(model, X, y, sample_weight, offset, names, score),
             survival=survival_part(model, X, y, sample_weight, offset, score, expanded_columns(given[0])),
             stability=stability,
             tests=tests,
-            effects=term_effects(*given, score),
+            effects=pipeline_effects(*given, score),
             terms=term_part(model, score),
             residuals=residuals(model, X, y, offset, score),
             command=command,
@@ -281,14 +276,6 @@ def _nested(
         ), ""
     except ValueError as reason:
         return None, str(reason).rstrip(".")
-
-
-def _numbers(model: BaseEstimator, y: PerRow) -> PerRow:
-    """A response with one number per row; its values do not matter when groups are compared."""
-    if y is None or (model.loss_.quadratic and not model.loss_.several):
-        return y
-    response = coded(model, y)
-    return response if response.ndim == 1 else response[:, STOP if model.loss_.survival else 0]
 
 
 def _last_step(model: BaseEstimator, X: MatrixLike | None, test: Test) -> tuple[BaseEstimator, MatrixLike | None, Test]:

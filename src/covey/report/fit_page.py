@@ -14,18 +14,14 @@ from sklearn.base import BaseEstimator
 from covey.evidence.selections import GroupSelection
 from covey.files import write_atomically
 from covey.report.choice import judged_plot
-from covey.report.classes import class_view
+from covey.report.effects import effect_view, terms_view
 from covey.report.fit import FitReport
-from covey.report.numbers import time
-from covey.report.page import page, script_json, template
+from covey.report.page import page, script_json, template, time
 from covey.report.path import path_view, positions, strength_axis, time_axis
-from covey.report.residuals import residual_view
+from covey.report.predictions import class_view, residual_view
 from covey.report.survival import survival_view
-from covey.report.terms import effect_view, terms_view
 from covey.settings import as_options
 from covey.validation import MatrixLike, PerRow
-
-__all__ = ["fit_report", "render", "write"]
 
 # Table rows shown before "show all". fit.css hides the rest by position, under `tr:nth-child`.
 MOST_SHOWN = 40

@@ -1,23 +1,44 @@
-"""The path as the report draws it: strengths against time, when groups enter and are dropped, and training errors."""
+"""The path in the report: the times and groups that a page keeps, and their plots, with those of training errors."""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from covey.designs import as_design
+from covey.losses.base import Response
+from covey.path import Path
 from covey.report.drawing import Axis, Plot, Ticks, Vector, steps
-from covey.report.numbers import MOST_COLOURS, colour
-from covey.report.quality import coded, is_squared, null_error
-from covey.report.traces import LEAD_IN, Frames, GroupTrace
-from covey.validation import FloatArray, MatrixLike, PerRow
+from covey.report.page import MOST_COLOURS, colour
+from covey.report.quality import coded, null_error, row_weight
+from covey.validation import FloatArray, IntArray, MatrixLike, PerRow
 
-__all__ = [
-    "Along", "along_the_path", "count_ticks", "path_view", "positions", "strength_axis", "stretches", "time_axis",
-]  # fmt: skip
+# The most positions of the slider, and how many it has even if coefficients are many.
+MOST_FRAMES, FEWEST_FRAMES = 200, 30
+
+# Where the time axis begins, relative to the time at which the first group wakes up.
+LEAD_IN = 0.85
+
+# The most numbers in a page of 1.5 MB. A number takes 5.3 bytes (4-byte floats in base64), a group's table row about
+# 600, a column's row 100 plus its name.
+MOST_NUMBERS = 100_000
+MOST_GROUPS = 500
+MOST_COLUMNS = 2_000
+MOST_COLUMNS_OF_A_GROUP = 200
+
+# With more outputs than this, a table of coefficients would be unreadable.
+MOST_OUTPUTS = 12
+
+# float32 overflows at 1e38 and loses digits below 1e-38.
+SAFE = 1e30
+
+# Numbers per group and frame besides the coefficients: strength, norm, and counts of positive and negative ones.
+N_FACTS = 4
 
 # The most lines that a plot can hold and stay readable, and the most lines of the timeline.
 MOST_DRAWN, MOST_LINES = 120, 30
@@ -35,6 +56,140 @@ MOST_OUTGROWN = 2.0
 COUNT_GAP = 0.045
 
 WIDTH = Axis(0.0, 1.0)
+
+
+@dataclass(frozen=True)
+class GroupTrace:
+    """One group along the path, from the first frame in which it is awake."""
+
+    name: str
+    size: int  # its number of columns
+    columns: tuple[str, ...]  # those whose coefficients are stored: all, the largest of a wide group, or none
+    woke: float  # the time at which it woke up; NaN for a group of a dense model that never did
+    folds: int | None  # the number of folds in which it was selected
+    first: int  # the first frame in which it is awake
+    facts: FloatArray  # per frame: strength, norm of the coefficients, how many are positive, how many negative
+    coefs: FloatArray  # per frame: coefficients in the user's columns and units, column by column, output by output
+    always: bool = False  # whether it is in every model
+
+    @property
+    def strengths(self) -> FloatArray:
+        """The strength at each frame from `first` on."""
+        return self.facts[:, 0]
+
+    def at(self, frame: int) -> tuple[FloatArray, FloatArray]:
+        """Facts and coefficients at a frame; zeros while the group is asleep."""
+        if frame < self.first:
+            return np.zeros(N_FACTS), np.zeros(self.coefs.shape[1])
+        return self.facts[frame - self.first], self.coefs[frame - self.first]
+
+    def strength(self, frame: int) -> float:
+        """The strength at a frame."""
+        return float(self.at(frame)[0][0])
+
+
+@dataclass(frozen=True)
+class Frames:
+    """The stored times, and the groups in order of their strength in the fitted model.
+
+    Models are constant between the times, and the last one is the fitted model.
+    """
+
+    times: NDArray[np.float64]
+    groups: tuple[GroupTrace, ...]
+    awake: NDArray[np.intp]  # the number of groups awake at each frame, including those left out
+    n_left_out: int  # groups that woke up but were left out to keep the page small, weakest first
+    outputs: tuple[str, ...] = ()  # the names of responses or classes, if a column has several coefficients
+
+    @property
+    def chosen(self) -> int:
+        """The frame of the fitted model: the last."""
+        return len(self.times) - 1
+
+
+def keep_frames(
+    path: Path, folds: IntArray | None = None, *, always: Collection[int] = (), outputs: Sequence[str] = ()
+) -> Frames:
+    """Choose the times and groups of a path to store; `folds` says in how many folds each group was selected."""
+    assert path.strengths is not None
+    strengths = path.strengths.toarray()
+    order = {l: i for i, (l, _) in enumerate(path.entered)}
+    ever = np.flatnonzero(strengths.any(axis=0)).tolist()
+    # by strength in the fitted model, and then by the order in which they woke up
+    ranked = sorted(ever, key=lambda l: (-strengths[-1, l], order.get(l, len(order)), l))
+    kept = ranked[:MOST_GROUPS]
+    tables = _by_output(path)
+    places = _places(path, tables, kept)
+    n_numbers = len(tables) * sum(map(len, places)) + N_FACTS * len(kept)
+    n_frames = int(np.clip(MOST_NUMBERS / max(n_numbers, 1), FEWEST_FRAMES, MOST_FRAMES))
+    index = _positions(path, n_frames)
+    largest = [float(np.abs(values).max(initial=0.0)) for values in (path.coefs.data, strengths)]
+    in_range = all(size == 0 or 1 / SAFE <= size <= SAFE for size in largest)
+    precision = np.float32 if in_range else np.float64
+    woke = dict(path.entered)
+    traces = []
+    for l, listed in zip(kept, places, strict=True):
+        awake = np.flatnonzero(strengths[index, l])
+        first = int(awake[0]) if awake.size else len(index)
+        begin, end = path.groups.starts[l : l + 2]
+        coefs = np.stack([table[index[first:], begin:end].toarray() for table in tables], axis=2)
+        norms = np.linalg.norm(coefs.reshape(len(coefs), -1), axis=1)
+        facts = (strengths[index[first:], l], norms, (coefs > 0).sum(axis=(1, 2)), (coefs < 0).sum(axis=(1, 2)))
+        traces.append(
+            GroupTrace(
+                name=str(path.groups.names[l]),
+                size=int(end - begin),
+                columns=tuple(path.groups.column_name(int(path.groups.members[j])) for j in listed),
+                woke=float(woke.get(l, np.nan)),
+                folds=None if folds is None else int(folds[l]),
+                first=first,
+                facts=np.column_stack(facts).astype(precision),
+                coefs=coefs[:, listed - begin].reshape(len(coefs), listed.size * len(tables)).astype(precision),
+                always=l in always,
+            )
+        )
+    return Frames(
+        times=np.asarray(path.times, dtype=float)[index],
+        groups=tuple(traces),
+        awake=np.count_nonzero(strengths[index], axis=1),
+        n_left_out=len(ranked) - len(kept),
+        outputs=tuple(outputs) if len(tables) > 1 else (),
+    )
+
+
+def _by_output(path: Path) -> list[sp.csr_array]:
+    """The coefficients of each output, ordered by group."""
+    groups, m = path.groups, path.n_outputs
+    if path.parts is not None:
+        width = groups.members.size
+        return [sp.csr_array(path.parts[:, k * width : (k + 1) * width]) for k in range(m)]
+    return [sp.csr_array(path.coefs[:, k * groups.n_columns + groups.members]) for k in range(m)]
+
+
+def _places(path: Path, tables: list[sp.csr_array], kept: list[int]) -> list[NDArray[np.intp]]:
+    """The indices of the columns stored for each group: in a wide group, those with the largest coefficients."""
+    last = np.max([np.abs(table[[-1]]).toarray().ravel() for table in tables], axis=0)
+    largest = np.max([np.abs(table).max(axis=0).toarray().ravel() for table in tables], axis=0)
+    found, room = [], MOST_COLUMNS // len(tables) if len(tables) <= MOST_OUTPUTS else 0
+    for l in kept:
+        begin, end = path.groups.starts[l : l + 2]
+        places = np.arange(begin, end)
+        if places.size > MOST_COLUMNS_OF_A_GROUP:
+            size = last[begin:end] if last[begin:end].any() else largest[begin:end]
+            places = begin + np.sort(np.argsort(-size, kind="stable")[:MOST_COLUMNS_OF_A_GROUP])
+        if places.size > room:
+            places = places[:0]
+        room -= places.size
+        found.append(places)
+    return found
+
+
+def _positions(path: Path, n_frames: int) -> NDArray[np.intp]:
+    """Indices of recorded times: all, or if there are too many some of them, evenly spaced, and the last two."""
+    last = len(path) - 1
+    if last < n_frames:
+        return np.arange(last + 1)
+    return np.unique(np.append(np.linspace(0, last, n_frames - 1).round(), last - 1).astype(np.intp))
 
 
 def time_axis(frames: Frames) -> Axis:
@@ -63,26 +218,6 @@ def strength_axis(frames: Frames) -> Axis:
     return Axis(0.0, 1.05 * top if top > 0 else 1.0)
 
 
-class Stretch(NamedTuple):
-    """Frames on which a group is in the path's model: the first and the last, and how its line ends."""
-
-    begin: int
-    end: int
-    to: float  # the position where the line ends
-    dropped: bool  # whether the group is dropped there, along the path
-
-
-def stretches(group: GroupTrace, frames: Frames, x: Vector) -> list[Stretch]:
-    """All stretches of a group, not counting the fitted model; several if it is dropped and wakes up again."""
-    awake = np.zeros(frames.chosen + 2, dtype=int)
-    awake[1 + group.first : -1] = group.strengths[: max(frames.chosen - group.first, 0)] > 0
-    turns, found = np.diff(awake), []
-    for begin, after in zip(np.flatnonzero(turns == 1).tolist(), np.flatnonzero(turns == -1).tolist(), strict=True):
-        dropped = after < frames.chosen
-        found.append(Stretch(begin, after - 1, float(x[after]) if dropped else LEVEL_END, dropped))
-    return found
-
-
 def path_view(frames: Frames, along: Along | None) -> dict[str, object]:
     """The plot of the path and what lies around it: counts, crosses, timeline, and the plot of training errors."""
     times, strengths = time_axis(frames), strength_axis(frames)
@@ -98,21 +233,16 @@ def path_view(frames: Frames, along: Along | None) -> dict[str, object]:
         plot.line(f"line {colour(i)}", *_levels(group, x, frames), group=i)
     plot.mark_model(MODEL)
     plot.name_ends((group.name, strength, i) for i, group, strength in named if strength > 0)
-    crosses = [
-        (one.to, float(plot.top(group.strength(one.end))))
-        for _, group, strength in named
-        for one in stretches(group, frames, x)
-        if one.dropped or strength == 0
-    ]
     drawn = [(i, group) for i, group in enumerate(frames.groups) if group.strengths.any()][:MOST_LINES]
     drawn.sort(key=lambda one: (one[1].first, one[0]))
     return {
         "plot": plot,
         "dots": [(i, float(plot.top(strength)), strength > 0) for i, _, strength in named],
         "counts": count_ticks(frames, x),
-        "crosses": crosses,
+        "crosses": [float(plot.top(group.strength(frames.chosen - 1))) for _, group, strength in named if not strength],
+        "path_end": LEVEL_END,
         "xlabel": "time (log scale)" if times.log else "time",
-        "timeline": [_timeline(i, group, frames, x) for i, group in drawn],
+        "timeline": [(group, colour(i), float(x[group.first]), frames.times[group.first]) for i, group in drawn],
         "n_undrawn": len(frames.groups) - len(drawn),
         "along": None if along is None else _along_plot(along, x, ticks),
     }
@@ -129,22 +259,11 @@ def count_ticks(frames: Frames, x: Vector) -> Ticks:
 
 
 def _levels(group: GroupTrace, x: Vector, frames: Frames) -> list[tuple[Vector, Vector]]:
-    """The steps of each stretch: up where the group enters, down if it is dropped along the path."""
-    found = []
-    for begin, end, to, dropped in stretches(group, frames, x):
-        levels = group.strengths[begin - group.first : end - group.first + 1]
-        across, up = steps(x[begin : end + 1], levels, to)
-        found.append((np.r_[across[0], across, [to] * dropped], np.r_[0.0, up, [0.0] * dropped]))
-    return found
-
-
-def _timeline(i: int, group: GroupTrace, frames: Frames, x: Vector) -> dict[str, object]:
-    """A group of the timeline: where and when it enters, and where and when it is dropped along the path."""
-    runs = [
-        (float(x[begin]), to, frames.times[begin], frames.times[end + 1] if dropped else None)
-        for begin, end, to, dropped in stretches(group, frames, x)
-    ]
-    return {"name": group.name, "colour": colour(i), "runs": runs, "in_model": group.strength(frames.chosen) > 0}
+    """The steps of a group on the path, up from zero where it enters; none if only the fitted model has it."""
+    if group.first >= frames.chosen:
+        return []
+    across, up = steps(x[group.first : -1], group.strengths[:-1], LEVEL_END)
+    return [(np.r_[across[0], across], np.r_[0.0, up])]
 
 
 @dataclass(frozen=True)
@@ -169,25 +288,24 @@ def along_the_path(
     gives a deviance to compare with.
     """
     loss, path = model.loss_, model.path_
-    if X is None or y is None or is_squared(model) or loss.survival:
+    if X is None or y is None or loss.quadratic or loss.survival:
         return None
-    design, response = as_design(X), coded(model, y)
-    q = np.ones(len(response)) if weight is None else np.asarray(weight, dtype=float)
-    q = q / q.sum()
-    shift = np.zeros((len(q), 1)) if offset is None else np.asarray(offset, dtype=float).reshape(len(q), -1)
-    shift = shift if loss.vector else shift[:, 0]
+    design, response = as_design(X), Response(loss, coded(model, y))
+    counts = np.ones(len(response.y)) if weight is None else np.asarray(weight, dtype=float)
+    q, shift = row_weight(model, response.y, weight), response.read_offset(offset)
+    q, counts = q / q.sum(), counts / counts.sum()
     deviance, wrong = [], []
     for time in frames.times:
         coef, intercept = path.model(path.index(time))
         coef = np.atleast_2d(coef)
         used = np.flatnonzero(coef.any(axis=0))
         eta = np.asarray(design.predict(used, coef[:, used], np.atleast_1d(intercept)))
-        eta = (eta if loss.vector else eta[:, 0]) + shift
-        deviance.append(float(loss.on(response, q).deviance(eta)))
+        eta = (eta if loss.vector else eta[:, 0]) + (0.0 if shift is None else shift)
+        deviance.append(float(loss.on(response.y, q).deviance(eta)))
         if hasattr(model, "classes_"):
-            fitted = loss.with_thresholds(response, eta, q) if loss.coupled else loss
+            fitted = loss.with_thresholds(response.y, eta, q) if loss.coupled else loss
             likeliest = fitted.probabilities(eta.reshape(len(q), -1)).argmax(axis=1)
-            wrong.append(float(q @ (likeliest != loss.classes(response))))
+            wrong.append(float(counts @ (likeliest != loss.classes(response.y))))
     share = np.array(deviance) / (null_error(model, y, weight, offset) or 1.0)
     return Along(share, np.array(wrong) if hasattr(model, "classes_") else None)
 

@@ -12,15 +12,9 @@ from sklearn.metrics import r2_score
 from covey.estimators.classifier import class_weight_of_rows
 from covey.evidence import NestedScore
 from covey.evidence.nested_result import MEASURES
-from covey.losses import MultiSquared, Squared
-from covey.report.survival import survival_times
+from covey.losses.base import Response as Observed
 from covey.search.chosen import Judged
 from covey.validation import FloatArray, MatrixLike, PerRow, on_host
-
-__all__ = [
-    "BELOW", "Response", "Score", "Test", "coded", "explained", "in_memory", "is_squared", "measure", "null_error",
-    "quality", "responses",
-]  # fmt: skip
 
 # Explains an optimistic score that is below the held-out one.
 BELOW = (
@@ -103,12 +97,7 @@ def measure(model: BaseEstimator) -> str:
     """The name of `explained`: R² for squared loss, concordance for survival times, D² for all other losses."""
     if model.loss_.survival:
         return str(model.score_name)
-    return "R²" if is_squared(model) else "D²"
-
-
-def is_squared(model: BaseEstimator) -> bool:
-    """Whether the loss is the squared error, of one or several responses."""
-    return isinstance(model.loss_, Squared | MultiSquared)
+    return "R²" if model.loss_.quadratic else "D²"
 
 
 def explained(model: BaseEstimator, X: MatrixLike, y: ArrayLike, weight: PerRow = None, offset: PerRow = None) -> float:
@@ -119,30 +108,28 @@ def explained(model: BaseEstimator, X: MatrixLike, y: ArrayLike, weight: PerRow 
     if not hasattr(model, "classes_"):
         return float(model.score(X, y, weight, offset))
     response, loss = coded(model, y), model.loss_
-    q = _weight(model, response, weight)
+    q = row_weight(model, response, weight)
     left = float(q @ loss.deviance(response, model.decision_function(X, offset)))
     return 1 - left / (null_error(model, y, weight, offset) * float(q.sum()))
 
 
 def null_error(model: BaseEstimator, y: ArrayLike, weight: PerRow = None, offset: PerRow = None) -> float:
     """The error of the best constant, in the units of the candidates' errors; NaN for survival times."""
-    if model.loss_.survival:
+    loss = model.loss_
+    if loss.survival:
         return float("nan")
-    response, loss = coded(model, y), model.loss_
-    if isinstance(loss, MultiSquared):
-        return float(response.shape[1])
-    q = _weight(model, response, weight)
-    shift = np.zeros_like(response)
-    if offset is not None:
-        given = np.asarray(offset, dtype=float).reshape(len(response), -1)
-        shift += given if response.ndim == 2 else given[:, 0]
+    response = Observed(loss, coded(model, y))
+    if loss.several:
+        return float(response.n_outputs)
+    q, shift = row_weight(model, response.y, weight), response.read_offset(offset)
+    shift = np.zeros_like(response.y) if shift is None else shift
     if loss.coupled:  # thresholds are the constant
-        return float(loss.on(response, q).deviance(shift)) / float(q.sum())
-    null = loss.null(response, q, shift) + shift
-    return float(q @ loss.deviance(response, null)) / float(q.sum())
+        return float(loss.on(response.y, q).deviance(shift)) / float(q.sum())
+    null = loss.null(response.y, q, shift) + shift
+    return float(q @ loss.deviance(response.y, null)) / float(q.sum())
 
 
-def _weight(model: BaseEstimator, response: FloatArray, weight: PerRow) -> FloatArray:
+def row_weight(model: BaseEstimator, response: FloatArray, weight: PerRow) -> FloatArray:
     """The weight of each row in the fit, with those of the classes."""
     q = np.ones(len(response)) if weight is None else np.asarray(weight, dtype=float)
     if getattr(model, "class_weight", None) is None:
@@ -151,15 +138,8 @@ def _weight(model: BaseEstimator, response: FloatArray, weight: PerRow) -> Float
 
 
 def coded(model: BaseEstimator, y: ArrayLike) -> FloatArray:
-    """The response as the model's loss encodes it: numbers, 0 and 1, one column per class, or survival times."""
-    if model.loss_.survival:
-        return survival_times(model, y)
-    if not hasattr(model, "classes_"):
-        values = in_memory(y)
-        if model.loss_.outputs:
-            return np.asarray(model.loss_.check(values))
-        return values[:, 0] if values.ndim == 2 and not model.loss_.vector else values
-    return np.asarray(model._coded(y))
+    """The response as the model's loss encodes it: numbers, 0 and 1, or one column per class."""
+    return np.asarray(model._coded(y) if hasattr(model, "classes_") else model.loss_.check(on_host(y)))
 
 
 def in_memory(values: object) -> FloatArray:
@@ -181,15 +161,20 @@ class Response(NamedTuple):
 
 
 def responses(
-    model: BaseEstimator, X: MatrixLike | None, y: PerRow, outputs: tuple[str, ...], nested: NestedScore | None = None
-) -> tuple[Response, ...]:
+    model: BaseEstimator, X: MatrixLike | None, y: PerRow, weight: PerRow, offset: PerRow, outputs: tuple[str, ...],
+    nested: NestedScore | None = None,
+) -> tuple[Response, ...]:  # fmt: skip
     """The responses of a model; empty for a single response or classes."""
     if not model.loss_.several:
         return ()
     groups, coefs = model.groups_, model.coef_
     r2: list[float | None] = [None] * len(coefs)
-    if X is not None:
-        r2 = np.atleast_1d(r2_score(in_memory(y), in_memory(model.predict(X)), multioutput="raw_values")).tolist()
+    if X is not None and y is not None:
+        observed = Observed(model.loss_, coded(model, y))
+        shift, fitted = observed.read_offset(offset), in_memory(model.predict(X))
+        left = observed.y if shift is None else observed.y - shift
+        shares = r2_score(left, fitted, sample_weight=weight, multioutput="raw_values")
+        r2 = np.atleast_1d(shares).tolist()
     scores = [] if nested is None else [*nested.responses.values()]
     found = []
     for k, (name, coef) in enumerate(zip(outputs, coefs, strict=True)):

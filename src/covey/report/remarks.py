@@ -22,12 +22,9 @@ from covey.evidence.nested_result import MEASURES
 from covey.evidence.overlap import Overlaps, find_overlaps, inner_coherence
 from covey.groups.checks import plural
 from covey.report.page import asset
-from covey.report.quality import is_squared
 from covey.search.agreement import fold_counts, split_warning
 from covey.search.chosen import Judged, interchangeable, price_of_sparsity
-from covey.validation import IntArray, MatrixLike, PerRow, some
-
-__all__ = ["Remark", "remarks"]
+from covey.validation import IntArray, MatrixLike, some
 
 # Canonical correlation from which two groups carry nearly the same information.
 VERY_CLOSE = 0.9
@@ -72,7 +69,6 @@ class Fit:
     model: BaseEstimator
     judged: Judged | None
     X: Any
-    y: Any
     nested: NestedScore | None
 
     @cached_property
@@ -84,13 +80,13 @@ class Fit:
     @cached_property
     def names(self) -> list[Hashable]:
         """The selected groups, without those that are always in."""
-        return [name for name in self.model.selected_groups_ if name not in self.model.always_groups_]
+        return [*self.model._found()]
 
     @cached_property
     def overlaps(self) -> Overlaps:
         """The groups that each selected group is most easily confused with."""
         model = self.model
-        return find_overlaps(self.X, self.y, model.groups_, self.selected, centre=model.fit_intercept)
+        return find_overlaps(self.X, model.groups_, self.selected, centre=model.fit_intercept)
 
     @property
     def is_average(self) -> bool:
@@ -107,11 +103,10 @@ Found = tuple[str, dict[str, Any]] | None
 
 
 def remarks(
-    model: BaseEstimator, chosen_by: Judged | None, X: MatrixLike | None = None, y: PerRow = None,
-    nested: NestedScore | None = None,
-) -> tuple[Remark, ...]:  # fmt: skip
+    model: BaseEstimator, chosen_by: Judged | None, X: MatrixLike | None = None, nested: NestedScore | None = None
+) -> tuple[Remark, ...]:
     """All remarks on a fitted estimator, serious ones first; without the data, there are none on correlated groups."""
-    fit, texts = Fit(model, chosen_by, X, y, nested), tomllib.loads(asset("remarks.toml"))
+    fit, texts = Fit(model, chosen_by, X, nested), tomllib.loads(asset("remarks.toml"))
     on_groups = (*MODEL, *(DATA if X is not None else ())) if fit.selected.size else (nothing, constraints)
     say = as_terms if hasattr(model, "expansion_") else str
     found = []
@@ -135,7 +130,7 @@ def score(fit: Fit) -> Found:
     if r2 is None or r2 >= POOR_R2:
         return None
     where = "held-out rows" if nested is not None else "the rows used to choose it"
-    error = "squared error" if is_squared(fit.model) else "deviance"
+    error = "squared error" if fit.model.loss_.quadratic else "deviance"
     return "hardly_predicts", {"where": where, "share": max(r2, 0.0), "error": error}
 
 
@@ -262,7 +257,7 @@ def shrinkage(fit: Fit) -> Found:
 def overlap(fit: Fit) -> Found:
     """Whether selected groups are easily confused with others."""
     pairs = [pair for pair in fit.overlaps.pairs if pair.chance < 1]
-    close, n = [pair for pair in pairs if pair.is_close], len(fit.y)
+    close, n = [pair for pair in pairs if pair.is_close], fit.overlaps.n_rows
     if not pairs:
         return ("too_wide", {"n": n}) if fit.overlaps.pairs else None
     names = [_quoted(name) for name in fit.model.groups_.names]
@@ -271,7 +266,6 @@ def overlap(fit: Fit) -> Found:
             return "one_distinct", {"group": names[pairs[0].group], "pair": pairs[0], "n": n}
         pair = fit.overlaps.among_selected[0]
         return "distinct", {"group": names[pair.group], "other": names[pair.other], "pair": pair, "n": n}
-    words = {"chance": pairs[0].chance, "n": n}
     listed = [
         f"{names[pair.group]} with {names[pair.other]} ({pair.correlation:.2f}, "
         f"{'both' if pair.other in fit.selected else 'not'} selected)"
@@ -279,7 +273,8 @@ def overlap(fit: Fit) -> Found:
     ]
     more = [f"and {len(close) - MOST_NAMES} more"] if len(close) > MOST_NAMES else []
     return "overlapping", {
-        **words,
+        "chance": pairs[0].chance,
+        "n": n,
         "groups": f"{plural(len(close), 'selected group')} overlap{'s' if len(close) == 1 else ''}",
         "pairs": "; ".join(listed + more),
         "serious": any(pair.correlation >= VERY_CLOSE for pair in close),

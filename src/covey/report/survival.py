@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
@@ -15,12 +16,8 @@ from covey.evidence import NestedScore
 from covey.losses.cox import FieldNames, read_survival
 from covey.losses.risk_sets import EVENT, START, STOP
 from covey.report.drawing import Axis, Plot, steps
-from covey.report.numbers import MOST_COLOURS, colour
-from covey.validation import Array, FloatArray, IntArray, MatrixLike, PerRow, on_host
-
-__all__ = [
-    "Curve", "HazardRatio", "Survival", "as_records", "survival_part", "survival_times", "survival_view"
-]  # fmt: skip
+from covey.report.page import MOST_COLOURS, colour
+from covey.validation import FloatArray, IntArray, MatrixLike, PerRow, on_host
 
 # The most strata in the baseline plot.
 MOST_STRATA = 60
@@ -89,18 +86,13 @@ def survival_times(model: BaseEstimator, y: PerRow) -> FloatArray:
     return read_survival(on_host(y), "y", FieldNames.of(model)).coded_as(model.strata_)
 
 
-def as_records(model: BaseEstimator, y: ArrayLike) -> ArrayLike:
-    """Survival times as one array with one entry per row; unlike a pair of arrays, it can be split."""
+def as_table(model: BaseEstimator, y: ArrayLike) -> ArrayLike:
+    """Survival times as one table with one line per row; unlike a pair of arrays, it can be split."""
     if not isinstance(y, tuple | list):
         return y
     times = survival_times(model, y)
-    fields: Mapping[str, Array] = {model.event: times[:, EVENT] > 0, model.time: times[:, STOP]}
-    if np.isfinite(times[:, START]).any():
-        fields = {**fields, model.start: times[:, START]}
-    records = np.empty(len(times), dtype=[(name, values.dtype) for name, values in fields.items()])
-    for name, values in fields.items():
-        records[name] = values
-    return records
+    table = pd.DataFrame({model.time: times[:, STOP], model.event: times[:, EVENT] > 0})
+    return table.assign(**{model.start: times[:, START]}) if np.isfinite(times[:, START]).any() else table
 
 
 def survival_part(

@@ -13,8 +13,6 @@ from covey.designs.protocol import KINDS
 from covey.groups import Groups
 from covey.tables.complaint import near
 
-__all__ = ["from_anndata"]
-
 
 def from_anndata(
     adata: Any, y: Any = None, groups: Any = None, *, layer: str | None = None

@@ -210,5 +210,5 @@ def _refuse_missing(missing: NDArray[np.bool_], column: Column, option: str) -> 
     if n:
         rows = f"{n} row{'' if n == 1 else 's'} of {len(missing)}"
         if option == "--target" and column.nunique() == 1:
-            raise TableError(one_value(f"{option} {column.name!r}", column.dropna().iloc[0], rows))
+            raise TableError(one_value(f"{option} {column.name!r}", column.dropna().tolist()[0], rows))
         raise TableError(f"{option} {column.name!r} is missing in {rows}; leave them out with --drop-missing.")

@@ -28,9 +28,10 @@ class TableError(ValueError):
 def shown(value: object) -> str:
     """A value as Python writes it, shortened: a cell of a table may hold a book.
 
-    >>> shown("a"), shown(2.5), len(shown("ab" * 1_000_000))
-    ("'a'", '2.5', 105)
+    >>> shown("a"), shown(2.5), shown(np.str_("a")), len(shown("ab" * 1_000_000))
+    ("'a'", '2.5', "'a'", 105)
     """
+    value = value.item() if isinstance(value, np.generic) else value
     short = shortened(value if isinstance(value, str) else repr(value))
     return repr(short) if isinstance(value, str) else short
 

@@ -13,8 +13,6 @@ import pandas as pd
 
 from covey.tables.complaint import Column, TableError, shown
 
-__all__ = ["Marks", "are_codes", "as_numbers", "describe_marks", "doubtful_points", "refuse_doubtful"]
-
 # Marks between thousands, as options name them, and the characters that are written.
 THOUSANDS = {",": ",", ".": r"\.", "space": "[ \u00a0\u202f]", "'": "['\u2019]"}
 OTHER = {",": ".", ".": ","}

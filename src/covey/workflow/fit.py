@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
 from covey.estimators.classifier import for_odds_of
-from covey.evidence import NestedScore, StabilitySelection, nested_score
+from covey.evidence import NestedScore, StabilitySelection, nested_score, stability_selection
 from covey.evidence.stability import default_first
 from covey.report.quality import explained, measure, null_error
 from covey.search.agreement import selects_groups
@@ -24,7 +24,7 @@ from covey.settings import FitSettings, as_options
 from covey.terms import Encoding
 from covey.workflow.parameters import check_settings, find_positive, make_estimator
 from covey.workflow.problem import Problem, Show, pose, show_nothing
-from covey.workflow.stability import select_by_halves
+from covey.workflow.stability import arguments_of
 
 # The most groups that a half-sample looks for, as a share of all: beyond it, random draws would be found often too.
 MOST_OF_HALF = 0.5
@@ -73,8 +73,7 @@ class Fit:
     @property
     def found(self) -> list[Hashable]:
         """The selected terms or groups, without those that are always in."""
-        always = set(self.estimator.always_groups_)
-        return [name for name in self.estimator.selected_groups_ if name not in always]
+        return [*self.estimator._found()]
 
     @property
     def encoding(self) -> Encoding | None:
@@ -184,7 +183,7 @@ def _halve(settings: FitSettings, problem: Problem, estimator: BaseEstimator) ->
     n_groups = problem.groups.n_groups - len(always)
     found = min(len(estimator.selected_groups_) - len(estimator.always_groups_), MOST_OF_HALF * n_groups)
     first = max(default_first(n_groups), int(found))
-    return select_by_halves(problem, always, random_state=settings.seed, n_first=first)
+    return stability_selection(**arguments_of(problem, always), random_state=settings.seed, n_first=first)
 
 
 def _score(problem: Problem, estimator: BaseEstimator, nested: NestedScore | None) -> Scores:

@@ -17,7 +17,7 @@ from covey.losses import Loss, Ordinal, get_loss
 from covey.search.select import SelectionLike
 from covey.selection import Size
 from covey.settings import FitSettings
-from covey.tables import TableError
+from covey.tables.complaint import TableError
 from covey.terms import Constraints
 from covey.terms.requirements import SHAPES, opposite
 from covey.validation import Array

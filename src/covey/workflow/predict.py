@@ -12,10 +12,9 @@ import pandas as pd
 
 from covey.persistence import ModelFileError
 from covey.settings import PredictSettings
-from covey.tables import TableError, apart
-from covey.tables.complaint import near
-from covey.workflow.matching import SavedModel
-from covey.workflow.outcomes import outcome_of, read_at
+from covey.tables.columns import apart
+from covey.tables.complaint import TableError, near
+from covey.workflow.outcomes import SavedModel, outcome_of, read_at
 from covey.workflow.problem import Show, read_files, show_nothing
 
 

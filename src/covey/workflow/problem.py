@@ -11,21 +11,21 @@ from pathlib import Path
 
 import pandas as pd
 
+from covey.evidence.reading import variable_groups
 from covey.groups import Groups
 from covey.settings import VARIABLES, PredictSettings, TableSettings
-from covey.tables import (
-    TableError,
+from covey.tables.columns import (
     apart,
+    complete_rows,
     find_columns,
-    find_files,
     missing_values,
+    number_column,
     numeric_frame,
-    read_groups,
-    read_table,
     refuse_missing,
 )
-from covey.tables.columns import complete_rows, number_column
-from covey.tables.complaint import listed, near
+from covey.tables.complaint import TableError, listed, near
+from covey.tables.grouping import read_groups
+from covey.tables.reading import find_files, read_table
 from covey.tables.text import pipe_content
 from covey.terms import Encoding, Terms
 from covey.validation import Array, FloatArray, as_sample_weight
@@ -95,11 +95,7 @@ class Problem:
     @cached_property
     def groups(self) -> Groups:
         """The groups of `columns`: those given with --groups, or one per variable."""
-        if self.given_groups is not None:
-            return self.given_groups
-        terms = self.encoding.terms
-        labels = [term.variables[0] for term in terms for _ in range(term.columns.start, term.columns.stop)]
-        return Groups.from_labels(labels, columns=list(self.columns.columns))
+        return variable_groups(self.encoding) if self.given_groups is None else self.given_groups
 
     def find_groups(self, wanted: tuple[str, ...]) -> list[Hashable]:
         """The groups of `columns` with these names, or with a column of these names, for ``--always``."""
@@ -194,7 +190,9 @@ def read_files(
 def _weight(frame: pd.DataFrame, name: str) -> FloatArray:
     if name not in frame.columns:
         raise TableError(f"--weights: there is no column {name!r}; {near(name, list(frame.columns))}")
-    return as_sample_weight(number_column(frame[name], "--weights"), len(frame), name="--weights") * len(frame)
+    weight = number_column(frame[name], "--weights")
+    as_sample_weight(weight, len(frame), name="--weights")  # refuses what is no weight
+    return weight
 
 
 def _matrix(X: pd.DataFrame) -> pd.DataFrame:

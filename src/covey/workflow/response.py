@@ -12,10 +12,10 @@ import pandas as pd
 from covey.losses import Cox, Loss, MultiQuantile, Ordinal, Quantile, Tweedie, get_loss
 from covey.losses.ordinal import known_order
 from covey.settings import TableSettings
-from covey.tables import TableError, disguise_of
 from covey.tables.columns import labels, number_column, to_numbers
-from covey.tables.complaint import Column, listed, near, refuse_rows, shown
+from covey.tables.complaint import Column, TableError, listed, near, refuse_rows, shown
 from covey.tables.marks import are_codes
+from covey.tables.unreadable import disguise_of
 from covey.validation import Array, FloatArray
 from covey.workflow.survival import read_survival_times, survival_facts, survival_title
 

@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 
 from covey.evidence import KnockoffSelection, StabilitySelection, knockoffs, stability_selection
-from covey.evidence.tasks import Progress
+from covey.progress import Progress
 from covey.settings import HALVES, KNOCKOFFS, StabilitySettings
-from covey.tables import TableError
+from covey.tables.complaint import TableError
 from covey.workflow.problem import Problem, Show, pose, show_nothing
 
 
@@ -70,19 +70,14 @@ def select_table(
     begin = time.perf_counter()
     found: StabilitySelection | KnockoffSelection
     if settings.method == "half-samples":
-        found = select_by_halves(problem, always, progress=progress, **options)
+        found = stability_selection(**arguments_of(problem, always), progress=progress, **options)
     else:
-        found = knockoffs(**_arguments(problem, always), **options)
+        found = knockoffs(**arguments_of(problem, always), **options)
     return TableSelection(settings, problem, found, time.perf_counter() - begin)
 
 
-def select_by_halves(problem: Problem, always: list[Hashable], **options: Any) -> StabilitySelection:
-    """Stability selection on a table's problem."""
-    return stability_selection(**_arguments(problem, always), **options)
-
-
-def _arguments(problem: Problem, always: list[Hashable]) -> dict[str, Any]:
-    """What both methods take."""
+def arguments_of(problem: Problem, always: list[Hashable]) -> dict[str, Any]:
+    """What both methods take of a table's problem."""
     return {
         "X": problem.columns, "y": problem.y, "groups": problem.groups, "loss": problem.response.loss,
         "always": always, "sample_weight": problem.weight, "offset": problem.offset,

@@ -11,9 +11,8 @@ from covey.designs.rows import Mask
 from covey.losses import survival
 from covey.losses.cox import likely_event
 from covey.settings import TableSettings
-from covey.tables import TableError
 from covey.tables.columns import labels, number_column
-from covey.tables.complaint import Column, listed, near, refuse_rows
+from covey.tables.complaint import Column, TableError, listed, near, refuse_rows
 from covey.validation import Array, FloatArray, some
 
 # The most values to list if a column is not an event indicator.

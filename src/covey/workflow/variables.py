@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 import pandas as pd
 
 from covey.settings import FitSettings, TableSettings
-from covey.tables import TableError, apart, find_columns
-from covey.tables.complaint import listed, near
+from covey.tables.columns import apart, find_columns
+from covey.tables.complaint import TableError, listed, near
 from covey.terms import Curve, Levels, Linear, PairsLike, Terms
 
 # The prefix of a variable all pairs with which are wanted.
