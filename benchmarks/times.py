@@ -32,10 +32,11 @@ class Timed:
     """Training rows in both memory orders, so that nobody pays for a copy, and groups as labels."""
 
     X: np.ndarray
-    y: np.ndarray
+    y: np.ndarray  # of survival times, two columns: the time, and whether the event was observed
     labels: np.ndarray
     fortran: np.ndarray
     fold_of: np.ndarray
+    family: str = "gaussian"
 
 
 def posed(rng: np.random.Generator, X: np.ndarray, labels: np.ndarray, active: int, snr: float) -> Timed:
@@ -84,6 +85,23 @@ def shared_factor(n: int, p: int, rho: float, active: int, groups_per_block: int
     return make
 
 
+def of_family(family: str, n: int, p: int, size: int, active: int, strength: float = 1.0) -> Callable[[], Timed]:
+    """Classes, counts or survival times that depend on some groups; `strength` is the deviation of the predictor."""
+
+    def make() -> Timed:
+        rng = np.random.default_rng([n, p, size, active, *family.encode()])
+        X, labels = rng.standard_normal((n, p)), equal(p, size)
+        eta = X[:, : active * size] @ rng.standard_normal(active * size)
+        eta *= strength / eta.std()
+        if family == "cox":
+            y = np.column_stack([rng.exponential(np.exp(-eta)), rng.random(n) < 0.7])
+        else:
+            y = rng.poisson(np.exp(eta)) if family == "poisson" else eta + rng.logistic(size=n) > 0
+        return Timed(X, y.astype(float), labels, np.asfortranarray(X), rng.permutation(n) % 5, family)
+
+    return make
+
+
 SIZES: dict[str, Callable[[], Timed]] = {
     "150x300": gaussian(150, 300, 3),
     "500x10000": gaussian(500, 10_000, 5),
@@ -98,6 +116,17 @@ KINDS: dict[str, Callable[[], Timed]] = {
     "20000x50": gaussian(20_000, 50, 5),
     "singletons 500x50000": gaussian(500, 50_000, 1),
 }
+LOSSES: dict[str, Callable[[], Timed]] = {
+    "logistic 200x60": of_family("binomial", 200, 60, 3, 4, 2.0),
+    "logistic 500x2000": of_family("binomial", 500, 2000, 5, 5, 2.0),
+    "logistic 3000x200": of_family("binomial", 3000, 200, 5, 10, 2.0),
+    "logistic 60000x500": of_family("binomial", 60_000, 500, 5, 10, 2.0),
+    "Poisson 200x60": of_family("poisson", 200, 60, 3, 4),
+    "Poisson 500x2000": of_family("poisson", 500, 2000, 5, 5),
+    "Poisson 60000x500": of_family("poisson", 60_000, 500, 5, 10),
+    "Cox 300x60": of_family("cox", 300, 60, 3, 4),
+    "Cox 500x1000": of_family("cox", 500, 1000, 5, 5),
+}
 QUICK = ("150x300", "500x10000", "groups of 200, 500x4000", "AR(0.99), 500x5000", "20000x50")
 
 
@@ -108,10 +137,16 @@ def covey_folds(problem: Timed) -> None:
     """The default fit, on given folds."""
     from sklearn.model_selection import PredefinedSplit
 
-    from covey import Groups, GroupSparseRegressor
+    from covey import Groups, GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor, survival
 
-    groups = Groups.from_labels(problem.labels)
-    GroupSparseRegressor(groups=groups, selection=PredefinedSplit(problem.fold_of)).fit(problem.X, problem.y)
+    groups, folds, y = Groups.from_labels(problem.labels), PredefinedSplit(problem.fold_of), problem.y
+    if problem.family == "cox":
+        GroupSparseCox(groups, selection=folds).fit(problem.X, survival(*y.T))
+    elif problem.family == "binomial":
+        GroupSparseClassifier(groups, selection=folds).fit(problem.X, y)
+    else:
+        loss = "squared" if problem.family == "gaussian" else problem.family
+        GroupSparseRegressor(groups, selection=folds, loss=loss).fit(problem.X, y)
 
 
 def adelie_path(problem: Timed, rows: np.ndarray | None = None, penalties: np.ndarray | None = None) -> np.ndarray:
@@ -120,8 +155,14 @@ def adelie_path(problem: Timed, rows: np.ndarray | None = None, penalties: np.nd
     starts = np.flatnonzero(np.r_[True, np.diff(problem.labels) > 0])
     X, y = (problem.fortran, problem.y) if rows is None else (problem.fortran[rows], problem.y[rows])
     grid = {"lmda_path_size": 100} if penalties is None else {"lmda_path": penalties}
+    if problem.family == "cox":
+        glm = ad.glm.cox(
+            start=np.zeros(len(y)), stop=np.ascontiguousarray(y[:, 0]), status=np.ascontiguousarray(y[:, 1])
+        )
+    else:
+        glm = getattr(ad.glm, problem.family)(y=y)
     state = ad.grpnet(
-        X=np.asfortranarray(X), glm=ad.glm.gaussian(y=y), groups=starts, early_exit=False, min_ratio=1e-2,
+        X=np.asfortranarray(X), glm=glm, groups=starts, early_exit=False, min_ratio=1e-2,
         progress_bar=False, n_threads=1, **grid,
     )  # fmt: skip
     return np.asarray(state.lmda_path)
@@ -171,6 +212,25 @@ def row(name: str, problem: Timed, ours: Callable[[Timed], object], theirs: Call
 
 def header(title: str) -> None:
     print(f"\n{title}\n| problem | covey, s | adelie, s | ratio | covey in X'y | X'y, ms |\n" + "| --- " * 6 + "|")
+
+
+def real_losses() -> None:
+    """Real classes and counts."""
+    import glm_data
+    from suite.problem import CannotRunError
+
+    header("Real classes and counts, five folds")
+    ratios = []
+    for name in glm_data.DATA:
+        try:
+            problem = glm_data.PROBLEMS[name](0)
+        except CannotRunError:
+            continue
+        if problem.outputs == 1:
+            X, y, family = np.ascontiguousarray(problem.X), problem.y.astype(float), problem.family.name
+            timed = Timed(X, y, problem.labels, np.asfortranarray(X), problem.fold_of, family)
+            ratios.append(row(name, timed, covey_folds, adelie_folds))
+    print(f"\nmedian ratio {np.median(ratios):.3f}, largest {max(ratios):.2f}")
 
 
 def real_problem(load: Callable[[], tuple[np.ndarray, np.ndarray, np.ndarray]]) -> Callable[[], Timed]:
@@ -252,7 +312,9 @@ def cold_start() -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="the small sizes, some kinds, every fourth real data set")
-    parser.add_argument("--cells", nargs="+", help="only these, by a part of their names: also real, rivals, cold")
+    parser.add_argument(
+        "--cells", nargs="+", help="only these, by a part of their names: also real, classes, rivals, cold"
+    )
     args = parser.parse_args()
 
     def wanted(name: str) -> bool:
@@ -260,7 +322,11 @@ def main() -> None:
 
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for title, table in (("Five folds, sizes", SIZES), ("Five folds, kinds", KINDS)):
+        for title, table in (
+            ("Five folds, sizes", SIZES),
+            ("Five folds, kinds", KINDS),
+            ("Five folds, losses", LOSSES),
+        ):
             if any(wanted(name) for name in table):
                 header(title)
                 for name, make in table.items():
@@ -271,6 +337,8 @@ def main() -> None:
             row("500x10000, hold-out", SIZES["500x10000"](), covey_holdout, adelie_holdout)
         if not args.cells or "real" in args.cells:
             real_table(args.quick)
+        if not args.quick and (not args.cells or "classes" in args.cells):
+            real_losses()
         if not args.cells or "rivals" in args.cells:
             rivals_table(args.quick)
         if not args.cells or "cold" in args.cells:
