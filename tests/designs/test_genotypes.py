@@ -217,7 +217,7 @@ def test_far_variants_wake_as_in_the_dense_array(selection, few_near, tmp_path, 
     G, rng = genotypes(600, 300), np.random.default_rng(5)
     G[:, 200:260] = G[:, 100:160]  # some variants are equal
     D = filled(G)
-    y = D[:, 100:118] @ rng.uniform(0.1, 0.5, 18) + D[:, 220] + rng.standard_normal(600)
+    y = D[:, 100:118] @ rng.uniform(0.2, 0.5, 18) + D[:, 220] + rng.standard_normal(600)
     X = covey.open(write_bed(tmp_path / "x.bed", G))
     found, expected = (GroupSparseRegressor(selection=selection).fit(Z, y) for Z in (X, D))
     assert len(expected.selected_groups_) > 12
@@ -235,7 +235,7 @@ def test_products_of_an_earlier_deal_are_not_kept(few_near, tmp_path, monkeypatc
         return other
 
     monkeypatch.setattr(Table, "dealt", counted)
-    G, rng = genotypes(200, 200, missing=0), np.random.default_rng(2)
+    G, rng = genotypes(200, 200, missing=0), np.random.default_rng(3)
     X = covey.open(write_bed(tmp_path / "x.bed", G))
     GroupSparseRegressor().fit(X, G[:, :14] @ np.full(14, 0.5) + 2 * rng.standard_normal(200))
     assert set(counts) <= {(1, 0, 0), (0, 0, 0)}
