@@ -143,3 +143,13 @@ def test_names_from_numpy_labels_are_python_objects(given, labels):
     groups = Groups.coerce(given(labels), 3)
     assert groups.names == tuple(dict.fromkeys(labels.tolist()))
     assert {type(name) for name in groups.names} <= {int, str, bool}
+
+
+def test_a_name_that_is_unknown_is_answered_with_those_that_are_known():
+    groups = Groups.from_labels(["age", "bmi", "age"])
+    with pytest.raises(ValueError, match=r"always: There is no group named 'agee'\. Did you mean 'age'\?"):
+        groups.positions(["agee"], "always")
+    with pytest.raises(ValueError, match=r"There is no group named 'sex'\. The groups are 'age', 'bmi'\.$"):
+        groups.positions(["sex"], "always")
+    with pytest.raises(KeyError, match=r"The groups are 0, 1, 2, 3, 4, 5, \.\.\.\."):
+        Groups.from_sizes([1] * 9).position("sex")

@@ -19,6 +19,9 @@ from covey.groups.checks import as_indices, check_partition, column_names, group
 from covey.layout import offsets
 from covey.validation import Array, IntArray, as_int_vector, as_numbers, boolean, is_sparse, listed, whole
 
+# The most groups that a message names.
+MOST_NAMES = 6
+
 
 class StoredGroups:
     """The columns of each group, by name and by position, and arrays in the order of the groups."""
@@ -147,8 +150,9 @@ class StoredGroups:
             return self.names.index(name)
         except ValueError:
             near = get_close_matches(str(name), list(map(str, self.names)), 3)
-            hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
-            raise KeyError(f"There is no group named {name!r}.{hint}") from None
+            some = ", ".join(map(repr, self.names[:MOST_NAMES])) + (", ..." if len(self.names) > MOST_NAMES else "")
+            hint = f"Did you mean {' or '.join(map(repr, near))}?" if near else f"The groups are {some}."
+            raise KeyError(f"There is no group named {name!r}. {hint}") from None
 
     def positions(self, names: object, option: str) -> list[int]:
         """The positions of the groups that an option names, without repeats.
