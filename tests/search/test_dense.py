@@ -56,7 +56,7 @@ class Problem:
         return q[:, None] * residual
 
 
-def assert_optimal(problem, number, on_columns, penalty, shares, atol=1e-9):
+def assert_optimal(problem, number, on_columns, penalty, shares, atol=1e-8):
     """The gradient of the loss equals that of the penalty on every group, and that in the intercept is zero."""
     working = problem.posed.working
     columns, coef, intercept = on_columns

@@ -3,8 +3,9 @@
 Indicators, whose columns depend on each other, and a mean of binomial models were recorded again since: coefficients
 are of least norm, and scores of models that are only judged have other digits. So were the means of models, when their
 weights became roots of likelihoods (decision 0062), and three Poisson models and a binomial one, when elimination
-began from the end of the path alone, in the quadratic model of a small ridge (decision 0041), and four models, when the
-choice became 1.5 standard errors and a tenth of the error (decision 0068).
+began from the end of the path alone, in the quadratic model of a small ridge (decision 0041), four models, when the
+choice became 1.5 standard errors and a tenth of the error (decision 0068), and the mean of binomial models, when
+candidates that are only scored came to share a second derivative (decision 0043).
 
 Until then these records were those of the version before the method was written once, and the same to 1e-8. To record
 again what a decision changed: ``python tests/search/frozen_cases.py FILE``.

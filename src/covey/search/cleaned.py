@@ -283,10 +283,11 @@ class CleanedRound:
         if (groups, recipe.ridge) not in training.fits:
             at = self.positions(left)
             start = np.vstack([self.levels[i][None, :][:first], self.W[i].T])
-            if self._last[0] != groups:
+            fitted, _, last = self._last
+            if fitted != groups:
                 self._last = groups, Curvature(), None
-            elif self._last[2] is not None:
-                start = self._last[2]
+            elif last is not None:
+                start = last
             penalty, status = recipe.ridge * self.penalty if recipe.ridge else None, ""
             if penalty is None and not training.is_infinite(groups):
                 coef, status = self._minimised(at, start)
@@ -294,6 +295,8 @@ class CleanedRound:
                 if penalty is None:
                     training.infinite.append(groups)
                     penalty = self._against_infinity()
+                    if last is not None and fitted < groups:  # which is likely to have gone the same way
+                        start = last
                 coef, _ = self._minimised(at, start, penalty)
             self._keep(left, groups, recipe.ridge, coef)
         order, level, known = training.fits[groups, recipe.ridge]

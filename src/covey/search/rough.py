@@ -1,8 +1,8 @@
 """Rough minimisers for many models at once, good enough to be scored.
 
 The candidates of a split are models on sets of columns of one table, each with several ridges. Gradients and losses of
-all of them are computed together, and models on the same columns share a second derivative as long as it serves them. A
-model that is not done after a few steps, as where the minimum lies at infinity, is left to
+all of them are computed together, and they share one second derivative, scaled to the curvature at each of them, as
+long as it serves them. A model that is not done after a few steps, as where the minimum lies at infinity, is left to
 `covey.search.newton.minimise`.
 """
 
@@ -58,7 +58,15 @@ class ModelSet:
     ) -> None:
         self.columns, self.models, self.penalty, self.rows = columns, models.tolist(), penalty, rows
         self.shrunk = np.inf
-        self._grams: dict[int, FloatArray] = {}
+        self._grams: dict[int, tuple[FloatArray, float]] = {}
+        self._shares = True
+
+    def begin(self, K: FloatArray, scales: FloatArray) -> None:
+        """Take the second derivative, on all columns, that all models share at first, and a scale for each of them."""
+        self._share(K[self.columns[:, None], self.columns], scales[self.models], self.models)
+
+    def _share(self, K: FloatArray, scales: FloatArray, models: list[int]) -> None:
+        self._grams = {model: (K, scale) for model, scale in zip(models, scales.tolist(), strict=True)}
 
     def step(
         self, steps: Steps, models: list[int], response: Observations, A: ArrayOrTensor, eta: ArrayOrTensor
@@ -67,21 +75,23 @@ class ModelSet:
         moving = np.array([steps.place[model] for model in models], dtype=np.intp)
         inside, solved = steps.gradient[self.columns[:, None], moving], None
         left = inside
-        if self._grams and self.rows is not None:  # what constraints hold back is no reason to go on
+        if self.rows is not None:  # what constraints hold back is no reason to go on
             solved, left = self._solved(steps, models, inside)
         with np.errstate(over="ignore"):  # on columns of 1e150
             steps.sizes[moving] = np.linalg.norm(left, axis=0)
         size = float(steps.sizes[moving].max())
-        if not self._grams or size > KEPT_SHRINKS * self.shrunk:
-            # at first one second derivative for all models, later one for each
-            middle = len(models) // 2
-            which = list(range(len(models))) if self._grams else [middle]
-            for i, K in zip(which, response.grams(eta[:, moving[which].tolist()], A[:, self.columns]), strict=True):
+        if size > KEPT_SHRINKS * self.shrunk:
+            # the first time one for all of them, later one for each
+            which = [len(models) // 2] if self._shares else list(range(len(models)))
+            here = eta[:, moving.tolist()]
+            grams = response.grams(here[:, which], A[:, self.columns])
+            for K in grams:
                 K.flat[:: len(K) + 1] *= 1 + JITTER
-                self._grams[models[i]], steps.exact[moving[i]] = K, True
-            if len(self._grams) == 1:
-                self._grams = dict.fromkeys(models, self._grams[models[middle]])
-            steps.fresh[moving], solved = True, None
+            if self._shares:
+                self._share(grams[0], response.relative_curvatures(here, which[0]), models)
+            else:
+                self._grams = {model: (K, 1.0) for model, K in zip(models, grams, strict=True)}
+            steps.exact[moving[which]], steps.fresh[moving], self._shares, solved = True, True, False, None
         self.shrunk = size
         if solved is None:
             solved, _ = self._solved(steps, models, inside)
@@ -89,7 +99,8 @@ class ModelSet:
 
     def _solved(self, steps: Steps, models: list[int], right: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The steps of some models, under inequalities if there are any, and the gradients left after them."""
-        K = np.array([self._grams[model] for model in models]) + steps.ridges[models][:, None, None] * self.penalty
+        K = np.array([K * scale for K, scale in map(self._grams.__getitem__, models)])
+        K += steps.ridges[models][:, None, None] * self.penalty
         if self.rows is None:
             return _solutions(K, right), right
         return self.rows.step(K, steps.coefs[self.columns[:, None], models], right)
@@ -167,6 +178,7 @@ def minimise_together(
     before, moved = np.full(coefs.shape[1], np.inf), np.zeros(coefs.shape[1])
     eta = response.predictor(A, coefs[:, at])
     values = _totals(response, eta, coefs[:, at], penalty, ridges[at])
+    _share(response, A, eta, sets, at, coefs.shape[1])
     for _ in range(MOST_STEPS):
         # 1. the steps to the minima of quadratic models
         score = response.for_models.score(eta + response.offset)
@@ -210,6 +222,26 @@ def minimise_together(
             break
         at, eta, values = at[moves], eta[:, moves], values[moves]
     return done
+
+
+def _share(
+    response: Observations,
+    A: ArrayOrTensor,
+    eta: ArrayOrTensor,
+    sets: Sequence[ModelSet],
+    at: NDArray[np.intp],
+    n_models: int,
+) -> None:
+    """Give all models the second derivative at one of those with most columns; `eta` has the predictors of `at`."""
+    widest = max(sets, key=lambda one: one.columns.size)
+    one = int(np.flatnonzero(at == widest.models[len(widest.models) // 2])[0])
+    every = np.unique(np.concatenate([one.columns for one in sets]))
+    K, scales = np.zeros((A.shape[1],) * 2), np.ones(n_models)
+    (K[every[:, None], every],) = response.grams(eta[:, [one]], A[:, every])
+    K.flat[:: len(K) + 1] *= 1 + JITTER
+    scales[at] = response.relative_curvatures(eta, one)
+    for each in sets:
+        each.begin(K, scales)
 
 
 def _solutions(K: FloatArray, right: FloatArray) -> FloatArray:
