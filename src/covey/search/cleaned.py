@@ -67,6 +67,11 @@ class Cleaned(Recipe):
     def __hash__(self) -> int:
         return self._hash  # type: ignore[attr-defined]
 
+    @property
+    def in_round(self) -> int:
+        """The same as `round`."""
+        return self.round
+
     def text(self, unpenalised: str = "least squares") -> str:
         """A description."""
         if self.n_groups == 0:

@@ -70,6 +70,11 @@ class Recipe(ABC):
     n_groups: int | None
 
     @property
+    def in_round(self) -> int | None:
+        """The round of the search from whose paths the recipe takes its groups; None if it needs none."""
+        return None
+
+    @property
     def family(self) -> Hashable:
         """Recipes of one family share a weight when candidates are averaged."""
         return type(self).__name__ if self.n_groups is None else self.n_groups
@@ -81,6 +86,10 @@ class Recipe(ABC):
     @abstractmethod
     def fit(self, training: Training) -> Model:
         """Carry the recipe out."""
+
+    def groups(self, training: Training) -> list[int]:
+        """The groups of the model, as positions among all groups."""
+        return self.fit(training).groups
 
     @classmethod
     def scored(cls, recipes: Sequence[Any], training: Training) -> tuple[FloatArray, list[float]]:

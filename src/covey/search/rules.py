@@ -12,7 +12,6 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from covey.search.cleaned import Cleaned
 from covey.search.judge import Board, Judge, Verdict
 from covey.search.recipes import Recipe
 from covey.search.search import Found
@@ -74,7 +73,7 @@ class Rule(ABC):
 
     def _early(self, recipes: set[Recipe]) -> set[Recipe]:
         """The recipes before the rounds of late groups."""
-        return {r for r in recipes if not isinstance(r, Cleaned) or not self.found.is_late(r.round)}
+        return {recipe for recipe in recipes if not self.found.is_late(recipe.in_round)}
 
     @abstractmethod
     def weights_by(self, verdict: Verdict) -> FloatArray:
@@ -134,7 +133,7 @@ class Select(Rule):
             return sparse
         verdict = self.found.judge.board(sparse).verdict()
         near = verdict.near(self.settings.undivided)
-        undivided = {recipe for recipe in sparse if not isinstance(recipe, Cleaned) or recipe.round == 0}
+        undivided = {recipe for recipe in sparse if not recipe.in_round}
         close = {recipe for recipe, is_near in zip(verdict.recipes, near, strict=True) if is_near}
         return undivided if undivided & close else sparse
 

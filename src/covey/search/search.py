@@ -58,7 +58,7 @@ class Found:
         The first round in which late groups may wake, if there is one.
     late : list of int
         The late groups that may wake on all rows.
-    kept : list of Cleaned or None
+    kept : list of Recipe or None
         The recipes from whose groups the second and later rounds start; None for a round that starts like the first.
     starts : list of list of int
         The groups from which the next round starts on every split; empty if there is none.
@@ -85,7 +85,7 @@ class Found:
         self._rounds: list[tuple[Sequence[Cleaned], int]] = []
         self.late_round: int | None = None
         self.late: list[int] = []
-        self.kept: list[Cleaned | None] = []
+        self.kept: list[Recipe | None] = []
         self._null = np.inf
         self.version = -1  # of the rows that have been scored
         self.starts = self.starts_from(None, self.trainings)
@@ -252,7 +252,7 @@ class Found:
         self.scored += trainings
         self.n_deals += 1
 
-    def starts_from(self, kept: Cleaned | None, trainings: Sequence[Training]) -> list[list[int]]:
+    def starts_from(self, kept: Recipe | None, trainings: Sequence[Training]) -> list[list[int]]:
         """The groups from which the next round starts on every split: those of a recipe, in pieces."""
         if kept is None:
             return [list(self.final.always) for _ in trainings]
@@ -273,11 +273,9 @@ class Found:
             return []
         verdict = self.verdict()
         kept = verdict.recipes[verdict.simplest(verdict.near(settings.start_strictness))]
-        if not isinstance(kept, Cleaned):
-            return []
         starts = self.starts_from(kept, self.trainings)
         # a third path starts from the best groups so far: their pieces, or pairs of them, may be better
-        better = kept.round == round_ or round_ == 1
+        better = kept.in_round == round_ or round_ == 1
         if better and not exhaustive and self.n_rounds < most:
             same = all(set(start) == set(paths.groups(s)[: len(start)]) for s, start in enumerate(starts))
             # with little noise, a path that has been there would find much the same
@@ -296,7 +294,7 @@ class Found:
         assert self.late_round is not None
         verdict = self.late_judge().board(self.recipes).verdict()
         kept = verdict.recipes[verdict.simplest(verdict.near(self.posed.settings.start_strictness))]
-        if not (isinstance(kept, Cleaned) and self.is_late(kept.round)):
+        if not self.is_late(kept.in_round):
             return []
         starts = self.starts_from(kept, self.trainings)
         new = [l for l in self.posed.late_after(starts[self.final.number]) if l not in self.late]
@@ -306,9 +304,9 @@ class Found:
         self.kept.append(kept)
         return starts
 
-    def is_late(self, round_: int) -> bool:
+    def is_late(self, round_: int | None) -> bool:
         """Whether late groups may wake in a round."""
-        return self.late_round is not None and round_ >= self.late_round
+        return self.late_round is not None and round_ is not None and round_ >= self.late_round
 
     def late_judge(self) -> Judge:
         """The judge of models with late groups: on the rows that they can predict."""
@@ -320,8 +318,7 @@ class Found:
 
     def groups(self, recipe: Recipe, training: Training) -> list[int]:
         """The groups of a recipe on a split; pieces stand for their group."""
-        groups = recipe.groups(training) if isinstance(recipe, Cleaned) else recipe.fit(training).groups
-        return self.posed.joined(groups)
+        return self.posed.joined(recipe.groups(training))
 
 
 def _scores_of(training: Training, late: Sequence[int] = ()) -> Scores:
