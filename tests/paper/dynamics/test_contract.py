@@ -47,7 +47,6 @@ DESCENTS = {
 }
 FLOWS = {
     "flow": grouped(gradient_flow, init_scale=0.2, t_end=4.0),
-    "flow, plain coordinates": grouped(gradient_flow, init_scale=0.2, t_end=4.0, log_magnitudes=False),
 }
 ALL = DESCENTS | FLOWS
 

@@ -134,7 +134,7 @@ def test_from_a_fitted_path():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"epsilon": None}, "epsilon is missing.*sigma"),
+        ({"epsilon": None}, "epsilon=None needs sigma.*give the precision"),
         ({"epsilon": 0.0}, "epsilon must be above 0"),
         ({"epsilon": math.nan}, "epsilon must be"),
         ({"epsilon": "statement"}, "needs sigma"),

@@ -173,15 +173,8 @@ def nuclear_regression(
 class ConvolutionalNetwork:
     """The trained network: minimises ``norm(y - X w)^2/(2n) + weight_decay/2 sum_c (norm(u_c)^2 + norm(v_c)^2)``.
 
-    Parameters
-    ----------
-    kernel_size : int
-        K.
-    channels : int, optional
-        C; K by default, which always suffices.
-    weight_decay : float
-    tol : float
-        The gradient's norm at which training ends.
+    `kernel_size` is K, and `channels` C, by default K, which always suffices; training ends at a gradient of norm
+    `tol`.
 
     Examples
     --------

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from covey.groups import Groups
 from covey.losses import Loss
-from covey.paper.dynamics.kernels import ARMED, DIVERGED, SWITCH, T
+from covey.paper.dynamics.kernels import DIVERGED, SWITCH, T
 from covey.paper.dynamics.problem import Problem
 from covey.paper.dynamics.trajectory import Status, Trajectory
 from covey.validation import FloatArray, as_numbers, boolean, one_of, whole
 
-__all__ = ["Descent", "State", "check_directions", "check_scale", "read_clock", "run"]
+__all__ = ["Descent", "State", "Stop", "check_directions", "check_scale", "read_clock", "run"]
 
 # A compiled call cannot be interrupted, so it gets at most about this many multiplications (a fraction of a second).
 WORK_PER_CALL = 2e8
@@ -27,6 +27,10 @@ MOST_RECORDS, LARGEST_START = 10**8, 1e10
 
 # Below this, the loss, its gradient and their ratio approach the limits of float64.
 LEAST_LOSS = 1e-290
+
+
+# Called with a time and the coefficients at each record; a true result ends the run.
+Stop = Callable[[int, FloatArray], bool]
 
 
 @dataclass
@@ -47,11 +51,6 @@ class State:
     def switch(self) -> int | None:
         """When the direction step was decreased."""
         return int(self.log[SWITCH]) if self.log[SWITCH] >= 0 else None
-
-    @property
-    def armed(self) -> bool:
-        """Whether the practical switch rule has been armed."""
-        return bool(self.log[ARMED])
 
     @property
     def diverged(self) -> bool:
@@ -113,8 +112,8 @@ class Descent(ABC):
         return self.scale * pace(self.last_loss, self.clock) * g
 
     def diverged(self, state: State) -> bool:
-        """Whether the magnitudes have left any sensible range."""
-        return not bool(np.all(np.abs(state.u) ** self.depth <= self.bound))
+        """Whether the factors have left any sensible range."""
+        return not bool((np.abs(state.u) ** self.depth <= self.bound).all() and (np.abs(state.v) <= self.bound).all())
 
     @cached_property
     def bound(self) -> float:
@@ -128,17 +127,11 @@ class Descent(ABC):
 
 
 def run(
-    method: Descent,
-    n_steps: int,
-    record_every: int = 1,
-    *,
-    stop: Callable[[int, FloatArray], bool] | None = None,
-    reference: bool = False,
+    method: Descent, n_steps: int, record_every: int = 1, *, stop: Stop | None = None, reference: bool = False
 ) -> Trajectory:
-    """Iterate from the start to ``n_steps``, recording every ``record_every`` steps and the last one.
+    """Iterate from the start to `n_steps`, recording every `record_every` steps and the last one.
 
-    ``stop(t, w)`` is called at each record. With ``reference`` the plain-numpy step is used, as it always is for losses
-    other than squared.
+    The plain-numpy step is used with `reference`, and for losses other than squared.
     """
     n_steps = whole(n_steps, "n_steps", least=0)
     record_every = min(whole(record_every, "record_every"), max(n_steps, 1))
@@ -147,7 +140,7 @@ def run(
     if stop is not None and not callable(stop):
         raise ValueError(f"stop must be a function of a time and the coefficients, not a {type(stop).__name__}.")
     problem = method.problem
-    advance = _advance_in_numpy if boolean(reference, "reference") or not problem.squared else _advance_compiled
+    advance = _advance_in_numpy if boolean(reference, "reference") or not problem.row_loss.quadratic else _advance
     times = np.unique(np.append(np.arange(0, n_steps + 1, record_every), n_steps))
     state = State(method.alpha.copy(), method.v0.copy())
     U, V = np.empty((times.size, state.u.size)), np.empty((times.size, state.v.size))
@@ -184,7 +177,7 @@ def _advance_in_numpy(method: Descent, state: State, k: int) -> None:
                 return
 
 
-def _advance_compiled(method: Descent, state: State, k: int) -> None:
+def _advance(method: Descent, state: State, k: int) -> None:
     longest = max(1, int(WORK_PER_CALL / (4 * method.problem.X.size)))
     while k > 0 and not state.diverged:
         method.advance(state, min(k, longest))

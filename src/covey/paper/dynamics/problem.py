@@ -32,14 +32,9 @@ class Problem:
 
     @classmethod
     def pose(
-        cls,
-        X: object,
-        y: object,
-        groups: object,
-        w_star: object = None,
-        loss: str | Loss = "squared",
+        cls, X: object, y: object, groups: object, w_star: object = None, loss: str | Loss = "squared",
         offset: ArrayLike | None = None,
-    ) -> Problem:
+    ) -> Problem:  # fmt: skip
         """Validate the arguments of a dynamics."""
         matrix = as_matrix(X)
         n, p = matrix.shape
@@ -66,11 +61,6 @@ class Problem:
     def n(self) -> int:
         """The number of rows."""
         return self.X.shape[0]
-
-    @property
-    def squared(self) -> bool:
-        """Whether the loss is squared, for which there are compiled steps."""
-        return self.row_loss.quadratic
 
     def correlation(self, w: FloatArray) -> FloatArray:
         """``g = X' residual / n``, the negative gradient of the loss in w: ``X'(y - X w) / n`` for the squared loss."""

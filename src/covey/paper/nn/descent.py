@@ -40,20 +40,11 @@ class NormalizedDescent:
         The step after which to switch from the large step to `direction_step`: this one (an int), or the first at which
         no magnitude has changed by more than this share (a float). The share is meaningless before magnitudes have
         grown, so that rule is armed only once some group has reached half of its first estimate.
-    magnitude_at : {"new", "old"}
-        Directions at which the other gradients are evaluated. ``"old"`` evaluates the loss only once, like the authors'
-        code.
     **options
         For the optimiser, such as ``lr=1e-3``.
 
-    Attributes
-    ----------
-    optimizer : torch.optim.Optimizer
-        For learning-rate schedules.
-    t : int
-        The number of steps done.
-    switched : int or None
-        The step after which the direction step was decreased.
+    `optimizer` is there for learning-rate schedules; `t` counts the steps done, and `switched` is the step after which
+    the direction step was decreased.
 
     Examples
     --------
@@ -81,7 +72,6 @@ class NormalizedDescent:
         *,
         direction_step: float | Literal["large"] = "large",
         switch: int | float | None = None,
-        magnitude_at: Literal["new", "old"] = "new",
         **options: Any,
     ) -> None:
         self.layers = [module for module in model.modules() if isinstance(module, GroupedDiagonalLinear)]
@@ -95,9 +85,6 @@ class NormalizedDescent:
             self.eta = positive(direction_step, "direction_step")
         self.tol = positive(switch, "switch") if isinstance(switch, float) else None
         self.at_step = None if switch is None or self.tol is not None else whole(switch, "switch", least=0)
-        if magnitude_at not in ("new", "old"):
-            raise ValueError(f"magnitude_at must be 'new' or 'old', not {magnitude_at!r}.")
-        self.magnitude_at = magnitude_at
         directions = {id(layer.direction) for layer in self.layers}
         self.optimizer = optimizer([p for p in model.parameters() if id(p) not in directions], **options)
         self.t = 0
@@ -112,14 +99,11 @@ class NormalizedDescent:
         old = [layer.magnitude.detach().clone() for layer in self.layers]
         turned = [self._turn(layer) for layer in self.layers]
         with torch.no_grad():
-            if self.magnitude_at == "old":
-                self.optimizer.step()
             for layer, direction in zip(self.layers, turned, strict=True):
                 layer.direction.copy_(direction)
-        if self.magnitude_at == "new":
-            with torch.enable_grad():
-                closure()
-            self.optimizer.step()
+        with torch.enable_grad():
+            closure()
+        self.optimizer.step()
         self.t += 1
         if self.switched is None and self._due(old):
             self.switched = self.t

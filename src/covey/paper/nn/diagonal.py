@@ -20,13 +20,8 @@ class GroupPower(nn.Module):
     r"""The parametrisation ``w_l = u_l^N v_l`` of the rows of a weight matrix.
 
     For `torch.nn.utils.parametrize.register_parametrization` on the weight of any linear layer, or inside
-    `GroupedDiagonalLinear`. Reading a weight (`right_inverse`) gives directions of unit norm.
-
-    Parameters
-    ----------
-    groups : Groups
-    depth : int
-        The power N, at least 2.
+    `GroupedDiagonalLinear`; `depth` is the power N, at least 2. Reading a weight (`right_inverse`) gives directions of
+    unit norm.
     """
 
     labels: torch.Tensor
@@ -80,11 +75,7 @@ class GroupedDiagonalLinear(nn.Module):
     device, dtype
         As in `torch.nn.Linear`.
 
-    Attributes
-    ----------
-    magnitude : Parameter of shape (out_features, L)
-    direction : Parameter of shape (out_features, p)
-    weight : tensor of shape (out_features, p)
+    The parameters are `magnitude`, of shape (out_features, L), and `direction`; `weight` is their product.
 
     Examples
     --------
@@ -97,16 +88,9 @@ class GroupedDiagonalLinear(nn.Module):
     direction: nn.Parameter
 
     def __init__(
-        self,
-        groups: object,
-        depth: int = 2,
-        *,
-        out_features: int = 1,
-        in_features: int | None = None,
-        init_scale: float = 1e-6,
-        device: Device = None,
-        dtype: Dtype = None,
-    ) -> None:
+        self, groups: object, depth: int = 2, *, out_features: int = 1, in_features: int | None = None,
+        init_scale: float = 1e-6, device: Device = None, dtype: Dtype = None,
+    ) -> None:  # fmt: skip
         super().__init__()
         if in_features is None:
             in_features = _count(groups)
@@ -156,10 +140,8 @@ class GroupedDiagonalLinear(nn.Module):
 
     def extra_repr(self) -> str:
         """What `print(model)` shows."""
-        return (
-            f"in_features={self.in_features}, out_features={self.out_features}, "
-            f"groups={self.groups.n_groups}, depth={self.depth}"
-        )
+        sizes = f"in_features={self.in_features}, out_features={self.out_features}"
+        return f"{sizes}, groups={self.groups.n_groups}, depth={self.depth}"
 
 
 def _count(groups: Any) -> int:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from covey.paper.dynamics import Trajectory
+from covey.paper.plots.panels import Panels
 from covey.plots.style import GREY, MARK, PALETTE, AxesLike, colour, make_axes, quiet
 from covey.validation import FloatArray
 
@@ -17,7 +17,7 @@ __all__ = ["TrajectoryDisplay"]
 PANELS = ("error", "entries", "magnitudes", "directions")
 
 
-class TrajectoryDisplay:
+class TrajectoryDisplay(Panels):
     """Recovery error, entries, magnitudes and directions of a trajectory against time.
 
     Parameters
@@ -26,12 +26,6 @@ class TrajectoryDisplay:
     w_star : array of shape (p,), optional
         The truth: determines which groups are drawn in colour, and gives the dashed target lines. Without it, groups
         that are awake at the end are coloured.
-
-    Attributes
-    ----------
-    figure_ : matplotlib Figure
-    axes_ : list of Axes
-        After `plot`.
 
     Examples
     --------
@@ -44,9 +38,6 @@ class TrajectoryDisplay:
     >>> len(display.axes_)
     4
     """
-
-    figure_: Figure
-    axes_: list[Axes]
 
     def __init__(self, trajectory: Trajectory, w_star: object = None) -> None:
         self.trajectory = trajectory

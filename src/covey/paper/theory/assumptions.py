@@ -50,14 +50,8 @@ class Condition:
 class AssumptionReport:
     """The result of `check_assumptions`; print it, or use `to_frame`.
 
-    Attributes
-    ----------
-    conditions : tuple of Condition
-    coherence : Coherence
-    bounds : Bounds
-        All constants, with the magnitudes, the noise and the settings used here.
-    estimated : bool
-        Whether the truth was estimated by a pilot fit.
+    `bounds` has all constants, with the magnitudes, the noise and the settings used here; `estimated` says whether the
+    truth was estimated by a pilot fit.
     """
 
     conditions: tuple[Condition, ...]
@@ -105,25 +99,16 @@ class AssumptionReport:
 
 
 def check_assumptions(
-    X: object,
-    y: ArrayLike,
-    groups: object = None,
-    *,
-    coef: ArrayLike | None = None,
-    sigma: float | None = None,
-    epsilon: float | str | None = None,
-    algorithm: int = 2,
-    init_scale: float = 1e-6,
-    step_size: float | None = None,
+    X: object, y: ArrayLike, groups: object = None, *, coef: ArrayLike | None = None, sigma: float | None = None,
+    epsilon: float | str | None = None, algorithm: int = 2, init_scale: float = 1e-6, step_size: float | None = None,
     direction_step: float | None = None,
-) -> AssumptionReport:
-    """Check the conditions of Theorem convergence-alg-1 or convergence-alg-2 on data, and explain violations.
+) -> AssumptionReport:  # fmt: skip
+    """Check the conditions of Theorem convergence-alg-1 or -2, by `algorithm`, on data, and explain violations.
 
     Parameters
     ----------
     X, y : the data, as they would be fitted
         The model has no intercept: centre both first.
-    groups : Groups, or anything `Groups.coerce` reads
     coef : array, shape (p,), optional
         The true or a fitted coefficient vector, which gives u*, s and the noise ``X'(y - X coef)/n``. By default from
         a pilot fit.
@@ -131,7 +116,6 @@ def check_assumptions(
         Noise standard deviation; by default estimated from the residuals.
     epsilon : float, "statement" or "proof", optional
         As in `bounds`: the corollary's by default.
-    algorithm : 1 or 2
     init_scale, step_size, direction_step : float, optional
         The settings to check, in the given units of X and y, as for `covey.paper.dynamics.normalized_descent`,
         `covey.paper.NetworkRegressor.paper`, and any network with ``standardize=False``. `step_size` defaults to the

@@ -14,15 +14,9 @@ __all__ = ["limit_events"]
 
 
 def limit_events(
-    X: ArrayLike,
-    y: ArrayLike,
-    groups: object,
-    weights: ArrayLike | None = None,
-    *,
-    n_events: int | None = None,
-    loss: str | Loss = "squared",
-    offset: ArrayLike | None = None,
-) -> list[tuple[int, float, FloatArray]]:
+    X: ArrayLike, y: ArrayLike, groups: object, weights: ArrayLike | None = None, *, n_events: int | None = None,
+    loss: str | Loss = "squared", offset: ArrayLike | None = None,
+) -> list[tuple[int, float, FloatArray]]:  # fmt: skip
     r"""Events of the network :math:`w_l = u_l^N v_l` as its start scale goes to zero.
 
     The loss is :math:`\frac{1}{2n}\|y - Xw\|^2`. Let :math:`g_l = X_l^\top (y - Xw) / n`, and let :math:`c_l` be the
@@ -37,9 +31,6 @@ def limit_events(
 
     Parameters
     ----------
-    X : array-like, shape (n, p)
-    y : array-like, shape (n,)
-    groups : int, labels, lists of columns, dict or Groups
     weights : array-like, shape (n_groups,), optional
         :math:`c_l`; 1 by default.
     n_events : int, optional
@@ -106,11 +97,11 @@ def limit_events(
 
 
 def _minimiser(
-    A: FloatArray, y: FloatArray, offset: FloatArray, loss: Loss, b: FloatArray, nothing: float
+    A: FloatArray, y: FloatArray, shift: FloatArray, loss: Loss, b: FloatArray, nothing: float
 ) -> FloatArray:
     """Newton's method from b, with steps halved if the loss rises, until the gradient is negligible."""
     for _ in range(100):
-        eta = offset + A @ b
+        eta = shift + A @ b
         gradient = A.T @ loss.residual(y, eta)
         if np.abs(gradient).max() <= nothing:
             break

@@ -18,22 +18,12 @@ __all__ = ["TimeWindow", "time_window"]
 
 @dataclass(frozen=True)
 class TimeWindow:
-    """The empirical window of a trajectory and the predicted one.
+    """The empirical window of a trajectory, and the predicted ones.
 
-    Attributes
-    ----------
-    start, stop : float or None
-        First and last recorded time of the longest stretch in which both bounds hold; None if they never do.
-    t : ndarray
-    support_error : ndarray
-        ``max_{l in S} norm(w_l(t) - w*_l, inf)`` at each record.
-    off_error : ndarray
-        ``max_{l not in S} norm(w_l(t), inf)``; zeros if every group is in the support.
-    support_radius, off_radius : float
-        The bounds.
-    predicted : tuple (T_lb, T_ub) or None
-        As printed in the theorem.
-    predicted_corrected : tuple (T_lb_corrected, T_ub_corrected) or None
+    `start` and `stop` are the first and last recorded time of the longest stretch in which both bounds hold, or None:
+    ``support_error = max_{l in S} norm(w_l(t) - w*_l, inf)`` is at most `support_radius`, and ``off_error = max_{l not
+    in S} norm(w_l(t), inf)`` at most `off_radius`. `predicted` is (T_lb, T_ub) as printed in the theorem, and
+    `predicted_corrected` as corrected.
     """
 
     start: float | None
@@ -70,31 +60,15 @@ class TimeWindow:
 
 
 def time_window(
-    trajectory: Trajectory,
-    w_star: ArrayLike,
-    *,
-    bounds: Bounds | PowerBounds | None = None,
-    support_radius: float | None = None,
-    off_radius: float | None = None,
-) -> TimeWindow:
+    trajectory: Trajectory, w_star: ArrayLike, *, bounds: Bounds | PowerBounds | None = None,
+    support_radius: float | None = None, off_radius: float | None = None,
+) -> TimeWindow:  # fmt: skip
     """The times at which a trajectory meets the error bound of Theorem convergence-alg-1 (and -2, and gf-es).
 
         norm(w_l(t) - w*_l, inf) <= support_radius for l in S,      norm(w_l(t), inf) <= off_radius for l not in S.
 
-    Parameters
-    ----------
-    trajectory : Trajectory
-    w_star : array, shape (p,)
-        The truth.
-    bounds : Bounds or PowerBounds, optional
-        Gives the predicted windows, and the default radii: ``2 zeta_corrected`` and ``alpha``, or those for the power
-        N, for which only the corrected window exists.
-    support_radius, off_radius : float, optional
-
-    Returns
-    -------
-    TimeWindow
-        With the longest stretch of records in which both hold.
+    The truth `w_star` determines S. `bounds` gives the predicted windows and the default radii: ``2 zeta_corrected``
+    and ``alpha``, or those for the power N, for which only the corrected window exists.
 
     Examples
     --------
