@@ -183,6 +183,11 @@ class TheoryWindow:
         """Estimate the magnitudes with a pilot fit, then compute the window."""
         if descent.depth != 2 or descent.algorithm == "flow":
             raise ValueError("The theorems behind TheoryWindow are for Algorithms 1 and 2 with depth=2.")
+        if descent.init_scale > coordinates.threshold:  # groups of noise reach a norm of alpha in the window
+            raise ValueError(
+                f"init_scale={descent.init_scale:g} is too large for TheoryWindow: groups of noise would count as "
+                f"selected from the start. Use {0.9 * coordinates.threshold:.1e} or less."
+            )
         pilot = by_discrepancy(descent, coordinates, Discrepancy(self.sigma), intercept)
         run = descent.run(coordinates, until=max(1.0, pilot.time))
         woken = np.flatnonzero(run.norms[-1, coordinates.which])

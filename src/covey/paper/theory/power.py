@@ -180,7 +180,7 @@ class PowerBounds:
 
     @quantity("phase1")
     def T_grow(self) -> float:
-        """The time by which every recoverable group has half of its norm (Lemma phase1).
+        """The time by which every recoverable group has half of its norm (Lemma phase1); a larger start has it at once.
 
         ``4 exp(1/20) (alpha^(2-N) - (r_max/2)^((2-N)/N)) / (gamma N (N-2) m) + 1`` for N > 2, with
         ``m = max(zeta, r_min)``; for N = 2 the paper's ``log(r_max/(2 alpha^2)) / (2 log(1 + gamma m/2))``.
@@ -191,9 +191,10 @@ class PowerBounds:
         N, gamma = self.depth, self.step_size
         if N == 2:
             # the square of a tiny start would underflow
-            return (math.log(self.r_max / 2) - 2 * math.log(self.init_scale)) / (2 * math.log1p(gamma * m / 2))
+            distance = math.log(self.r_max / 2) - 2 * math.log(self.init_scale)
+            return max(0.0, distance) / (2 * math.log1p(gamma * m / 2))
         distance = self.init_scale ** (2 - N) - (self.r_max / 2) ** ((2 - N) / N)
-        return 4 * STEP_LOSS * distance / (gamma * N * (N - 2) * m) + 1
+        return 4 * STEP_LOSS * max(0.0, distance) / (gamma * N * (N - 2) * m) + 1
 
     @quantity("phase2-convergence")
     def T_halve(self) -> float:

@@ -43,6 +43,9 @@ class PowerFlowTimes:
     group_noise: float = 0.0
     theta: float | None = None
 
+    def __post_init__(self) -> None:
+        whole(self.depth, "depth", least=2)
+
     @property
     def init_scale(self) -> float:
         """The theta in use: ``epsilon/(4 r_max)`` by default, kept below 1."""
