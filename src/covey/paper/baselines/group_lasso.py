@@ -38,21 +38,17 @@ class GroupLasso(PenalisedRegressor):
         The :math:`\lambda` of `fit`.
     group_weights : {"sqrt", "unit"} or array of shape (n_groups,)
         The :math:`\omega`: square roots of the group sizes, ones, or given.
-    fit_intercept : bool
-        Whether to fit the intercept b.
-    standardize : bool
-        Divide each column by its standard deviation first; coefficients are returned on the user's scale.
-    tol : float
-        The duality gap to reach, relative to ``norm(y)^2/(2n)`` (y centred if there is an intercept).
-    max_iter : int
-        The most steps at one penalty.
+    fit_intercept, standardize : bool
+        Whether to fit the intercept b, and to divide each column by its standard deviation first; coefficients are
+        returned on the user's scale.
+    tol, max_iter : float and int
+        The duality gap to reach, relative to ``norm(y)^2/(2n)`` (y centred if there is an intercept), and the most
+        steps at one penalty.
 
     Attributes
     ----------
-    coef_, intercept_ : ndarray of shape (n_columns,) and float
-    dual_gap_ : float
-        The objective at the solution is at most this far above the minimum.
-    n_iter_, groups_, n_features_in_, feature_names_in_
+    coef_, intercept_, dual_gap_, n_iter_, groups_, n_features_in_, feature_names_in_
+        The objective at the solution is at most `dual_gap_` above the minimum.
 
     References
     ----------

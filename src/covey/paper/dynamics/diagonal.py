@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -26,6 +28,8 @@ def diagonal_descent(
 
         u \leftarrow u + \gamma N u^{N-1} \odot g, \quad v \leftarrow v - \gamma N v^{N-1} \odot g.
 
+    The trajectory's ``u`` and ``v`` are the two factors, one entry per column; groups are of size one.
+
     Parameters
     ----------
     X, y, step_size, n_steps, record_every, depth, w_star, stop, gradient_scale, reference
@@ -36,8 +40,6 @@ def diagonal_descent(
         Drop the negative part: ``w = u^N``.
     weight_decay : float
         Adds ``weight_decay/2 (norm(u)^2 + norm(v)^2)`` to the loss; with N = 2 that is the l1 penalty on ``w``.
-
-    The trajectory's ``u`` and ``v`` are the two factors, one entry per column; groups are of size one.
     """
     problem = Problem.pose(X, y, None, w_star)
     alpha = check_scale(init_scale, problem.X.shape[1])
@@ -67,11 +69,9 @@ class DiagonalDescent(Descent):
         state.u = u - self.gamma * (-N * u ** (N - 1) * g + self.decay * u)
         state.v = v - self.gamma * (N * v ** (N - 1) * g + self.decay * v)
 
-    def advance(self, state: State, k: int) -> None:
-        """``k`` compiled iterations."""
-        diagonal_steps(
-            *self.data, state.u, state.v, state.log, k, self.depth, self.gamma, self.scale, self.decay, self.bound
-        )
+    def twin(self) -> tuple[Callable[..., None], tuple[Any, ...]]:
+        """The compiled iteration."""
+        return diagonal_steps, (self.decay,)
 
     def diverged(self, state: State) -> bool:
         """Either part may diverge."""

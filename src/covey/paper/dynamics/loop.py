@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,8 +91,16 @@ class Descent(ABC):
         """One iteration in plain numpy, as the paper writes it."""
 
     @abstractmethod
+    def twin(self) -> tuple[Callable[..., None], tuple[Any, ...]]:
+        """The compiled twin of `step`, and the arguments that only this method has."""
+
     def advance(self, state: State, k: int) -> None:
-        """``k`` iterations, compiled."""
+        """``k`` compiled iterations."""
+        steps, more = self.twin()
+        steps(
+            *self.data, self.problem.groups.labels, state.u, state.v, state.log, k, self.depth, self.gamma, self.scale,
+            self.bound, *more,
+        )  # fmt: skip
 
     def coefficients(self, u: FloatArray, v: FloatArray) -> FloatArray:
         """``w_l = u_l^N v_l``; the last axis runs over columns."""

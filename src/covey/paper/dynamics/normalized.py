@@ -5,8 +5,9 @@ A switch rule is evaluated after each step, with the magnitudes before and after
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -228,10 +229,8 @@ class NormalizedDescent(Descent):
             state.log[SWITCH] = state.t + 1
         state.u, state.v = new_u, new_v
 
-    def advance(self, state: State, k: int) -> None:
-        """``k`` compiled iterations."""
+    def twin(self) -> tuple[Callable[..., None], tuple[Any, ...]]:
+        """The compiled iteration."""
         rule = self.rule
-        normalized_steps(
-            *self.data, self.problem.groups.labels, state.u, state.v, state.log, k, self.depth, self.gamma, self.eta,
-            self.scale, self.old_direction, self.bound, rule.kind, rule.tol, rule.epsilon, rule.at_step, rule.target,
-        )  # fmt: skip
+        more = (self.eta, self.old_direction, rule.kind, rule.tol, rule.epsilon, rule.at_step, rule.target)
+        return normalized_steps, more

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -90,9 +91,6 @@ class PlainDescent(Descent):
         state.u = u - self.gamma * (gradient_u + self.decay * u)
         state.v = v - self.gamma * (gradient_v + self.decay * v)
 
-    def advance(self, state: State, k: int) -> None:
-        """``k`` compiled iterations."""
-        plain_steps(
-            *self.data, self.problem.groups.labels, state.u, state.v, state.log, k, self.depth, self.gamma, self.scale,
-            self.decay, self.bound,
-        )  # fmt: skip
+    def twin(self) -> tuple[Callable[..., None], tuple[Any, ...]]:
+        """The compiled iteration."""
+        return plain_steps, (self.decay,)

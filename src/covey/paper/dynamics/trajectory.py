@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from covey.groups import Groups
@@ -98,11 +97,3 @@ class Trajectory:
             u, v = self._dense(np.array([t], dtype=float))
             return (u[:, self.groups.labels] ** self.depth * v)[0]
         return self.w[np.searchsorted(self.t, t, side="right") - 1]
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row per record: t, loss, error, and the norm of each group under the group's name."""
-        frame = pd.DataFrame({"t": self.t, "loss": self.loss})
-        if self.error is not None:
-            frame["error"] = self.error
-        norms = pd.DataFrame(self.group_norms, columns=[f"norm_{name}" for name in self.groups.names])
-        return pd.concat([frame, norms], axis=1)

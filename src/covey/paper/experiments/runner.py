@@ -12,7 +12,6 @@ import hashlib
 import io
 import json
 import shutil
-import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -30,7 +29,7 @@ from covey.paper.experiments.base import Claim, Record, Scale
 from covey.paper.experiments.registry import Experiment, Mode, find
 from covey.paper.experiments.tasks import watched
 
-__all__ = ["Outcome", "as_csv", "code_version", "markdown", "prepare_folder", "reproduce", "tabulate", "write_claims"]
+__all__ = ["Outcome", "as_csv", "code_version", "markdown", "reproduce", "write_claims"]
 
 
 @dataclass(frozen=True)
@@ -146,31 +145,14 @@ def as_csv(frame: pd.DataFrame) -> bytes:
     return frame.to_csv(index=False, float_format="%.8g").encode()
 
 
-def prepare_folder(folder: Path) -> None:
-    """Create the folder and check that it is writable, before any work is done."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            pass
-    except OSError as reason:
-        raise OSError(
-            f"Nothing can be written to {folder} ({reason.strerror or reason}); choose another folder with --out."
-        ) from None
-
-
 def write_claims(outcomes: Iterable[Outcome], folder: Path) -> pd.DataFrame:
-    """Write ``claims.csv``, with the expected and measured results and the verdicts, and ``claims.md``, a table."""
+    """Write ``claims.csv``, one row per claim, and ``claims.md``, a table without the expected results."""
     claims = [claim for outcome in outcomes for claim in outcome.claims]
-    frame = tabulate(claims)
+    columns = ["id", *(one.name for one in fields(Claim) if one.name != "id")]
+    frame = pd.DataFrame([{**asdict(claim), "verdict": str(claim.verdict)} for claim in claims], columns=columns)
     write_atomically(folder / "claims.csv", frame.to_csv(index=False).encode())
     write_atomically(folder / "claims.md", markdown(claims).encode())
     return frame
-
-
-def tabulate(claims: Iterable[Claim]) -> pd.DataFrame:
-    """One row per claim, as in ``claims.csv``."""
-    columns = ["id", *(one.name for one in fields(Claim) if one.name != "id")]
-    return pd.DataFrame([{**asdict(claim), "verdict": str(claim.verdict)} for claim in claims], columns=columns)
 
 
 def markdown(claims: Iterable[Claim]) -> str:

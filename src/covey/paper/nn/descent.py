@@ -26,25 +26,22 @@ class NormalizedDescent:
         v_l \leftarrow z_l/\|z_l\|, \qquad z_l = v_l - \eta_l \nabla_{v_l}, \qquad \eta_l = 1/u_l^{2N} \text{ or } \eta,
 
     then, with gradients at the new directions, the wrapped optimiser updates the magnitudes and all other parameters.
-    With plain SGD on ``norm(y - X w)^2 / (2 n)`` this is `covey.paper.dynamics.normalized_descent`.
+    With plain SGD on ``norm(y - X w)^2 / (2 n)`` this is `covey.paper.dynamics.normalized_descent`. `optimizer` is for
+    learning-rate schedules; `t` counts the steps done, and `switched` is the step after which the direction step was
+    decreased.
 
     Parameters
     ----------
     model : Module
         With at least one `GroupedDiagonalLinear`.
     optimizer : type of torch.optim.Optimizer
-        Created for all parameters that are not directions.
+        Created, with the other `options` such as ``lr=1e-3``, for all parameters that are not directions.
     direction_step : "large" or float
         ``"large"`` is Algorithm 1. A number is used from the start, or, with `switch`, after it: Algorithm 2.
     switch : None, int or float
         The step after which to switch from the large step to `direction_step`: this one (an int), or the first at which
         no magnitude has changed by more than this share (a float). The share is meaningless before magnitudes have
         grown, so that rule is armed only once some group has reached half of its first estimate.
-    **options
-        For the optimiser, such as ``lr=1e-3``.
-
-    `optimizer` is there for learning-rate schedules; `t` counts the steps done, and `switched` is the step after which
-    the direction step was decreased.
 
     Examples
     --------

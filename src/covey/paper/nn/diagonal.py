@@ -60,22 +60,10 @@ class GroupedDiagonalLinear(nn.Module):
     The network of the paper's figure 1: ``f(x) = sum_l u_l^N v_l' x_l``. Trained from a tiny start with unit-norm
     directions (`NormalizedDescent`) and stopped early, only a few groups of inputs wake up.
 
-    Parameters
-    ----------
-    groups : Groups, labels or lists
-        The groups of inputs, as `covey.Groups.coerce` reads them; a size needs `in_features`.
-    depth : int
-        The power N, at least 2.
-    out_features : int
-        Outputs; each with separate magnitudes and directions.
-    in_features : int, optional
-        The number of inputs, if `groups` does not determine it.
-    init_scale : float
-        Start of the magnitudes, alpha in the paper. Directions start equal, ``1/sqrt(p_l)``.
-    device, dtype
-        As in `torch.nn.Linear`.
-
-    The parameters are `magnitude`, of shape (out_features, L), and `direction`; `weight` is their product.
+    The `groups` of inputs are read by `covey.Groups.coerce`; a size needs `in_features`. `depth` is the power N, at
+    least 2. Each output has separate magnitudes, which start at `init_scale` (alpha in the paper), and directions,
+    which start equal, ``1/sqrt(p_l)``. The parameters are `magnitude`, of shape (out_features, L), and `direction`;
+    `weight` is their product.
 
     Examples
     --------

@@ -36,20 +36,11 @@ class FactoredWeight(nn.Module):
     D-Gating", 2025, arXiv 2509.23898). Without decay, gradient descent prefers few groups by itself, because a group
     grows in proportion to its size.
 
-    Parameters
-    ----------
-    weight : tensor of shape (out, ...)
-        The start of the product.
-    channel_groups : int, labels, lists or Groups, optional
-        Groups of rows, as `covey.Groups.coerce` reads them; by default every row is a group.
-    gates : int
-        K, scalars per group.
-    power : int
-        N, to which their product is raised.
-    start : {"balanced", "unit"}
-        All factors of equal size, ``norm(w_l)^(1/D)``; or directions of unit norm, as in the paper, with gates of size
-        ``norm(w_l)^(1/(KN))``. From a unit start a small group first grows in its initial direction, at a rate that
-        depends on how well that fits, and turns later.
+    `weight` is the start of the product. The groups of its rows are read by `covey.Groups.coerce`; by default every row
+    is a group. There are K `gates` per group, and their product is raised to the `power` N. From a "balanced" `start`
+    all factors have equal size, ``norm(w_l)^(1/D)``; from a "unit" start directions have unit norm, as in the paper,
+    and gates ``norm(w_l)^(1/(KN))``: a small group then first grows in its initial direction, at a rate that depends on
+    how well that fits, and turns later.
 
     The parameters are `gate`, of shape (gates, L), and `direction`, of the weight's shape.
     """

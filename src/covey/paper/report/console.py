@@ -13,9 +13,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from covey.cli import INTERRUPTED
+from covey.files import check_writable
 from covey.paper.experiments import Verdict, available, find
 from covey.paper.experiments.registry import Mode
-from covey.paper.experiments.runner import Outcome, prepare_folder, reproduce, write_claims
+from covey.paper.experiments.runner import Outcome, reproduce, write_claims
 from covey.paper.report.reproduction import write_report
 
 __all__ = ["reproduce_and_print"]
@@ -29,7 +30,7 @@ def reproduce_and_print(ids: Sequence[str], mode: Mode, folder: Path, jobs: int)
     if jobs == 0:
         raise ValueError("--jobs must be a positive number, or -1 for one per core, not 0.")
     wanted = [find(id).id for id in dict.fromkeys(ids)] or available()
-    prepare_folder(folder)
+    check_writable(folder / "index.html")
     console, start = Console(), time.perf_counter()
     outcomes: list[Outcome] = []
     try:

@@ -88,16 +88,9 @@ def coherence(X: object, groups: object = None, *, block_columns: int = BLOCK_CO
     The Gram is visited in blocks and never stored. A pair's spectral norm is computed only if its Frobenius norm
     exceeds the current maximum of one of its two groups, which keeps every maximum exact and skips most pairs.
 
-    Parameters
-    ----------
-    X : array or scipy sparse matrix, shape (n, p)
-        Used as given: standardise or orthonormalise first if the fit does.
-    block_columns : int
-        Columns per block; memory is about ``8 * block_columns**2`` bytes besides X.
-
-    Notes
-    -----
-    A group with more columns than rows, or with a column of zeros, has delta_in of at least 1: its Gram is singular.
+    X, dense or sparse, is used as given: standardise or orthonormalise first if the fit does. Memory is about
+    ``8 * block_columns**2`` bytes besides X. A group with more columns than rows, or with a column of zeros, has
+    delta_in of at least 1: its Gram is singular.
 
     Examples
     --------

@@ -29,23 +29,10 @@ def limit_events(
     This is a reference implementation in plain numpy, on the columns as given: nothing is centred, scaled or updated.
     `covey.limit_path` computes the same at scale, in working coordinates.
 
-    Parameters
-    ----------
-    weights : array-like, shape (n_groups,), optional
-        :math:`c_l`; 1 by default.
-    n_events : int, optional
-        The most groups to wake up; by default until nothing is left to explain.
-    loss : str or Loss
-        A name, or a loss from `covey.losses` with one linear predictor.
-    offset : array-like, shape (n,), optional
-        Added to the linear predictor; no intercept is fitted.
-
-    Returns
-    -------
-    list of (group, time, coefficients)
-        In order; the coefficients, shape (p,), are those after the event. If the awake groups separate the classes,
-        the minimiser lies at infinity: the coefficients then make the gradient negligible, and no further group wakes
-        up.
+    By default all `weights` are 1, and groups wake up until nothing is left to explain; `n_events` is the most that do.
+    No intercept is fitted; `offset` is added to the linear predictor. The coefficients, shape (p,), are those after the
+    event. If the awake groups separate the classes, the minimiser lies at infinity: the coefficients then make the
+    gradient negligible, and no further group wakes up.
 
     References
     ----------
