@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 from covey.groups import Groups
 from covey.paper.baselines.kernels import accelerated_steps
 from covey.paper.baselines.units import read_group_weights
-from covey.validation import FloatArray, as_matrix, as_numbers, as_response, check_scale, positive
+from covey.paper.dynamics.problem import as_coefficients
+from covey.validation import FloatArray, as_matrix, as_response, check_scale, positive
 
 __all__ = ["Certificate", "PenalisedProblem", "certify", "solve"]
 
@@ -186,11 +187,9 @@ def certify(
     n, p = matrix.shape
     response = as_response(y, n)
     partition = Groups.coerce(groups, p)
-    coef = as_numbers(w, "w")
+    coef = as_coefficients(w, "w", p)
     for values, name in ((matrix, "X"), (response, "y"), (coef, "w")):
         check_scale(values, name)
-    if coef.shape != (p,):
-        raise ValueError(f"w must hold {p} numbers, one per column of X, not shape {coef.shape}.")
     penalty, weights = positive(penalty, "penalty"), read_group_weights(group_weights, partition)
     problem = PenalisedProblem(partition.to_contiguous(matrix), response, partition.starts, weights)
     primal, dual = problem.values(partition.to_contiguous(coef), penalty)

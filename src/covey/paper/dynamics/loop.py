@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from covey.groups import Groups
 from covey.losses import Loss
 from covey.paper.dynamics.kernels import DIVERGED, SWITCH, T
-from covey.paper.dynamics.problem import Problem
+from covey.paper.dynamics.problem import Problem, as_coefficients
 from covey.paper.dynamics.trajectory import Status, Trajectory
 from covey.validation import FloatArray, as_numbers, boolean, one_of, whole
 
@@ -208,11 +208,7 @@ def _message(status: Status, state: State) -> str:
 
 def check_directions(v: object, groups: Groups, *, unit: bool) -> FloatArray:
     """Check a start for the directions: one finite number per column and, if `unit`, unit norm in each group."""
-    directions = as_numbers(v, "start").copy()
-    if directions.shape != (groups.n_columns,):
-        raise ValueError(
-            f"start must hold {groups.n_columns} finite numbers, one per column, not shape {directions.shape}."
-        )
+    directions = as_coefficients(v, "start", groups.n_columns).copy()
     if unit:
         norms = groups.norms(directions)
         off = int(np.argmax(np.abs(norms - 1)))

@@ -12,7 +12,7 @@ from covey.losses import Loss, Squared, get_loss
 from covey.losses.arrays import read_offset
 from covey.validation import FloatArray, as_matrix, as_numbers, as_response, check_scale, column_names
 
-__all__ = ["Problem"]
+__all__ = ["Problem", "as_coefficients"]
 
 
 @dataclass(frozen=True)
@@ -39,11 +39,7 @@ class Problem:
         matrix = as_matrix(X)
         n, p = matrix.shape
         partition = Groups.coerce(groups, p, column_names(X))
-        truth = None
-        if w_star is not None:
-            truth = as_numbers(w_star, "w_star")
-            if truth.shape != (p,):
-                raise ValueError(f"w_star must hold {p} finite numbers, one per column of X, not shape {truth.shape}.")
+        truth = None if w_star is None else as_coefficients(w_star, "w_star", p)
         row_loss, response = get_loss(loss), as_response(y, n)
         check_scale(matrix, "X")
         check_scale(response, "y")
@@ -104,3 +100,11 @@ class Problem:
         if p <= n // 2 or (p <= 1000 and p <= 2 * n):
             return np.ascontiguousarray(self.X.T @ self.X / n), self.X.T @ self.y / n
         return np.empty((0, 0)), np.empty(0)
+
+
+def as_coefficients(values: object, name: str, p: int) -> FloatArray:
+    """One finite number per column."""
+    w = as_numbers(values, name)
+    if w.shape != (p,):
+        raise ValueError(f"{name} must hold {p} finite numbers, one per column, not shape {w.shape}.")
+    return w

@@ -8,9 +8,9 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from covey.paper.dynamics import Trajectory
+from covey.paper.dynamics.problem import as_coefficients
 from covey.paper.plots.panels import Panels
 from covey.plots.style import GREY, MARK, PALETTE, AxesLike, colour, make_axes, quiet
-from covey.validation import FloatArray
 
 __all__ = ["TrajectoryDisplay"]
 
@@ -41,12 +41,8 @@ class TrajectoryDisplay(Panels):
 
     def __init__(self, trajectory: Trajectory, w_star: object = None) -> None:
         self.trajectory = trajectory
-        self.w_star: FloatArray | None = None if w_star is None else np.asarray(w_star, dtype=float)
-        if self.w_star is not None and self.w_star.shape != (trajectory.groups.n_columns,):
-            raise ValueError(
-                f"w_star must hold {trajectory.groups.n_columns} numbers, one per column; "
-                f"its shape is {self.w_star.shape}."
-            )
+        p = trajectory.groups.n_columns
+        self.w_star = None if w_star is None else as_coefficients(w_star, "w_star", p)
 
     @classmethod
     def from_path(

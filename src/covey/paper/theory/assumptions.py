@@ -12,11 +12,12 @@ from numpy.typing import ArrayLike
 
 from covey.designs import Design, as_design
 from covey.groups import Groups
+from covey.paper.dynamics.problem import as_coefficients
 from covey.paper.theory.blocks import column_norms, correlate, fitted, read_design
 from covey.paper.theory.bounds import Bounds, bounds
 from covey.paper.theory.coherence import Coherence, coherence
 from covey.search.limit_path import limit_path
-from covey.validation import FloatArray, as_numbers, as_response, check_scale, name_columns, one_of, whole
+from covey.validation import FloatArray, as_response, check_scale, name_columns, one_of, whole
 
 __all__ = ["AssumptionReport", "Condition", "Pilot", "check_assumptions", "pilot_fit"]
 
@@ -166,10 +167,8 @@ def _truth(X: Design, y: FloatArray, groups: Groups, coef: ArrayLike | None) -> 
     if coef is None:
         fit = pilot_fit(X, y, groups)
         return fit.coef, fit.sigma, True
-    w = as_numbers(coef, "coef")
+    w = as_coefficients(coef, "coef", groups.n_columns)
     check_scale(w, "coef")
-    if w.shape != (groups.n_columns,):
-        raise ValueError(f"coef must hold {groups.n_columns} finite numbers, one per column; got shape {w.shape}.")
     residual = y - fitted(X, w)
     return w, float(np.sqrt(residual @ residual / y.size)), False
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from covey.paper.dynamics import Trajectory
+from covey.paper.dynamics.problem import as_coefficients
 from covey.paper.theory.bounds import Bounds
 from covey.paper.theory.power import PowerBounds
 from covey.validation import FloatArray, positive
@@ -81,9 +82,7 @@ def time_window(
     True
     """
     groups = trajectory.groups
-    truth = np.asarray(w_star, dtype=float)
-    if truth.shape != (groups.n_columns,) or not np.isfinite(truth).all():
-        raise ValueError(f"w_star must hold {groups.n_columns} finite numbers; got shape {truth.shape}.")
+    truth = as_coefficients(w_star, "w_star", groups.n_columns)
     printed = corrected = None
     if bounds is not None:
         exact = bounds if isinstance(bounds, PowerBounds) else bounds.corrected
