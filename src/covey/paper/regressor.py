@@ -163,14 +163,9 @@ class NetworkRegressor(RegressorMixin, BaseEstimator):
         )  # fmt: skip
 
     def _choose(
-        self,
-        descent: Descent,
-        coordinates: Coordinates,
-        X: FloatArray,
-        y: FloatArray,
-        groups: Groups,
+        self, descent: Descent, coordinates: Coordinates, X: FloatArray, y: FloatArray, groups: Groups,
         weight: FloatArray,
-    ) -> Choice:
+    ) -> Choice:  # fmt: skip
         rule = self.stopping
         if isinstance(rule, AtTime):
             if descent.algorithm != "flow" and rule.time > descent.max_iter:

@@ -63,14 +63,9 @@ class NormalizedDescent:
     """
 
     def __init__(
-        self,
-        model: nn.Module,
-        optimizer: Callable[..., torch.optim.Optimizer] = torch.optim.SGD,
-        *,
-        direction_step: float | Literal["large"] = "large",
-        switch: int | float | None = None,
-        **options: Any,
-    ) -> None:
+        self, model: nn.Module, optimizer: Callable[..., torch.optim.Optimizer] = torch.optim.SGD, *,
+        direction_step: float | Literal["large"] = "large", switch: int | float | None = None, **options: Any,
+    ) -> None:  # fmt: skip
         self.layers = [module for module in model.modules() if isinstance(module, GroupedDiagonalLinear)]
         if not self.layers:
             raise ValueError("The model has no GroupedDiagonalLinear layer, so there are no directions to normalise.")

@@ -50,14 +50,9 @@ class FactoredWeight(nn.Module):
     labels: torch.Tensor
 
     def __init__(
-        self,
-        weight: torch.Tensor,
-        channel_groups: object = None,
-        *,
-        gates: int = 1,
-        power: int = 1,
+        self, weight: torch.Tensor, channel_groups: object = None, *, gates: int = 1, power: int = 1,
         start: Literal["balanced", "unit"] = "balanced",
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__()
         if start not in ("balanced", "unit"):
             raise ValueError(f"start must be 'balanced' or 'unit', not {start!r}.")

@@ -29,10 +29,11 @@ def limit_events(
     This is a reference implementation in plain numpy, on the columns as given: nothing is centred, scaled or updated.
     `covey.limit_path` computes the same at scale, in working coordinates.
 
-    By default all `weights` are 1, and groups wake up until nothing is left to explain; `n_events` is the most that do.
-    No intercept is fitted; `offset` is added to the linear predictor. The coefficients, shape (p,), are those after the
-    event. If the awake groups separate the classes, the minimiser lies at infinity: the coefficients then make the
-    gradient negligible, and no further group wakes up.
+    The result has ``(group, time, coefficients)`` of every event in order; the coefficients, shape (p,), are those
+    after it. By default all `weights` are 1, and groups wake up until nothing is left to explain; `n_events` is the
+    most that do. No intercept is fitted; `offset` is added to the linear predictor. If the awake groups separate the
+    classes, the minimiser lies at infinity: the coefficients then make the gradient negligible, and no further group
+    wakes up.
 
     References
     ----------
