@@ -124,6 +124,15 @@ class Parameterization(ABC):
         """All gradients as rows: shape (n_columns, n_parameters)."""
         return np.array([self.gradient(i, x) for i in range(self.n_columns)])
 
+    def hessian(self, i: int, x: ArrayLike) -> FloatArray:
+        """``grad^2 G_i(x)``, shape (n_parameters, n_parameters)."""
+        x = self._check(x)
+        out = np.zeros((x.size, x.size))
+        for k, component in self.field(i).items():
+            for m in component.variables():
+                out[k, m] = component.derivative(m)(x)
+        return out
+
     def field(self, word: Word) -> Field:
         """The vector field of a bracket expression, as polynomials: ``[X, Y] = (dY) X - (dX) Y``."""
         if not isinstance(word, tuple | list):
