@@ -86,6 +86,7 @@ def _reproduce_one(
         record = {
             "id": experiment.id, "key": key, "mode": mode, "settings": asdict(settings),
             "seconds": round(time.perf_counter() - start, 3), "sha256": _sha256(content), "covey": covey.__version__,
+            "code": code_version(),
         }  # fmt: skip
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "run.json").unlink(missing_ok=True)
