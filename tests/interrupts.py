@@ -23,7 +23,7 @@ from covey.datasets import make_group_sparse
 from covey.paper.experiments import Claim, Verdict, registry
 from covey.paper.experiments.runner import reproduce
 from covey.paper.experiments.style import panels
-from covey.paper.experiments.tasks import run_tasks
+from covey.paper.experiments.tasks import records
 from covey.settings import FitSettings
 from covey.workflow import GROUP_FILES, check_out, fit_table, write_fit
 
@@ -86,9 +86,7 @@ def install_toy():
     module.__dict__.update(
         TITLE="Toy",
         Settings=kind,
-        run=lambda settings, jobs: pd.DataFrame(
-            run_tasks(wake_ups, [{"seed": s} for s in range(settings.repeats)], jobs)
-        ),
+        run=lambda settings, jobs: pd.DataFrame(records(wake_ups, range(settings.repeats), jobs)),
         plot=plot,
         claims=lambda frame: [Claim("Toys work.", "rows", f"{len(frame)} rows", Verdict.HOLDS)],
     )

@@ -149,7 +149,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "gradient_flow": (
         dynamics.gradient_flow,
         {"X": X, "y": Y, "groups": 3, "init_scale": 0.1, "t_end": 0.5, "times": None, "start": "aligned", "depth": 2,
-         "w_star": W, "log_magnitudes": True, "method": "LSODA", "rtol": 1e-6, "atol": 1e-9},
+         "w_star": W, "method": "LSODA", "rtol": 1e-6, "atol": 1e-9},
     ),
     "normalized_descent": (
         dynamics.normalized_descent,

@@ -116,6 +116,7 @@ def test_units_do_not_matter_unless_columns_are_raw(data):
         ({"stopping": "never"}, "stopping must be"),
         ({"stopping": AtTime(10**6)}, "lies beyond max_iter"),
         ({"stopping": TheoryWindow(0.5), "depth": 3}, "depth=2"),
+        ({"stopping": TheoryWindow(0.5), "init_scale": 0.5}, "init_scale=0.5 is too large for TheoryWindow"),
         ({"stopping": HoldOut(validation=(np.eye(2), [1.0, 2.0]))}, "validation must be rows of X"),
         ({"groups": Groups.from_lists([[0, 1], list(range(1, 300))], overlap=True)}, "must not overlap"),
     ],

@@ -50,7 +50,7 @@ def test_an_id_given_twice_runs_once(monkeypatch, tmp_path):
         (["figure 2"], "did you mean 'fig2'"),
         (["xyzzy"], "There are: fig1, fig2"),
         (["fig8", "--jobs", 0], "--jobs must be"),
-        (["fig8", "--out", "file/folder"], "choose another folder with --out"),
+        (["fig8", "--out", "file/folder"], "choose another place with --out"),
     ],
     ids=["a near id", "unknown id", "no jobs", "folder that cannot be written"],
 )

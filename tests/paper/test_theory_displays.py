@@ -60,7 +60,7 @@ def test_window():
     path = normalized_descent(data.X, data.y, data.groups, n_steps=800, record_every=10)
     b = bounds(data.u_star, n=150, p=300, L=100, sigma=0.5, init_scale=1e-6, step_size=1e-3)
     window = time_window(path, data.w_star, bounds=b, support_radius=0.2, off_radius=1e-3)
-    display = TimeWindowDisplay.from_window(window)
+    display = TimeWindowDisplay(window).plot()
     ax = display.axes_[0]
     np.testing.assert_array_equal(ax.lines[0].get_ydata(), window.support_error)
     labels = [t.get_text() for t in ax.get_legend().get_texts()]
@@ -70,7 +70,7 @@ def test_window():
     assert list(ax.lines[-1].get_xdata()) == [b.T_lb_corrected, b.T_ub_corrected]
     display.figure_.canvas.draw()
     never = time_window(path, data.w_star, support_radius=1e-9, off_radius=1e-9)
-    labels = [t.get_text() for t in TimeWindowDisplay.from_window(never).axes_[0].get_legend().get_texts()]
+    labels = [t.get_text() for t in TimeWindowDisplay(never).plot().axes_[0].get_legend().get_texts()]
     assert "both hold" not in labels
 
 
@@ -79,8 +79,8 @@ def test_balance():
     flow = balance_drift(gradient_flow(data.X, data.y, data.groups, init_scale=0.1, t_end=5.0))
     descent = balance_drift(plain_descent(data.X, data.y, data.groups, init_scale=0.1, start="aligned", n_steps=100))
     table = drift_against_step(data.X, data.y, data.groups, steps=(0.02, 0.01), total_time=5)
-    display = BalanceDisplay.from_drifts({"flow": flow, "descent": descent}, table)
+    display = BalanceDisplay({"flow": flow, "descent": descent}, table).plot()
     np.testing.assert_array_equal(display.axes_[0].lines[1].get_ydata(), np.abs(descent.drift[1:]).max(axis=1))
     np.testing.assert_array_equal(display.axes_[1].lines[0].get_xdata(), [0.01, 0.02])
     display.figure_.canvas.draw()
-    assert len(BalanceDisplay.from_drifts({"flow": flow}).axes_) == 1
+    assert len(BalanceDisplay({"flow": flow}).plot().axes_) == 1

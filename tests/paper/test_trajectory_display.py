@@ -47,7 +47,7 @@ def test_bad_input(run):
     data, path = run
     with pytest.raises(ValueError, match="Unknown panels: 'loss'"):
         TrajectoryDisplay(path).plot(panels=["loss"])
-    with pytest.raises(ValueError, match="300 numbers"):
+    with pytest.raises(ValueError, match="300 finite numbers"):
         TrajectoryDisplay(path, w_star=data.w_star[:10])
     bare = normalized_descent(data.X, data.y, data.groups, n_steps=5)
     with pytest.raises(ValueError, match="needs the truth"):

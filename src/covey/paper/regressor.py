@@ -70,22 +70,18 @@ class NetworkRegressor(RegressorMixin, BaseEstimator):
 
     Attributes
     ----------
-    coef_ : ndarray of shape (n_features,)
-        Zero for groups that are asleep at the chosen time.
-    intercept_ : float
-    groups_ : Groups
+    coef_, intercept_ : ndarray of shape (n_features,) and float
+        Coefficients are zero for groups that are asleep at the chosen time.
     selected_groups_ : list
         Names of the groups that are awake, in the order in which they woke up.
-    group_norms_ : ndarray of shape (n_groups,)
+    group_norms_, groups_ : ndarray of shape (n_groups,) and Groups
     time_ : float
         The chosen iteration, or time of the flow.
     scores_ : DataFrame
         The values on which the choice is based, one row per time.
     trajectory_ : Trajectory
         The run on all rows up to the chosen time, in working coordinates.
-    step_size_ : float
-    n_iter_ : int
-    n_features_in_ : int
+    step_size_, n_iter_, n_features_in_ : float, int and int
 
     References
     ----------
@@ -120,15 +116,9 @@ class NetworkRegressor(RegressorMixin, BaseEstimator):
     def paper(cls, algorithm: int = 1, groups: object = None, **settings: Any) -> NetworkRegressor:
         """The printed steps of the paper's Algorithm 1 or 2, on raw columns and without an intercept.
 
-        Groups that are asleep at the chosen time are reported as zero, as always.
-
-        Parameters
-        ----------
-        algorithm : 1 or 2
-        groups : None, int, labels, lists, dict or Groups
-        **settings
-            Other parameters, such as ``step_size`` (gamma, 1e-3), ``init_scale`` (alpha, 1e-6), ``direction_step``
-            (eta) and ``switch_tol`` (tau), on the scale of the data.
+        Groups that are asleep at the chosen time are reported as zero, as always. Other parameters, such as
+        ``step_size`` (gamma, 1e-3), ``init_scale`` (alpha, 1e-6), ``direction_step`` (eta) and ``switch_tol`` (tau),
+        are on the scale of the data.
         """
         if algorithm not in (1, 2):
             raise ValueError(f"algorithm must be 1 or 2, the paper's numbers, not {algorithm!r}.")
@@ -136,14 +126,7 @@ class NetworkRegressor(RegressorMixin, BaseEstimator):
         return cls(groups, algorithm=algorithm, **letter | settings)
 
     def fit(self, X: object, y: object, sample_weight: object = None) -> NetworkRegressor:
-        """Train the network and choose when to stop.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_rows, n_features)
-        y : array-like of shape (n_rows,)
-        sample_weight : array-like of shape (n_rows,), optional
-        """
+        """Train the network and choose when to stop."""
         Z, response = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2, y_numeric=True)
         weight = _check_sample_weight(sample_weight, Z, dtype=np.float64, ensure_non_negative=True)
         groups = Groups.coerce(self.groups, Z.shape[1], getattr(self, "feature_names_in_", None))
@@ -180,14 +163,9 @@ class NetworkRegressor(RegressorMixin, BaseEstimator):
         )  # fmt: skip
 
     def _choose(
-        self,
-        descent: Descent,
-        coordinates: Coordinates,
-        X: FloatArray,
-        y: FloatArray,
-        groups: Groups,
+        self, descent: Descent, coordinates: Coordinates, X: FloatArray, y: FloatArray, groups: Groups,
         weight: FloatArray,
-    ) -> Choice:
+    ) -> Choice:  # fmt: skip
         rule = self.stopping
         if isinstance(rule, AtTime):
             if descent.algorithm != "flow" and rule.time > descent.max_iter:
@@ -235,11 +213,6 @@ class NetworkRegressor(RegressorMixin, BaseEstimator):
             warnings.warn(run.trajectory.message, ConvergenceWarning, stacklevel=3)
 
     def predict(self, X: object) -> FloatArray:
-        """Predict the response.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_rows, n_features)
-        """
+        """Predict the response."""
         check_is_fitted(self)
         return validate_data(self, X, dtype=np.float64, reset=False) @ self.coef_ + self.intercept_

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from covey.groups import Groups
 from covey.paper.dynamics import Trajectory, gradient_flow, normalized_descent
+from covey.paper.dynamics.loop import Stop
 from covey.preprocess import prepare
 from covey.preprocess.factoring import Standardize
 from covey.validation import FloatArray
@@ -33,19 +33,10 @@ RECORDS = 2000
 class Coordinates:
     """The problem that the network is trained on: rows ``Z`` and response ``y``, weighted and in working coordinates.
 
-    Attributes
-    ----------
-    Z, y : ndarray, shapes (n, r) and (n,)
-    groups : Groups
-        The groups of the columns of Z, one for each group of X that has any variation.
-    which, n_groups : ndarray of int and int
-        Their positions among the groups of X, and the number of these.
-    loadings : sparse array, shape (p, r)
-        Coefficients of the columns of X are this matrix times those of the columns of Z.
-    mean, level : ndarray of shape (p,) and float
-        Means of the columns of X and of the response; zeros without an intercept.
-    shrink, unit : float
-        The number by which all working columns were divided, and the scale of the response.
+    `groups` are those of the columns of Z, one for each group of X that has any variation; `which` has their positions
+    among the `n_groups` groups of X. Coefficients of the columns of X are `loadings` (p, r) times those of the columns
+    of Z. `mean` and `level` are the means of the columns of X and of the response, zeros without an intercept; all
+    working columns were divided by `shrink`, and the response by `unit`.
     """
 
     Z: FloatArray
@@ -61,14 +52,9 @@ class Coordinates:
 
     @classmethod
     def of(
-        cls,
-        X: FloatArray,
-        y: FloatArray,
-        groups: Groups,
-        weight: FloatArray,
-        standardize: Standardize,
+        cls, X: FloatArray, y: FloatArray, groups: Groups, weight: FloatArray, standardize: Standardize,
         fit_intercept: bool,
-    ) -> Coordinates:
+    ) -> Coordinates:  # fmt: skip
         """Pose a problem; ``standardize=False`` leaves the columns and the response as they are, as in the paper."""
         n, p = X.shape
         q = weight / weight.sum()
@@ -162,13 +148,7 @@ class Descent:
         first = float(coordinates.correlations.max())
         return GROWTH / (depth * first) if first > 0 else 1.0
 
-    def run(
-        self,
-        coordinates: Coordinates,
-        *,
-        until: float | None = None,
-        stop: Callable[[float, FloatArray], bool] | None = None,
-    ) -> Run:
+    def run(self, coordinates: Coordinates, *, until: float | None = None, stop: Stop | None = None) -> Run:
         """Train the network; ``stop(time, w)`` is called at every record, with w in working coordinates."""
         Z, y, groups = coordinates.Z, coordinates.y, coordinates.groups
         if self.algorithm == "flow":

@@ -168,12 +168,8 @@ class TheoryWindow:
     If noise would wake up before the weakest group has settled, there is no window, and the error names a start that
     would open one, if any does.
 
-    Parameters
-    ----------
-    sigma : float
-        The standard deviation of the noise.
-    where : {"lower", "middle", "upper"}
-        The end of the window at which to stop, or its geometric mean.
+    `sigma` is the standard deviation of the noise; `where` in the window to stop is its "lower" end, its "upper" end,
+    or the "middle", their geometric mean.
     """
 
     sigma: float
@@ -187,6 +183,11 @@ class TheoryWindow:
         """Estimate the magnitudes with a pilot fit, then compute the window."""
         if descent.depth != 2 or descent.algorithm == "flow":
             raise ValueError("The theorems behind TheoryWindow are for Algorithms 1 and 2 with depth=2.")
+        if descent.init_scale > coordinates.threshold:  # groups of noise reach a norm of alpha in the window
+            raise ValueError(
+                f"init_scale={descent.init_scale:g} is too large for TheoryWindow: groups of noise would count as "
+                f"selected from the start. Use {0.9 * coordinates.threshold:.1e} or less."
+            )
         pilot = by_discrepancy(descent, coordinates, Discrepancy(self.sigma), intercept)
         run = descent.run(coordinates, until=max(1.0, pilot.time))
         woken = np.flatnonzero(run.norms[-1, coordinates.which])
@@ -225,7 +226,14 @@ def _window(
     T_lb = max(settle_time(c, init_scale=alpha, step_size=gamma, precision=d) for c, d in cases)
     if T_lb > T_ub:
         opens = [opening_scale(c, disturbed, step_size=gamma, noise_step=gamma, precision=d) or 0.0 for c, d in cases]
-        raise ValueError(_no_window(T_lb, T_ub, weakest, disturbed, min(opens) * np.sqrt(shrink)))
+        start = min(opens) * np.sqrt(shrink)
+        remedy = "No start is small enough to separate them: use more rows, or 'ebic' or Discrepancy(sigma)."
+        if start >= SMALLEST_START:
+            remedy = f"Set init_scale={0.9 * start:.1e} or smaller, which separates them, or use a rule such as 'ebic'."
+        raise ValueError(
+            f"There is no window: the weakest group found (norm {weakest:.3g} in working coordinates) settles by "
+            f"iteration {T_lb:.0f}, but a noise group (up to {disturbed:.3g}) may wake up at {T_ub:.0f}. {remedy}"
+        )
     warnings.warn(
         f"Theorem convergence-alg-1 does not apply here: the weakest group found has norm {weakest:.3g}, and 80 times "
         f"the noise is {limits.zeta_corrected:.3g} (in working coordinates). TheoryWindow uses the times of isolated "
@@ -233,20 +241,6 @@ def _window(
         stacklevel=4,
     )
     return T_lb, T_ub, "orthogonal"
-
-
-def _no_window(T_lb: float, T_ub: float, weakest: float, noise: float, opens: float) -> str:
-    """The remedy if noise groups wake up too early; `opens` is the start that would separate them, 0 for none."""
-    if opens < SMALLEST_START:
-        remedy = "No start is small enough to separate them: use more rows, or 'ebic' or Discrepancy(sigma)."
-    else:
-        remedy = (
-            f"Set init_scale={0.9 * opens:.1e} or smaller, which separates them, or use another rule such as 'ebic'."
-        )
-    return (
-        f"There is no window: the weakest group found (norm {weakest:.3g} in working coordinates) settles by iteration "
-        f"{T_lb:.0f}, but a noise group (up to {noise:.3g}) may wake up at {T_ub:.0f}. {remedy}"
-    )
 
 
 def _refitted_norms(coordinates: Coordinates, which: NDArray[np.intp]) -> FloatArray:

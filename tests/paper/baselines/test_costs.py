@@ -25,6 +25,13 @@ def test_grouped_cost_is_the_least_over_magnitudes(depth):
     assert grouped_cost([norm, 0, 0], [0, 0, 0], depth) == pytest.approx(least, rel=1e-6)
 
 
+@pytest.mark.parametrize("depth", [1, 2, 3])
+def test_diagonal_cost_is_the_least_over_factors(depth):
+    w, v = 1.7, np.linspace(-3, 3, 60_001)
+    u = np.cbrt(w + v**3) if depth == 3 else np.sqrt(w + v**2) if depth == 2 else w + v
+    assert diagonal_cost([w], depth) == pytest.approx(np.min(u**2 + v**2), rel=1e-4)
+
+
 def test_group_quasi_norm_of_one_group_and_of_singletons():
     w = np.array([3.0, -4.0])
     assert group_quasi_norm(w, [0, 0], 1) == pytest.approx(5)

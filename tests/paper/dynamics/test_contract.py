@@ -47,7 +47,6 @@ DESCENTS = {
 }
 FLOWS = {
     "flow": grouped(gradient_flow, init_scale=0.2, t_end=4.0),
-    "flow, plain coordinates": grouped(gradient_flow, init_scale=0.2, t_end=4.0, log_magnitudes=False),
 }
 ALL = DESCENTS | FLOWS
 
@@ -141,15 +140,6 @@ def test_a_too_large_step_is_a_status_not_a_nan(name, reference):
     assert "Decrease step_size" in path.message
     assert np.isfinite(path.w).all()
     assert path.t[-1] < 400
-
-
-def test_to_frame():
-    data = make_group_sparse(20, 6, Groups.from_labels(["a", "b", "a", "b", "c", "c"]), active=1, random_state=0)
-    path = normalized_descent(data.X, data.y, data.groups, n_steps=10, record_every=5, w_star=data.w_star)
-    frame = path.to_frame()
-    assert list(frame.columns) == ["t", "loss", "error", "norm_a", "norm_b", "norm_c"]
-    np.testing.assert_allclose(frame["norm_a"], data.groups.norms(path.w)[:, 0])
-    assert "error" not in normalized_descent(data.X, data.y, data.groups, n_steps=1).to_frame()
 
 
 def test_at_and_best():

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy.integrate import quad
+from scipy.integrate import quad, solve_ivp
 
 from covey.datasets import make_group_sparse
 from covey.paper.dynamics import SwitchAt, SwitchOracle, SwitchSettled, gradient_flow, normalized_descent, plain_descent
@@ -77,13 +77,21 @@ def test_the_practical_rule_waits_until_a_group_has_grown():
     assert path.switch == np.argmax((path.u**2 >= estimate / 2).any(axis=1)) > 100
 
 
-def test_flow_dense_output_and_other_coordinates():
+def test_flow_dense_output_and_the_equation_as_printed():
     data = make_group_sparse(30, 12, 3, active=2, values="normal", random_state=0)
     coarse = gradient_flow(data.X, data.y, data.groups, init_scale=0.1, times=[0.0, 5.0])
     fine = gradient_flow(data.X, data.y, data.groups, init_scale=0.1, times=np.linspace(0, 5, 11))
     np.testing.assert_allclose(coarse.at(2.5), fine.w[5], rtol=1e-6, atol=1e-8)
-    plain = gradient_flow(data.X, data.y, data.groups, init_scale=0.1, times=[0.0, 5.0], log_magnitudes=False)
-    np.testing.assert_allclose(plain.w[-1], coarse.w[-1], rtol=1e-6, atol=1e-8)
+    labels, L = data.groups.labels, data.groups.n_groups
+
+    def printed(_, x):
+        """Equation of the flow in u and v themselves; covey follows log u and v/u."""
+        u, v = x[:L], x[L:]
+        g = data.X.T @ (data.y - data.X @ (u[labels] ** 2 * v)) / 30
+        return np.r_[2 * u * np.bincount(labels, v * g), u[labels] ** 2 * g]
+
+    end = solve_ivp(printed, (0, 5), np.r_[coarse.u[0], coarse.v[0]], "DOP853", rtol=1e-10, atol=1e-13).y[:, -1]
+    np.testing.assert_allclose(end[labels] ** 2 * end[L:], coarse.w[-1], rtol=1e-6, atol=1e-8)
 
 
 def test_flow_follows_its_closed_form_on_an_orthogonal_design():

@@ -9,8 +9,8 @@ import pytest
 from experiments import toy
 from joblib import parallel_config
 
-from covey.paper.experiments.runner import ROOT, code_version, look_version, reproduce, sources
-from covey.paper.experiments.tasks import each, resumable, run_tasks, watched
+from covey.paper.experiments.runner import reproduce
+from covey.paper.experiments.tasks import each, records, watched
 
 
 def test_a_second_run_uses_the_first(monkeypatch, tmp_path):
@@ -33,20 +33,9 @@ def test_other_settings_and_other_code_run_again(monkeypatch, tmp_path):
     list(reproduce(["toy"], "quick", tmp_path))
     (full,) = reproduce(["toy"], "full", tmp_path)
     assert full.claims[0].measured == "30 rows"
-    monkeypatch.setattr("covey.paper.experiments.runner.code_version", lambda module: "another")
+    monkeypatch.setattr("covey.paper.experiments.runner.code_version", lambda: "another")
     list(reproduce(["toy"], "full", tmp_path))
     assert [run.repeats for run in runs] == [3, 30, 30]
-
-
-def test_the_version_of_a_table_is_that_of_everything_it_imports():
-    names = {file.relative_to(ROOT).as_posix() for file in sources("covey.paper.experiments.fig9")}
-    assert {f"paper/experiments/{name}.py" for name in ("fig9", "fig8", "drawing", "base")} <= names
-    assert not {"paper/experiments/style.py", "paper/experiments/fig2.py", "cli.py"} & names
-    names = {file.relative_to(ROOT).as_posix() for file in sources("covey.paper.experiments.fig12")}
-    assert {"paper/baselines/proximal.py", "paper/dynamics/kernels.py", "groups/partition.py", "validation.py"} <= names
-    assert not any(name.startswith(("report/", "estimators/", "paper/report/")) for name in names)
-    assert code_version("covey.paper.experiments.fig2") != code_version("covey.paper.experiments.fig3")
-    assert look_version("covey.paper.experiments.fig2") != code_version("covey.paper.experiments.fig2")
 
 
 @pytest.mark.parametrize(
@@ -110,29 +99,28 @@ def test_repeats_run_on_any_backend(backend):
         assert each(lambda i: i + offset, [1, 2, 3], 2) == [11, 12, 13]
 
 
-def counted(folder, value):
-    """A task that counts its runs in a file."""
+def counted(item):
+    """Counts its runs in a file."""
+    folder, value = item
     with open(os.path.join(folder, "calls"), "a") as calls:
         calls.write("x")
     return [{"value": value, "square": value**2}]
 
 
-def test_cache_resumes_and_survives_damage(tmp_path):
-    calls = tmp_path / "calls"
-    tasks = [{"folder": str(tmp_path), "value": v} for v in range(4)]
-    cache = tmp_path / "cache"
-    progress = []
-    with resumable(cache), watched(lambda done, total: progress.append((done, total))):
-        first = run_tasks(counted, tasks[:3])
+def test_finished_repeats_are_kept_and_damaged_ones_run_again(tmp_path):
+    calls, kept, progress = tmp_path / "calls", tmp_path / "kept", []
+    items = [(str(tmp_path), value) for value in range(4)]
+    with watched(lambda done, total: progress.append((done, total)), kept):
+        first = records(counted, items[:3])
         assert [row["square"] for row in first] == [0, 1, 4]
         assert len(calls.read_text()) == 3
-        # only the new task runs
-        assert run_tasks(counted, tasks)[:3] == first
+        # only the new one runs
+        assert records(counted, items)[:3] == first
         assert len(calls.read_text()) == 4
         # a file cut off in the middle is computed again
-        broken = next((cache / "counted").glob("*.json"))
+        broken = next(kept.glob("*.json"))
         broken.write_text(broken.read_text()[:10])
-        assert len(run_tasks(counted, tasks)) == 4
+        assert len(records(counted, items)) == 4
         assert len(calls.read_text()) == 5
     assert progress[2] == (3, 3)
-    assert not list((cache / "counted").glob("*.part"))
+    assert not list(kept.glob("*.part"))

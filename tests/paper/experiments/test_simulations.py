@@ -157,10 +157,10 @@ def test_claims_on_noise_hold_but_for_students_and_each_can_fail(changes, expect
 
 def test_the_event_against_the_exact_probability():
     # Gaussian noise on an orthogonal design: 16 independent entries
-    (row,) = noise.event_task("gaussian", 200_000, [0])
+    (row,) = noise.outside_the_event(("gaussian", 200_000))
     assert row["allowed"] == 1 / (8 * 16**3)
     assert row["outside"] <= 200_000 * 16 * 2 * stats.norm.sf(2 * np.sqrt(2 * np.log(32))) + 5
-    (student,) = noise.event_task("student", 50_000, [0])
+    (student,) = noise.outside_the_event(("student", 50_000))
     assert student["outside"] > 5 * 50_000 * row["allowed"]
 
 

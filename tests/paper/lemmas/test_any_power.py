@@ -55,6 +55,14 @@ def test_growth_takes_no_longer_than_phase_1_says(N, r, scale):
     assert magnitude_steps(b.init_scale, 0.75 * r, b.step_size, N, int(0.3 * b.T_grow)) ** N < r / 2
 
 
+@pytest.mark.parametrize(("N", "at_once"), [(2, 0.0), (3, 1.0)])
+def test_growth_from_beyond_half_of_the_norm_takes_no_time(N, at_once):
+    """And does not make the window open earlier than the halvings of phase 2 allow."""
+    b = power_bounds([0.5], L=3, epsilon=1e-4, depth=N, init_scale=0.9)
+    assert b.T_grow == at_once
+    assert b.T_lb == at_once + np.floor(np.log2(0.5 / b.zeta)) * b.T_halve
+
+
 @pytest.mark.parametrize("N", DEPTHS)
 @lemma
 @given(r=st.floats(0.2, 5.0), tau=st.floats(0.01, 0.5), above=st.booleans())

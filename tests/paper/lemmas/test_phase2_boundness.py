@@ -34,7 +34,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lemmas.instances import (
     ROUNDING,
-    coherence,
     direction_with_cosine,
     engines,
     lemma,
@@ -44,6 +43,7 @@ from lemmas.instances import (
     seeds,
     unit,
 )
+from lemmas.windows import at_the_limit
 
 
 def perturbations(model, u, v, reference=False, gamma=1e-2):
@@ -82,11 +82,7 @@ def draw(rng, tau, tau_0, delta_factor=1.0):
     truth = make_model(rng, sizes, w_star)
     limit = delta_factor * truth.u_min**2 / (120 * truth.u_max**2)
     noise = noise_with_group_norms(rng, sizes, np.full(4, tau_0 * truth.u_min**2 / 80))
-    model = make_model(rng, sizes, w_star, delta_in=limit, delta_out=limit / s, noise_correlation=noise)
-    delta_in, delta_out = coherence(model.X, model.groups)
-    assert delta_in <= limit * (1 + ROUNDING)
-    assert delta_out <= limit / s * (1 + ROUNDING)
-    return model
+    return at_the_limit(rng, sizes, w_star, limit, s, noise)
 
 
 def check(model, u, v, tau, fraction, reference):

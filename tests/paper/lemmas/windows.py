@@ -67,11 +67,16 @@ def draw(rng, noise_level, delta_factor=lambda zeta, truth: 1.0, low=1.0, high=1
     truth = make_model(rng, sizes, w_star)
     limit = delta_factor(80 * noise_level, truth) * truth.u_min**2 / (120 * truth.u_max**2)
     noise = noise_with_group_norms(rng, sizes, noise_level * rng.choice([1.0, 0.3], size=4))
+    return at_the_limit(rng, sizes, w_star, limit, s, noise), sizes
+
+
+def at_the_limit(rng, sizes, w_star, limit, s, noise):
+    """A model with ``delta_in = limit`` and ``delta_out = limit/s``."""
     model = make_model(rng, sizes, w_star, delta_in=limit, delta_out=limit / s, noise_correlation=noise)
     delta_in, delta_out = coherence(model.X, model.groups)
     assert delta_in <= limit * (1 + ROUNDING)
     assert delta_out <= limit / s * (1 + ROUNDING)
-    return model, sizes
+    return model
 
 
 def assert_recovers(rng, model, epsilon, gamma=None, *, settled=True, record_every=7, **options):

@@ -155,19 +155,3 @@ def test_a_group_of_zeros_stays_there():
     weight().sum().backward()
     assert float(weight.gate.grad[0, 0]) == 0.0
     assert torch.isfinite(weight.direction).all()
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: GroupedPowerLinear(4, 4, 1), "depth"),
-        (lambda: DGatedLinear(4, 4, 1), "factors"),
-        (lambda: GroupedPowerConv2d(1, 4, 3, init_scale=0.0), "init_scale"),
-        (lambda: GroupedPowerConv2d(1, 4, 3, channel_groups=3), "would be left over"),
-        (lambda: factor_penalty(nn.Linear(2, 2)), "no factored layers"),
-        (lambda: FactoredWeight(torch.ones(2, 2), start="zero"), "start must be"),
-    ],
-)
-def test_bad_input(make, message):
-    with pytest.raises(ValueError, match=message):
-        make()

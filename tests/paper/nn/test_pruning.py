@@ -122,25 +122,3 @@ def test_a_network_that_has_diverged_is_measured_too(data):
     (row,) = measure_channels(run, net, data, 4)
     assert row["channels"] == 6
     assert 0 <= row["test"] <= 0.3
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: ChannelNet((4, 5)), "three numbers"),
-        (lambda: ChannelNet((4, 5, 0)), "a width"),
-        (lambda: ChannelNet((4, 5, 6), "dense"), "'plain', 'power' or 'gates'"),
-        (lambda: ChannelRun("lasso", 0.1, 0.1, 0), "method must be one of"),
-        (lambda: ChannelRun("power 2", 0.0, 0.1, 0), "strength"),
-        (lambda: take_out(ChannelNet((1, 1, 1)), [torch.ones(2, dtype=torch.bool)] * 3), "three masks"),
-        (
-            lambda: take_out(ChannelNet((1, 1, 1)), [torch.zeros(1, dtype=torch.bool)] * 3),
-            "must keep at least one channel",
-        ),
-        (lambda: largest_channels([torch.ones(2)], 3), "between 1 and the 2 channels"),
-        (lambda: Digits.of(make_digits(20, 5), 20, "cpu"), "images to train on"),
-    ],
-)
-def test_bad_input(make, message):
-    with pytest.raises(ValueError, match=message):
-        make()

@@ -6,7 +6,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="torch is not installed: pip install 'covey[torch]'")
 from torch import nn  # noqa: E402
 
-from covey.paper.nn import GAE, GroupedLinearStack, build  # noqa: E402
+from covey.paper.nn import GAE, GroupedLinearStack  # noqa: E402
 
 
 def stack(dim=24, groups=4, layers=3, dtype=torch.float64, seed=0):
@@ -64,14 +64,6 @@ def test_half_precision_and_tracing_for_compilation(dtype):
 def test_bad_sizes(arguments, message):
     with pytest.raises((ValueError, TypeError), match=message):
         GroupedLinearStack(*arguments)
-
-
-def test_folding_a_model_keeps_its_reconstructions():
-    model = build("GAE4", latent=16, width=4).eval()
-    x = torch.rand(3, 1, 32, 32)
-    folded = model.fold()
-    assert folded.latent_parameter_count() * 3 == model.latent_parameter_count()
-    torch.testing.assert_close(folded(x), model(x), rtol=1e-5, atol=1e-6)
 
 
 def test_groups_see_their_own_channels_only():

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from covey import Groups
-from covey.paper.theory import FlowTimes, bounds, bounds_from_path
+from covey.paper.theory import FlowTimes, PowerFlowTimes, bounds, bounds_from_path
 from covey.path import Path
 
 HAND = {"n": 1000, "p": 300, "L": 100, "epsilon": 0.01, "noise": 0.002, "init_scale": 1e-12, "step_size": 0.001}
@@ -134,7 +134,7 @@ def test_from_a_fitted_path():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"epsilon": None}, "epsilon is missing.*sigma"),
+        ({"epsilon": None}, "epsilon=None needs sigma.*give the precision"),
         ({"epsilon": 0.0}, "epsilon must be above 0"),
         ({"epsilon": math.nan}, "epsilon must be"),
         ({"epsilon": "statement"}, "needs sigma"),
@@ -193,6 +193,8 @@ def test_flow_defaults_and_edges():
     assert b.flow.T_l > b.flow.T_u  # the printed window is empty here, too
     loud = FlowTimes(u_max=1.0, u_min=1.0, epsilon=0.1, noise=2.0, group_noise=2.0)
     assert loud.T_l == loud.T_l_corrected == math.inf
+    with pytest.raises(ValueError, match="depth must be at least 2"):
+        PowerFlowTimes(1, 1.0, 1.0, 0.1)
     coarse = FlowTimes(u_max=1.0, u_min=1.0, epsilon=5.0)
     assert coarse.init_scale == 0.5
     assert coarse.T_l_corrected == pytest.approx(math.sqrt(2))

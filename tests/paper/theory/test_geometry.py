@@ -44,9 +44,8 @@ def test_value_gradient_and_hessian(depth):
     np.testing.assert_allclose(network.jacobian(x), difference(network.value, x), atol=1e-7)
     for i in range(6):
         np.testing.assert_allclose(network.gradient(i, x), network.jacobian(x)[i])
-        np.testing.assert_allclose(
-            network.hessian(i, x), difference(lambda z, i=i: network.gradient(i, z), x), atol=1e-7
-        )
+        second = difference(lambda z, i=i: network.gradient(i, z), x)
+        np.testing.assert_allclose(network.hessian(i, x), second, atol=1e-7)
 
 
 @pytest.mark.parametrize("word", [(0, 2), (1, 3), (0, (0, 2)), ((1, 3), (3, 4)), (4, (1, (3, (1, 4))))], ids=str)

@@ -7,9 +7,10 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from covey.paper.baselines.proximal import PenalisedProblem, Solution, solve
+from covey.paper.baselines.proximal import PenalisedProblem, solve
 from covey.paper.baselines.units import PenalisedRegressor, Units
 from covey.path import Path
 from covey.validation import FloatArray, positive, whole
@@ -37,24 +38,17 @@ class GroupLasso(PenalisedRegressor):
         The :math:`\lambda` of `fit`.
     group_weights : {"sqrt", "unit"} or array of shape (n_groups,)
         The :math:`\omega`: square roots of the group sizes, ones, or given.
-    fit_intercept : bool
-        Whether to fit the intercept b.
-    standardize : bool
-        Divide each column by its standard deviation first; coefficients are returned on the user's scale.
-    tol : float
-        The duality gap to reach, relative to ``norm(y)^2/(2n)`` (y centred if there is an intercept).
-    max_iter : int
-        The most steps at one penalty.
+    fit_intercept, standardize : bool
+        Whether to fit the intercept b, and to divide each column by its standard deviation first; coefficients are
+        returned on the user's scale.
+    tol, max_iter : float and int
+        The duality gap to reach, relative to ``norm(y)^2/(2n)`` (y centred if there is an intercept), and the most
+        steps at one penalty.
 
     Attributes
     ----------
-    coef_ : ndarray of shape (n_columns,)
-    intercept_ : float
-    dual_gap_ : float
-        The objective at the solution is at most this far above the minimum.
-    n_iter_ : int
-    groups_ : Groups
-    n_features_in_, feature_names_in_
+    coef_, intercept_, dual_gap_, n_iter_, groups_, n_features_in_, feature_names_in_
+        The objective at the solution is at most `dual_gap_` above the minimum.
 
     References
     ----------
@@ -86,52 +80,29 @@ class GroupLasso(PenalisedRegressor):
 
     def fit(self, X: object, y: object) -> GroupLasso:
         """Solve at `penalty`."""
-        penalty = positive(self.penalty, "penalty")
         units, problem = self._pose(X, y)
-        (solution,) = self._solve(problem, np.array([penalty]))
-        path = units.to_path(solution.w[None], np.zeros(1, dtype=int))
-        self.coef_ = path.coefs.toarray()[0]
-        self.intercept_ = float(path.intercepts[0])
-        self.dual_gap_ = solution.gap
-        self.n_iter_ = max(solution.n_iter, 1)
-        self.groups_ = units.groups
+        W, gaps, steps = self._solve(problem, np.array([positive(self.penalty, "penalty")]))
+        path = units.to_path(W, np.zeros(1, dtype=int))
+        self.coef_, self.intercept_, self.groups_ = path.coefs.toarray()[0], float(path.intercepts[0]), units.groups
+        self.dual_gap_, self.n_iter_ = float(gaps[0]), max(int(steps[0]), 1)
         return self
 
     def path(
-        self,
-        X: object,
-        y: object,
-        penalties: object = None,
-        *,
-        n_penalties: int = 100,
+        self, X: object, y: object, penalties: object = None, *, n_penalties: int = 100,
         least: float | Literal["auto"] = "auto",
-    ) -> Path:
+    ) -> Path:  # fmt: skip
         """Solve along decreasing penalties, each with a warm start from the previous solution.
 
-        Parameters
-        ----------
-        penalties : array, optional
-            In any order; by default `n_penalties` on a logarithmic grid down from the smallest penalty at which all
-            groups are zero.
-        least : float
-            The last penalty of the default grid over the first: by default 1e-2 if there are fewer rows than columns
-            and 1e-3 otherwise.
-
-        Returns
-        -------
-        Path
-            Times are positions 0, 1, ... in the decreasing `penalties`; the message gives the largest duality gap.
+        The `penalties` may come in any order; by default there are `n_penalties` on a logarithmic grid from the
+        smallest at which all groups are zero down to `least` of it: 1e-2 if there are fewer rows than columns, 1e-3
+        otherwise. The times of the path are positions 0, 1, ... in the decreasing `penalties`; its message gives the
+        largest duality gap.
         """
         units, problem = self._pose(X, y)
         grid = penalty_grid(problem.penalty_max(), problem.X.shape, penalties, n_penalties, least)
-        solutions = self._solve(problem, grid)
-        worst = max(solution.gap for solution in solutions)
-        return units.to_path(
-            np.array([solution.w for solution in solutions]),
-            np.arange(grid.size),
-            penalties=grid,
-            message=f"Largest duality gap {worst:.1e}, goal {self._goal(problem):.1e}.",
-        )
+        W, gaps, _ = self._solve(problem, grid)
+        message = f"Largest duality gap {gaps.max():.1e}, goal {self._goal(problem):.1e}."
+        return units.to_path(W, np.arange(grid.size), penalties=grid, message=message)
 
     def _pose(self, X: object, y: object) -> tuple[Units, PenalisedProblem]:
         units, weights = self._read(X, y)
@@ -140,20 +111,20 @@ class GroupLasso(PenalisedRegressor):
     def _goal(self, problem: PenalisedProblem) -> float:
         return positive(self.tol, "tol") * float(problem.y @ problem.y) / (2 * problem.y.size)
 
-    def _solve(self, problem: PenalisedProblem, grid: FloatArray) -> list[Solution]:
-        goal = self._goal(problem)
-        solutions = solve(problem, grid, self.tol, whole(self.max_iter, "max_iter"))
-        late = [i for i, solution in enumerate(solutions) if solution.gap > goal and solution.n_iter >= self.max_iter]
-        if late:
-            worst = max(late, key=lambda i: solutions[i].gap)
+    def _solve(self, problem: PenalisedProblem, grid: FloatArray) -> tuple[FloatArray, FloatArray, NDArray[np.intp]]:
+        goal, most = self._goal(problem), whole(self.max_iter, "max_iter")
+        W, gaps, steps = solve(problem, grid, max(goal, np.finfo(float).tiny), most)
+        late = (gaps > goal) & (steps >= most)
+        if late.any():
+            worst = int(np.argmax(np.where(late, gaps, 0.0)))
             warnings.warn(
-                f"The group lasso did not reach its duality gap at {len(late)} of {grid.size} penalties: at penalty "
-                f"{grid[worst]:.3g} the gap is {solutions[worst].gap:.2e} instead of {goal:.2e}. Raise "
+                f"The group lasso did not reach its duality gap at {late.sum()} of {grid.size} penalties: at penalty "
+                f"{grid[worst]:.3g} the gap is {gaps[worst]:.2e} instead of {goal:.2e}. Raise "
                 f"max_iter (now {self.max_iter}) or tol (now {self.tol:g}), or leave out the smallest penalties.",
                 ConvergenceWarning,
                 stacklevel=3,
             )
-        return solutions
+        return W, gaps, steps
 
 
 def penalty_grid(

@@ -32,28 +32,19 @@ class PrimalDual(PenalisedRegressor):
 
     Parameters
     ----------
-    groups : int, labels, lists, dict or Groups, optional
-        By default each column is a group.
-    n_steps : int
+    groups, group_weights, fit_intercept, standardize
+        As in `GroupLasso`.
     ratio : "data" or float
         ``tau/sigma``. ``"data"`` is ``0.99 max|X'y|^2/L^2``, which makes the first step commensurate with the data.
     ratio_scale : float
         Multiplies the ratio; the paper's comparison uses 10.
-    group_weights : {"unit", "sqrt"} or array of shape (n_groups,)
-    fit_intercept, standardize : bool
-        As in `GroupLasso`.
-    record_every : int
-        Which iterates `path` keeps.
+    n_steps, record_every : int
+        The number of iterations, and which of them `path` keeps.
 
     Attributes
     ----------
-    coef_ : ndarray of shape (n_columns,)
+    coef_, intercept_, path_, n_iter_, groups_, n_features_in_, feature_names_in_
         The last iterate; choose an earlier one on `path_`.
-    intercept_ : float
-    path_ : Path
-    n_iter_ : int
-    groups_ : Groups
-    n_features_in_, feature_names_in_
 
     References
     ----------

@@ -22,9 +22,10 @@ from numpy.typing import NDArray
 from covey.groups import Groups
 from covey.paper.baselines.kernels import accelerated_steps
 from covey.paper.baselines.units import read_group_weights
-from covey.validation import FloatArray, as_matrix, as_numbers, as_response, check_scale, positive
+from covey.paper.dynamics.problem import as_coefficients
+from covey.validation import FloatArray, as_matrix, as_response, check_scale, positive
 
-__all__ = ["Certificate", "PenalisedProblem", "Solution", "certify", "solve"]
+__all__ = ["Certificate", "PenalisedProblem", "certify", "solve"]
 
 CHECK_EVERY = 20  # steps between two checks of the duality gap; a check costs about as much as a step
 
@@ -110,30 +111,22 @@ class PenalisedProblem:
         return done
 
 
-@dataclass(frozen=True)
-class Solution:
-    """A solution, its duality gap and the number of steps taken."""
-
-    w: FloatArray
-    gap: float
-    n_iter: int
-
-
-def solve(problem: PenalisedProblem, penalties: FloatArray, tol: float, max_iter: int) -> list[Solution]:
-    """Solve at each penalty in turn, each with a warm start from the previous solution.
+def solve(
+    problem: PenalisedProblem, penalties: FloatArray, goal: float, max_iter: int
+) -> tuple[FloatArray, FloatArray, NDArray[np.intp]]:
+    """The solution at each penalty with its duality gap and number of steps, each from the previous solution.
 
     Only a working set of groups is updated: the active ones and those that the sequential strong rule cannot discard.
-    The duality gap is computed for all groups, so that a wrongly discarded one is detected and added; `tol` is the gap
-    to reach, relative to the objective at zero, ``norm(y)^2/(2n)``.
+    The duality gap is computed for all groups, so that a wrongly discarded one is detected and added; `goal` is the gap
+    to reach.
     """
     w = np.zeros(problem.X.shape[1])
-    goal = tol * max(float(problem.y @ problem.y) / (2 * problem.y.size), np.finfo(float).tiny)
     keep = np.zeros(problem.weights.size, dtype=bool)
     working: PenalisedProblem | None = None
     columns = np.zeros(w.size, dtype=bool)
     previous = max(problem.penalty_max(), float(penalties[0]))
-    solutions = []
-    for penalty in penalties:
+    W, gaps, steps = np.zeros((len(penalties), w.size)), np.zeros(len(penalties)), np.zeros(len(penalties), dtype=int)
+    for k, penalty in enumerate(penalties):
         rates = problem.rates(problem.residual(w)) / problem.weights
         wanted = (rates >= 2 * penalty - previous) | (problem.norms(w) > 0)
         inner_goal, done = goal, 0
@@ -153,22 +146,16 @@ def solve(problem: PenalisedProblem, penalties: FloatArray, tol: float, max_iter
                 if working is None:  # zero is optimal, up to round-off error
                     break
                 inner_goal /= 10
-        solutions.append(Solution(w.copy(), gap, done))
-        previous = float(penalty)
-    return solutions
+        W[k], gaps[k], steps[k], previous = w, gap, done, float(penalty)
+    return W, gaps, steps
 
 
 @dataclass(frozen=True)
 class Certificate:
-    """Bounds for a candidate solution.
+    """The objective at a candidate solution, `primal`, and a lower bound on its minimum, `dual`.
 
-    Attributes
-    ----------
-    primal, dual : float
-        The objective, and a lower bound on its minimum.
-    kkt : float
-        The largest violation of stationarity, relative to the penalty: on a zero group
-        ``(norm(g_l) - lam omega_l)_+``, elsewhere ``norm(g_l - lam omega_l w_l/norm(w_l))``, over ``lam omega_l``.
+    `kkt` is the largest violation of stationarity, relative to the penalty: on a zero group ``(norm(g_l) - lam
+    omega_l)_+``, elsewhere ``norm(g_l - lam omega_l w_l/norm(w_l))``, over ``lam omega_l``.
     """
 
     primal: float
@@ -200,11 +187,9 @@ def certify(
     n, p = matrix.shape
     response = as_response(y, n)
     partition = Groups.coerce(groups, p)
-    coef = as_numbers(w, "w")
+    coef = as_coefficients(w, "w", p)
     for values, name in ((matrix, "X"), (response, "y"), (coef, "w")):
         check_scale(values, name)
-    if coef.shape != (p,):
-        raise ValueError(f"w must hold {p} numbers, one per column of X, not shape {coef.shape}.")
     penalty, weights = positive(penalty, "penalty"), read_group_weights(group_weights, partition)
     problem = PenalisedProblem(partition.to_contiguous(matrix), response, partition.starts, weights)
     primal, dual = problem.values(partition.to_contiguous(coef), penalty)

@@ -64,10 +64,13 @@ def grouped_cost(w: object, groups: object, depth: int = 2) -> float:
 def diagonal_cost(w: object, depth: int = 2) -> float:
     r"""The least ``norm(u)^2 + norm(v)^2`` with ``w = u^N - v^N`` by entry: :math:`\sum_i |w_i|^{2/N}`, l1 for N = 2.
 
+    One of the two factors is zero, but for N = 1, where each takes half of w: :math:`\sum_i w_i^2 / 2`.
+
     >>> diagonal_cost([3.0, -4.0])
     7.0
     """
-    return float(np.sum(np.abs(as_numbers(w, "w")) ** (2 / whole(depth, "depth"))))
+    N = whole(depth, "depth")
+    return float(np.sum(np.abs(as_numbers(w, "w")) ** (2 / N))) / (2 if N == 1 else 1)
 
 
 def convolve_kernels(Z: FloatArray) -> FloatArray:
@@ -173,15 +176,8 @@ def nuclear_regression(
 class ConvolutionalNetwork:
     """The trained network: minimises ``norm(y - X w)^2/(2n) + weight_decay/2 sum_c (norm(u_c)^2 + norm(v_c)^2)``.
 
-    Parameters
-    ----------
-    kernel_size : int
-        K.
-    channels : int, optional
-        C; K by default, which always suffices.
-    weight_decay : float
-    tol : float
-        The gradient's norm at which training ends.
+    `kernel_size` is K, and `channels` C, by default K, which always suffices; training ends at a gradient of norm
+    `tol`.
 
     Examples
     --------

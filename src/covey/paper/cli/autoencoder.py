@@ -136,17 +136,14 @@ def _print(results: StudyResults) -> None:
         "latent_parameters": ".0f", "reconstruction_error": ".5f", "effective_rank": ".1f", "components_99": ".1f",
         "midpoint_ratio": ".4f", "confidence_middle": ".4f", "frechet": ".3f", "probe_accuracy": ".4f",
     }  # fmt: skip
-    models = list(dict.fromkeys(model for model, _ in results.measures))
-    table = Table(pad_edge=False)
-    table.add_column("measure", no_wrap=True)
-    for model in models:
-        table.add_column(f"{model} ({results.summary('midpoint_ratio')[model][2]})", justify="right")
+    table = Table("measure", pad_edge=False)
+    for model, (_, _, seeds) in results.summary("midpoint_ratio").items():
+        table.add_column(f"{model} ({seeds})", justify="right")
     for name, form in shown.items():
-        found = results.summary(name)
-        cells = [
+        cells = (
             f"{mean:{form}}" + (f" ± {error:{form}}" if seeds > 1 and error > 0 else "")
-            for mean, error, seeds in (found[model] for model in models)
-        ]
+            for mean, error, seeds in results.summary(name).values()
+        )
         table.add_row(name.replace("_", " "), *cells)
     Console().print(table)
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from covey.cli import interruptible
+from covey.cli.console import complaints
 
 __all__ = ["reproduce"]
 
@@ -20,10 +20,8 @@ def reproduce(
         bool,
         typer.Option("--full/--quick", help="The paper's 30 repeats (minutes), or only a few.", show_default="quick"),
     ] = False,
-    out: Annotated[Path, typer.Option("--out", help="The folder for tables, figures and the report.")] = Path(
-        "reproduction"
-    ),
-    jobs: Annotated[int, typer.Option("--jobs", help="How many repeats to run at a time; -1 for one per core.")] = -1,
+    out: Annotated[Path, typer.Option(help="The folder for tables, figures and the report.")] = Path("reproduction"),
+    jobs: Annotated[int, typer.Option(help="How many repeats to run at a time; -1 for one per core.")] = -1,
 ) -> None:
     """Reproduce the paper's figures and tables, and check its claims.
 
@@ -36,8 +34,8 @@ def reproduce(
       covey reproduce
       covey reproduce fig2 table3 --full --jobs 4 --out elsewhere
     """
-    from covey.paper.report.console import reproduce_and_print
+    with complaints():
+        from covey.paper.report.console import reproduce_and_print
 
-    with interruptible():
         code = reproduce_and_print(ids or [], "full" if full else "quick", out, jobs)
     raise typer.Exit(code)

@@ -13,19 +13,13 @@ from covey.validation import whole
 __all__ = ["DigitImages", "make_digits"]
 
 SIZE = 28
-# The seven segments of a digital clock, as end points (x, y) in the unit square, with y pointing down ...
+# The seven segments of a digital clock, as end points (x, y) in the unit square, with y pointing down: top, upper left,
+# upper right, middle, lower left, lower right, bottom ...
 STROKES = np.array(
-    [
-        [(0, 0), (1, 0)],  # top
-        [(0, 0), (0, 0.5)],  # upper left
-        [(1, 0), (1, 0.5)],  # upper right
-        [(0, 0.5), (1, 0.5)],  # middle
-        [(0, 0.5), (0, 1)],  # lower left
-        [(1, 0.5), (1, 1)],  # lower right
-        [(0, 1), (1, 1)],  # bottom
-    ],
+    [[(0, 0), (1, 0)], [(0, 0), (0, 0.5)], [(1, 0), (1, 0.5)], [(0, 0.5), (1, 0.5)], [(0, 0.5), (0, 1)],
+     [(1, 0.5), (1, 1)], [(0, 1), (1, 1)]],
     dtype=float,
-)
+)  # fmt: skip
 # ... and the segments of each digit.
 DIGITS = np.array(
     [[int(on) for on in code] for code in
@@ -36,14 +30,7 @@ DIGITS = np.array(
 
 @dataclass(frozen=True)
 class DigitImages:
-    """Greyscale images with labels, split into a training and a test set.
-
-    Attributes
-    ----------
-    train_images, test_images : ndarray of uint8, shape (n, 28, 28)
-        0 is background, 255 is ink.
-    train_labels, test_labels : ndarray of int64, shape (n,)
-    """
+    """Greyscale images of digits with labels: bytes (n, 28, 28), 0 for background and 255 for ink."""
 
     train_images: NDArray[np.uint8]
     train_labels: NDArray[np.int64]

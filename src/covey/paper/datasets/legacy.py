@@ -20,15 +20,9 @@ __all__ = ["legacy_paper_data"]
 
 
 def legacy_paper_data(
-    n_rows: int = 150,
-    n_columns: int = 300,
-    group_size: int = 3,
-    *,
-    support: ArrayLike = (10.0,) * 9,
-    sigma: float = 0.5,
-    seed: int = 6,
-    design: Literal["rademacher", "gaussian"] = "rademacher",
-) -> GroupSparseData:
+    n_rows: int = 150, n_columns: int = 300, group_size: int = 3, *, support: ArrayLike = (10.0,) * 9,
+    sigma: float = 0.5, seed: int = 6, design: Literal["rademacher", "gaussian"] = "rademacher",
+) -> GroupSparseData:  # fmt: skip
     """Draw the data of the authors' notebooks: ``support`` then zeros, and a validation set of ``n_rows // 3`` rows.
 
     The defaults are the data of the paper's figures 2 and 6.

@@ -40,23 +40,8 @@ def load_mnist(folder: str | os.PathLike[str] | None = None, *, download: bool =
     The files are looked up in `folder`, or else in ``mnist/`` in the folder named by the environment variable
     `COVEY_DATA`; failing that, they are downloaded once if pooch is installed and there is internet access.
 
-    Parameters
-    ----------
-    folder : path, optional
-        The folder with the four IDX files, gzipped or not.
-    download : bool
-        Whether they may be downloaded.
-
-    Returns
-    -------
-    DigitImages
-
-    Raises
-    ------
-    DataNotFoundError
-        If a file is missing and cannot be downloaded; the message says what to do.
-    ValueError
-        If a file is damaged or is not MNIST's.
+    Raises DataNotFoundError, with a message that says what to do, if a file is missing and cannot (or, without
+    `download`, may not) be downloaded, and ValueError if a file is damaged or is not MNIST's.
     """
     train_images, train_labels, test_images, test_labels = (
         read_idx(_find(name, folder, download), md5=checksum) for name, checksum in CHECKSUMS.items()

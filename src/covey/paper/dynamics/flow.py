@@ -11,7 +11,7 @@ from covey.paper.dynamics.loop import check_scale
 from covey.paper.dynamics.plain import read_plain_start
 from covey.paper.dynamics.problem import Problem
 from covey.paper.dynamics.trajectory import Status, Trajectory
-from covey.validation import FloatArray, as_numbers, boolean, one_of, positive, whole
+from covey.validation import FloatArray, as_numbers, one_of, positive, whole
 
 __all__ = ["gradient_flow"]
 
@@ -20,29 +20,18 @@ METHODS = ("LSODA", "DOP853", "RK45", "Radau", "BDF")
 
 
 def gradient_flow(
-    X: object,
-    y: object,
-    groups: object,
-    *,
-    init_scale: float | FloatArray = 1e-3,
-    t_end: float | None = None,
-    times: object = None,
-    start: object = "aligned",
-    depth: int = 2,
-    w_star: object = None,
-    log_magnitudes: bool = True,
-    method: Literal["LSODA", "DOP853", "RK45", "Radau", "BDF"] = "LSODA",
-    rtol: float = 1e-9,
-    atol: float = 1e-12,
-) -> Trajectory:
+    X: object, y: object, groups: object, *, init_scale: float | FloatArray = 1e-3, t_end: float | None = None,
+    times: object = None, start: object = "aligned", depth: int = 2, w_star: object = None,
+    method: Literal["LSODA", "DOP853", "RK45", "Radau", "BDF"] = "LSODA", rtol: float = 1e-9, atol: float = 1e-12,
+) -> Trajectory:  # fmt: skip
     r"""Follow the gradient flow of ``norm(y - X w)^2 / (2 n)`` over ``w_l = u_l^N v_l``.
 
     .. math::
 
         \dot u_l = N u_l^{N-1} v_l^\top g_l, \qquad \dot v_l = u_l^N g_l, \qquad g = X^\top (y - X w)/n.
 
-    ``u_l^2/N - norm(v_l)^2`` is conserved (lemma balancing). By default the same curve is followed in the coordinates
-    ``(log u_l, v_l/u_l)``, in which neither factor can underflow however small the start:
+    ``u_l^2/N - norm(v_l)^2`` is conserved (lemma balancing). The curve is followed in the coordinates ``(log u_l,
+    v_l/u_l)``, in which neither factor can underflow however small the start:
 
     .. math::
 
@@ -61,8 +50,6 @@ def gradient_flow(
         Times to record at, increasing from 0; by default 501 equally spaced ones.
     start : "aligned", "zero", "small" or array of shape (p,)
         Directions at time 0, as in `plain_descent`; the default is balanced and aligned with ``X_l'y/n``.
-    log_magnitudes : bool
-        Whether to use the second pair of equations.
     method, rtol, atol
         As in `scipy.integrate.solve_ivp`. A flow that stays near its end for long is faster with ``method="BDF"`` and
         a looser `atol`.
@@ -99,33 +86,25 @@ def gradient_flow(
     if grid[-1] < SHORTEST:
         raise ValueError(f"t_end must be at least {SHORTEST:g}, not {grid[-1]:g}: solvers need a longer interval.")
     one_of(method, METHODS, "method")
-    log_magnitudes = boolean(log_magnitudes, "log_magnitudes")
     _check_resolution(problem, float(grid[-1]), N)
 
     def in_groups(a: FloatArray) -> FloatArray:
         return np.add.reduceat(partition.to_contiguous(a), partition.starts[:-1])
 
-    def ode(_: float, state: FloatArray) -> FloatArray:
-        u, v = state[:L], state[L:]
-        g = problem.correlation(u[labels] ** N * v)
-        return np.concatenate([N * u ** (N - 1) * in_groups(v * g), u[labels] ** N * g])
-
-    def log_ode(_: float, state: FloatArray) -> FloatArray:
+    def equation(_: float, state: FloatArray) -> FloatArray:
         u, q = np.exp(state[:L]), state[L:]
         g = problem.correlation((u ** (N + 1))[labels] * q)
         rate = in_groups(q * g)
         return np.concatenate([N * u ** (N - 1) * rate, (u ** (N - 1))[labels] * (g - N * q * rate[labels])])
 
     def factors(states: FloatArray) -> tuple[FloatArray, FloatArray]:
-        if not log_magnitudes:
-            return states[:L].T, states[L:].T
         u = np.exp(states[:L].T)
         return u, u[:, labels] * states[L:].T
 
-    first = np.concatenate([np.log(alpha), v0 / alpha[labels]] if log_magnitudes else [alpha, v0])
+    first = np.concatenate([np.log(alpha), v0 / alpha[labels]])
     with np.errstate(over="ignore", invalid="ignore"):
         solution = solve_ivp(
-            log_ode if log_magnitudes else ode, (0.0, grid[-1]), first, method=method, t_eval=grid, dense_output=True,
+            equation, (0.0, grid[-1]), first, method=method, t_eval=grid, dense_output=True,
             rtol=positive(rtol, "rtol"), atol=positive(atol, "atol"),
         )  # fmt: skip
     u, v = factors(solution.y)

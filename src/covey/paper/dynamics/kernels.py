@@ -4,7 +4,8 @@ Each mirrors the ``step`` of its dynamics, which is the one to read; tests hold 
 through each column's label, so columns may lie in any order.
 
 ``K`` and ``c`` are ``X'X/n`` and ``X'y/n``, or empty to work with X itself. ``log`` carries what survives a call:
-``[t, switch time or -1, armed, diverged]``.
+``[t, switch time or -1, armed, diverged]``. All take the same arguments up to ``bound``, beyond which coefficients have
+diverged, and then those of their method.
 """
 
 import numpy as np
@@ -110,7 +111,7 @@ def _switch_due(kind, tol, epsilon, at_step, target, u_old, u, N, log):
 
 @njit(cache=True)
 def normalized_steps(
-    X, y, K, c, labels, u, v, log, k, N, gamma, eta, scale, old_direction, bound, kind, tol, epsilon, at_step, target
+    X, y, K, c, labels, u, v, log, k, N, gamma, scale, bound, eta, old_direction, kind, tol, epsilon, at_step, target
 ):
     """Algorithms 1 and 2. ``eta`` is the direction step after the switch, or negative for the large one throughout."""
     p, L = v.size, u.size
@@ -141,7 +142,7 @@ def normalized_steps(
 
 
 @njit(cache=True)
-def plain_steps(X, y, K, c, labels, u, v, log, k, N, gamma, scale, decay, bound):
+def plain_steps(X, y, K, c, labels, u, v, log, k, N, gamma, scale, bound, decay):
     """Gradient descent on u and v together, without normalisation."""
     p, L = v.size, u.size
     w, powers, growth = np.empty(p), np.empty(L), np.empty(L)
@@ -162,7 +163,7 @@ def plain_steps(X, y, K, c, labels, u, v, log, k, N, gamma, scale, decay, bound)
 
 
 @njit(cache=True)
-def diagonal_steps(X, y, K, c, u, v, log, k, N, gamma, scale, decay, bound):
+def diagonal_steps(X, y, K, c, labels, u, v, log, k, N, gamma, scale, bound, decay):
     """Gradient descent on the factors of w = u^N - v^N; a factor that starts at zero stays there."""
     p = u.size
     w = np.empty(p)

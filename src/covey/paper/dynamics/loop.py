@@ -6,18 +6,19 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from covey.groups import Groups
 from covey.losses import Loss
-from covey.paper.dynamics.kernels import ARMED, DIVERGED, SWITCH, T
-from covey.paper.dynamics.problem import Problem
+from covey.paper.dynamics.kernels import DIVERGED, SWITCH, T
+from covey.paper.dynamics.problem import Problem, as_coefficients
 from covey.paper.dynamics.trajectory import Status, Trajectory
 from covey.validation import FloatArray, as_numbers, boolean, one_of, whole
 
-__all__ = ["Descent", "State", "check_directions", "check_scale", "read_clock", "run"]
+__all__ = ["Descent", "State", "Stop", "check_directions", "check_scale", "read_clock", "run"]
 
 # A compiled call cannot be interrupted, so it gets at most about this many multiplications (a fraction of a second).
 WORK_PER_CALL = 2e8
@@ -27,6 +28,10 @@ MOST_RECORDS, LARGEST_START = 10**8, 1e10
 
 # Below this, the loss, its gradient and their ratio approach the limits of float64.
 LEAST_LOSS = 1e-290
+
+
+# Called with a time and the coefficients at each record; a true result ends the run.
+Stop = Callable[[int, FloatArray], bool]
 
 
 @dataclass
@@ -47,11 +52,6 @@ class State:
     def switch(self) -> int | None:
         """When the direction step was decreased."""
         return int(self.log[SWITCH]) if self.log[SWITCH] >= 0 else None
-
-    @property
-    def armed(self) -> bool:
-        """Whether the practical switch rule has been armed."""
-        return bool(self.log[ARMED])
 
     @property
     def diverged(self) -> bool:
@@ -91,8 +91,16 @@ class Descent(ABC):
         """One iteration in plain numpy, as the paper writes it."""
 
     @abstractmethod
+    def twin(self) -> tuple[Callable[..., None], tuple[Any, ...]]:
+        """The compiled twin of `step`, and the arguments that only this method has."""
+
     def advance(self, state: State, k: int) -> None:
-        """``k`` iterations, compiled."""
+        """``k`` compiled iterations."""
+        steps, more = self.twin()
+        steps(
+            *self.data, self.problem.groups.labels, state.u, state.v, state.log, k, self.depth, self.gamma, self.scale,
+            self.bound, *more,
+        )  # fmt: skip
 
     def coefficients(self, u: FloatArray, v: FloatArray) -> FloatArray:
         """``w_l = u_l^N v_l``; the last axis runs over columns."""
@@ -113,8 +121,8 @@ class Descent(ABC):
         return self.scale * pace(self.last_loss, self.clock) * g
 
     def diverged(self, state: State) -> bool:
-        """Whether the magnitudes have left any sensible range."""
-        return not bool(np.all(np.abs(state.u) ** self.depth <= self.bound))
+        """Whether the factors have left any sensible range."""
+        return not bool((np.abs(state.u) ** self.depth <= self.bound).all() and (np.abs(state.v) <= self.bound).all())
 
     @cached_property
     def bound(self) -> float:
@@ -128,17 +136,11 @@ class Descent(ABC):
 
 
 def run(
-    method: Descent,
-    n_steps: int,
-    record_every: int = 1,
-    *,
-    stop: Callable[[int, FloatArray], bool] | None = None,
-    reference: bool = False,
+    method: Descent, n_steps: int, record_every: int = 1, *, stop: Stop | None = None, reference: bool = False
 ) -> Trajectory:
-    """Iterate from the start to ``n_steps``, recording every ``record_every`` steps and the last one.
+    """Iterate from the start to `n_steps`, recording every `record_every` steps and the last one.
 
-    ``stop(t, w)`` is called at each record. With ``reference`` the plain-numpy step is used, as it always is for losses
-    other than squared.
+    The plain-numpy step is used with `reference`, and for losses other than squared.
     """
     n_steps = whole(n_steps, "n_steps", least=0)
     record_every = min(whole(record_every, "record_every"), max(n_steps, 1))
@@ -147,7 +149,7 @@ def run(
     if stop is not None and not callable(stop):
         raise ValueError(f"stop must be a function of a time and the coefficients, not a {type(stop).__name__}.")
     problem = method.problem
-    advance = _advance_in_numpy if boolean(reference, "reference") or not problem.squared else _advance_compiled
+    advance = _advance_in_numpy if boolean(reference, "reference") or not problem.row_loss.quadratic else _advance
     times = np.unique(np.append(np.arange(0, n_steps + 1, record_every), n_steps))
     state = State(method.alpha.copy(), method.v0.copy())
     U, V = np.empty((times.size, state.u.size)), np.empty((times.size, state.v.size))
@@ -184,7 +186,7 @@ def _advance_in_numpy(method: Descent, state: State, k: int) -> None:
                 return
 
 
-def _advance_compiled(method: Descent, state: State, k: int) -> None:
+def _advance(method: Descent, state: State, k: int) -> None:
     longest = max(1, int(WORK_PER_CALL / (4 * method.problem.X.size)))
     while k > 0 and not state.diverged:
         method.advance(state, min(k, longest))
@@ -206,11 +208,7 @@ def _message(status: Status, state: State) -> str:
 
 def check_directions(v: object, groups: Groups, *, unit: bool) -> FloatArray:
     """Check a start for the directions: one finite number per column and, if `unit`, unit norm in each group."""
-    directions = as_numbers(v, "start").copy()
-    if directions.shape != (groups.n_columns,):
-        raise ValueError(
-            f"start must hold {groups.n_columns} finite numbers, one per column, not shape {directions.shape}."
-        )
+    directions = as_coefficients(v, "start", groups.n_columns).copy()
     if unit:
         norms = groups.norms(directions)
         off = int(np.argmax(np.abs(norms - 1)))

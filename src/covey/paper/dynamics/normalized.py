@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from covey.losses import Loss
 from covey.paper.dynamics.kernels import ARMED, AT_STEP, NEVER, ORACLE, SETTLED, SWITCH, normalized_steps
-from covey.paper.dynamics.loop import Descent, State, check_directions, check_scale, read_clock, run
+from covey.paper.dynamics.loop import Descent, State, Stop, check_directions, check_scale, read_clock, run
 from covey.paper.dynamics.problem import Problem
 from covey.paper.dynamics.trajectory import Trajectory
 from covey.validation import FloatArray, one_of, positive, whole
@@ -77,7 +77,7 @@ class CompiledRule:
         if self.kind == SETTLED:
             if np.any((norms >= self.target) & (self.target > 0)):
                 state.log[ARMED] = 1
-            return state.armed and bool(np.max(np.abs(u - u_old) / np.abs(u_old + self.epsilon)) < self.tol)
+            return bool(state.log[ARMED]) and bool(np.max(np.abs(u - u_old) / np.abs(u_old + self.epsilon)) < self.tol)
         return False
 
 
@@ -108,27 +108,13 @@ def _read_switch(switch: object, problem: Problem, depth: int) -> CompiledRule:
 
 
 def normalized_descent(
-    X: object,
-    y: object,
-    groups: object,
-    *,
-    init_scale: float | FloatArray = 1e-6,
-    step_size: float = 1e-3,
+    X: object, y: object, groups: object, *, init_scale: float | FloatArray = 1e-6, step_size: float = 1e-3,
     direction_step: float | Literal["large", "auto"] = "large",
-    switch: SwitchRule | int | float | Literal["oracle"] | None = None,
-    n_steps: int = 2000,
-    start: object = None,
-    record_every: int = 1,
-    depth: int = 2,
-    w_star: object = None,
-    stop: Callable[[int, FloatArray], bool] | None = None,
-    gradient_scale: float = 1.0,
-    magnitude_at: Literal["new", "old"] = "new",
-    loss: str | Loss = "squared",
-    offset: ArrayLike | None = None,
-    clock: Literal["steps", "loss"] = "steps",
-    reference: bool = False,
-) -> Trajectory:
+    switch: SwitchRule | int | float | Literal["oracle"] | None = None, n_steps: int = 2000, start: object = None,
+    record_every: int = 1, depth: int = 2, w_star: object = None, stop: Stop | None = None, gradient_scale: float = 1.0,
+    magnitude_at: Literal["new", "old"] = "new", loss: str | Loss = "squared", offset: ArrayLike | None = None,
+    clock: Literal["steps", "loss"] = "steps", reference: bool = False,
+) -> Trajectory:  # fmt: skip
     r"""Minimise ``norm(y - X w)^2 / (2 n)`` over ``w_l = u_l^N v_l`` with every direction ``v_l`` kept at unit norm.
 
     (Or another loss, see `loss`.) With ``g = X'(y - X w)/n`` an iteration is
@@ -144,10 +130,8 @@ def normalized_descent(
 
     Parameters
     ----------
-    X : array of shape (n, p)
-    y : array of shape (n,)
+    X, y : arrays of shape (n, p) and (n,)
         Neither is centred or scaled here.
-    groups : int, labels, lists or Groups
     init_scale : float or array of shape (L,)
         Start of the magnitudes, alpha in the paper.
     step_size : float
@@ -160,7 +144,6 @@ def normalized_descent(
         When to switch from the large direction step to `direction_step`: at an iteration (an int), by the paper's
         practical rule with this tolerance (a float), by the theorem's rule (``"oracle"``, needs `w_star`), or by a
         rule from `covey.paper.dynamics`.
-    n_steps, record_every : int
     start : array of shape (p,), optional
         Directions at t = 0, of unit norm in each group; all equal by default. With ``init_scale=path.u[-1]`` and
         ``start=path.v[-1]`` a run continues another.
@@ -212,17 +195,12 @@ def normalized_descent(
         eta = LARGE
     equal = 1 / np.sqrt(problem.groups.sizes[problem.groups.labels])
     method = NormalizedDescent(
-        problem=problem,
-        depth=depth,
-        alpha=check_scale(init_scale, problem.groups.n_groups),
+        problem=problem, depth=depth, alpha=check_scale(init_scale, problem.groups.n_groups),
         v0=equal if start is None else check_directions(start, problem.groups, unit=True),
-        gamma=positive(step_size, "step_size"),
-        eta=eta,
-        rule=rule,
-        scale=positive(gradient_scale, "gradient_scale"),
+        gamma=positive(step_size, "step_size"), eta=eta, rule=rule, scale=positive(gradient_scale, "gradient_scale"),
         old_direction=one_of(magnitude_at, ("new", "old"), "magnitude_at") == "old",
         clock=read_clock(clock, problem.row_loss, depth),
-    )
+    )  # fmt: skip
     return run(method, n_steps, record_every, stop=stop, reference=reference)
 
 
@@ -251,10 +229,8 @@ class NormalizedDescent(Descent):
             state.log[SWITCH] = state.t + 1
         state.u, state.v = new_u, new_v
 
-    def advance(self, state: State, k: int) -> None:
-        """``k`` compiled iterations."""
+    def twin(self) -> tuple[Callable[..., None], tuple[Any, ...]]:
+        """The compiled iteration."""
         rule = self.rule
-        normalized_steps(
-            *self.data, self.problem.groups.labels, state.u, state.v, state.log, k, self.depth, self.gamma, self.eta,
-            self.scale, self.old_direction, self.bound, rule.kind, rule.tol, rule.epsilon, rule.at_step, rule.target,
-        )  # fmt: skip
+        more = (self.eta, self.old_direction, rule.kind, rule.tol, rule.epsilon, rule.at_step, rule.target)
+        return normalized_steps, more

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from covey.losses import Loss
 from covey.paper.dynamics.kernels import plain_steps
-from covey.paper.dynamics.loop import Descent, State, check_directions, check_scale, read_clock, run
+from covey.paper.dynamics.loop import Descent, State, Stop, check_directions, check_scale, read_clock, run
 from covey.paper.dynamics.problem import Problem
 from covey.paper.dynamics.trajectory import Trajectory
 from covey.validation import FloatArray, positive, whole
@@ -20,25 +20,11 @@ __all__ = ["plain_descent", "read_plain_start"]
 
 
 def plain_descent(
-    X: object,
-    y: object,
-    groups: object,
-    *,
-    init_scale: float | FloatArray = 1e-3,
-    step_size: float = 0.05,
-    start: object = "zero",
-    weight_decay: float = 0.0,
-    n_steps: int = 8000,
-    record_every: int = 1,
-    depth: int = 2,
-    w_star: object = None,
-    stop: Callable[[int, FloatArray], bool] | None = None,
-    gradient_scale: float = 1.0,
-    loss: str | Loss = "squared",
-    offset: ArrayLike | None = None,
-    clock: Literal["steps", "loss"] = "steps",
-    reference: bool = False,
-) -> Trajectory:
+    X: object, y: object, groups: object, *, init_scale: float | FloatArray = 1e-3, step_size: float = 0.05,
+    start: object = "zero", weight_decay: float = 0.0, n_steps: int = 8000, record_every: int = 1, depth: int = 2,
+    w_star: object = None, stop: Stop | None = None, gradient_scale: float = 1.0, loss: str | Loss = "squared",
+    offset: ArrayLike | None = None, clock: Literal["steps", "loss"] = "steps", reference: bool = False,
+) -> Trajectory:  # fmt: skip
     r"""Minimise ``norm(y - X w)^2 / (2 n)`` over ``w_l = u_l^N v_l`` by gradient descent on ``u`` and ``v`` together.
 
     .. math::
@@ -51,12 +37,10 @@ def plain_descent(
 
     Parameters
     ----------
-    X, y, groups, n_steps, record_every, w_star, stop, gradient_scale, loss, offset, clock, reference
+    X, y, groups, init_scale, n_steps, record_every, w_star, stop, gradient_scale, loss, offset, clock, reference
         As in `normalized_descent`.
     depth : int
         The power N, at least 1: ``w_l = u_l v_l`` is depth 1.
-    init_scale : float or array of shape (L,)
-        Start of the magnitudes.
     step_size : float
         One step for both layers.
     start : "zero", "small", "aligned" or array of shape (p,)
@@ -70,15 +54,10 @@ def plain_descent(
     depth = whole(depth, "depth", least=1)
     alpha = check_scale(init_scale, problem.groups.n_groups)
     method = PlainDescent(
-        problem=problem,
-        depth=depth,
-        alpha=alpha,
-        v0=read_plain_start(start, problem, alpha, depth),
-        gamma=positive(step_size, "step_size"),
-        decay=positive(weight_decay, "weight_decay", zero=True),
-        scale=positive(gradient_scale, "gradient_scale"),
-        clock=read_clock(clock, problem.row_loss, depth + 1),
-    )
+        problem=problem, depth=depth, alpha=alpha, v0=read_plain_start(start, problem, alpha, depth),
+        gamma=positive(step_size, "step_size"), decay=positive(weight_decay, "weight_decay", zero=True),
+        scale=positive(gradient_scale, "gradient_scale"), clock=read_clock(clock, problem.row_loss, depth + 1),
+    )  # fmt: skip
     return run(method, n_steps, record_every, stop=stop, reference=reference)
 
 
@@ -112,13 +91,6 @@ class PlainDescent(Descent):
         state.u = u - self.gamma * (gradient_u + self.decay * u)
         state.v = v - self.gamma * (gradient_v + self.decay * v)
 
-    def advance(self, state: State, k: int) -> None:
-        """``k`` compiled iterations."""
-        plain_steps(
-            *self.data, self.problem.groups.labels, state.u, state.v, state.log, k, self.depth, self.gamma, self.scale,
-            self.decay, self.bound,
-        )  # fmt: skip
-
-    def diverged(self, state: State) -> bool:
-        """Either layer may diverge."""
-        return super().diverged(state) or not bool(np.all(np.abs(state.v) <= self.bound))
+    def twin(self) -> tuple[Callable[..., None], tuple[Any, ...]]:
+        """The compiled iteration."""
+        return plain_steps, (self.decay,)

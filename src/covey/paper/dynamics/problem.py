@@ -12,7 +12,7 @@ from covey.losses import Loss, Squared, get_loss
 from covey.losses.arrays import read_offset
 from covey.validation import FloatArray, as_matrix, as_numbers, as_response, check_scale, column_names
 
-__all__ = ["Problem"]
+__all__ = ["Problem", "as_coefficients"]
 
 
 @dataclass(frozen=True)
@@ -32,23 +32,14 @@ class Problem:
 
     @classmethod
     def pose(
-        cls,
-        X: object,
-        y: object,
-        groups: object,
-        w_star: object = None,
-        loss: str | Loss = "squared",
+        cls, X: object, y: object, groups: object, w_star: object = None, loss: str | Loss = "squared",
         offset: ArrayLike | None = None,
-    ) -> Problem:
+    ) -> Problem:  # fmt: skip
         """Validate the arguments of a dynamics."""
         matrix = as_matrix(X)
         n, p = matrix.shape
         partition = Groups.coerce(groups, p, column_names(X))
-        truth = None
-        if w_star is not None:
-            truth = as_numbers(w_star, "w_star")
-            if truth.shape != (p,):
-                raise ValueError(f"w_star must hold {p} finite numbers, one per column of X, not shape {truth.shape}.")
+        truth = None if w_star is None else as_coefficients(w_star, "w_star", p)
         row_loss, response = get_loss(loss), as_response(y, n)
         check_scale(matrix, "X")
         check_scale(response, "y")
@@ -66,11 +57,6 @@ class Problem:
     def n(self) -> int:
         """The number of rows."""
         return self.X.shape[0]
-
-    @property
-    def squared(self) -> bool:
-        """Whether the loss is squared, for which there are compiled steps."""
-        return self.row_loss.quadratic
 
     def correlation(self, w: FloatArray) -> FloatArray:
         """``g = X' residual / n``, the negative gradient of the loss in w: ``X'(y - X w) / n`` for the squared loss."""
@@ -114,3 +100,11 @@ class Problem:
         if p <= n // 2 or (p <= 1000 and p <= 2 * n):
             return np.ascontiguousarray(self.X.T @ self.X / n), self.X.T @ self.y / n
         return np.empty((0, 0)), np.empty(0)
+
+
+def as_coefficients(values: object, name: str, p: int) -> FloatArray:
+    """One finite number per column."""
+    w = as_numbers(values, name)
+    if w.shape != (p,):
+        raise ValueError(f"{name} must hold {p} finite numbers, one per column, not shape {w.shape}.")
+    return w

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from covey.groups import Groups
@@ -33,26 +32,20 @@ class Trajectory:
     ----------
     t : ndarray, shape (n_records,)
         Iterations, or times of the flow.
-    u : ndarray, shape (n_records, n_groups)
-        Magnitudes. (For the diagonal network: the positive part's factors, one per column.)
-    v : ndarray, shape (n_records, n_columns)
-        Directions. (For the diagonal network: the negative part's factors.)
+    u, v : ndarrays, shapes (n_records, n_groups) and (n_records, n_columns)
+        Magnitudes and directions; for the diagonal network the factors of its two parts, one per column.
     w : ndarray, shape (n_records, n_columns)
         Coefficients.
-    loss : ndarray, shape (n_records,)
-        ``norm(y - X w)^2 / (2 n)``, or the mean over rows of another loss.
-    error : ndarray, shape (n_records,), or None
-        ``norm(w - w_star)^2``, if the truth was given.
-    switch : int or None
-        The iteration after which the direction step was decreased (Algorithm 2); None if it never was.
-    status : Status
-        ``"completed"``, ``"stopped"`` by the caller, or ``"diverged"``; then the record ends at the last finite
-        iterate.
-    message : str
-        What the status means and what to do about it.
-    groups : Groups
+    loss, error : ndarrays, shape (n_records,)
+        ``norm(y - X w)^2 / (2 n)``, or the mean over rows of another loss; ``norm(w - w_star)^2``, or None if the truth
+        was not given.
     depth : int
         The power N on the magnitudes.
+    switch : int or None
+        The iteration after which the direction step was decreased (Algorithm 2); None if it never was.
+    status, message : Status and str
+        ``"completed"``, ``"stopped"`` by the caller, or ``"diverged"``, and then the record ends at the last finite
+        iterate. The message says what it means and what to do about it.
     """
 
     t: NDArray[np.floating | np.integer]
@@ -104,11 +97,3 @@ class Trajectory:
             u, v = self._dense(np.array([t], dtype=float))
             return (u[:, self.groups.labels] ** self.depth * v)[0]
         return self.w[np.searchsorted(self.t, t, side="right") - 1]
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row per record: t, loss, error, and the norm of each group under the group's name."""
-        frame = pd.DataFrame({"t": self.t, "loss": self.loss})
-        if self.error is not None:
-            frame["error"] = self.error
-        norms = pd.DataFrame(self.group_norms, columns=[f"norm_{name}" for name in self.groups.names])
-        return pd.concat([frame, norms], axis=1)

@@ -115,13 +115,9 @@ def grids(frame: pd.DataFrame, model: str) -> NDArray[np.uint8]:
     """The interpolations of a model, (rows, steps, 28, 28)."""
     chosen = where(frame, model=model, quantity="image").sort_values("index")
     places = chosen["index"].to_numpy(dtype=int)
-    images = np.stack([_unpack(text) for text in chosen["data"]])
-    return images.reshape(len(set(places // 100)), -1, SIDE, SIDE)
+    content = b"".join(zlib.decompress(base64.b85decode(text)) for text in chosen["data"])
+    return np.frombuffer(content, dtype=np.uint8).reshape(len(set(places // 100)), -1, SIDE, SIDE)
 
 
 def _pack(image: NDArray[np.uint8]) -> str:
     return base64.b85encode(zlib.compress(np.ascontiguousarray(image).tobytes(), 9)).decode()
-
-
-def _unpack(text: str) -> NDArray[np.uint8]:
-    return np.frombuffer(zlib.decompress(base64.b85decode(text)), dtype=np.uint8).reshape(SIDE, SIDE)

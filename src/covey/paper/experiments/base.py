@@ -28,20 +28,10 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True)
 class Claim:
-    """One row of ``claims.csv``.
+    """One row of ``claims.csv``: the claim in our words, what was measured, and the verdict.
 
-    Attributes
-    ----------
-    claim : str
-        The claim in our words.
-    expected : str
-        The result that would confirm it. The thresholds are ours, since the paper states none, and were set after
-        seeing earlier runs.
-    measured : str
-        The measured result.
-    verdict : Verdict
-    id : str
-        The figure or table that makes the claim; filled in by the registry.
+    `expected` is the result that would confirm it. The thresholds are ours, since the paper states none, and were set
+    after seeing earlier runs. `id`, the figure or table that makes the claim, is filled in by the registry.
     """
 
     claim: str

@@ -21,7 +21,7 @@ from covey.paper.experiments.base import Claim, Claims, Scale, judge, scaled, wh
 from covey.paper.experiments.prescribed import prescribed_problem
 from covey.paper.experiments.slopes import LEVEL, Slope, fit
 from covey.paper.experiments.style import COLOURS, GREY, Axes, panel, panels
-from covey.paper.experiments.tasks import Record, run_tasks
+from covey.paper.experiments.tasks import Record, records
 from covey.paper.experiments.traces import descend
 from covey.paper.theory import power_bounds
 
@@ -48,19 +48,15 @@ class Settings(Scale):
 
 def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
     """One row per variant, precision, draw and multiple: whether the bounds hold, and by how much."""
-    tasks = [
-        {"variant": v, "epsilon": e, "draw": r, "seed": [0, r], "factors": list(settings.factors)}
-        for v in VARIANTS
-        for e in settings.epsilons
-        for r in range(settings.draws)
-    ]
-    return pd.DataFrame(run_tasks(delta_task, tasks, jobs))
+    work = [(settings.factors, v, e, r) for v in VARIANTS for e in settings.epsilons for r in range(settings.draws)]
+    return pd.DataFrame(records(simulate, work, jobs))
 
 
-def delta_task(variant: str, epsilon: float, draw: int, seed: list[int], factors: list[float]) -> list[Record]:
+def simulate(item: tuple[tuple[float, ...], str, float, int]) -> list[Record]:
     """Multiples in increasing order, up to the first at which the bounds fail or no such design exists."""
+    factors, variant, epsilon, draw = item
     norms = np.zeros(len(SIZES))
-    norms[:ACTIVE] = 1.0 + np.random.default_rng(seed).uniform(0, 0.5, size=ACTIVE)
+    norms[:ACTIVE] = 1.0 + np.random.default_rng([0, draw]).uniform(0, 0.5, size=ACTIVE)
     b = power_bounds(norms, L=len(SIZES), epsilon=epsilon, group_noise=epsilon)
     n_steps = int(np.ceil(b.T_ub))
     options: Record = {"init_scale": b.init_scale, "step_size": b.step_size, "n_steps": n_steps}
@@ -68,10 +64,10 @@ def delta_task(variant: str, epsilon: float, draw: int, seed: list[int], factors
         steps = {LARGE: b.direction_step_max, LEAST: b.direction_step_min, FROZEN: 1e-6 * b.direction_step_min}
         options |= {"direction_step": steps[variant], "switch": "oracle"}
     place = {"variant": variant, "epsilon": epsilon, "zeta": b.zeta, "draw": draw}
-    tightening, records = b.delta_in(2) / b.delta_in(1), []
+    tightening, found = b.delta_in(2) / b.delta_in(1), []
     for factor in factors:
         deltas = {"delta_in": factor * b.delta_in(1), "delta_out": factor * b.delta_out(1)}
-        rng = np.random.default_rng([*seed, 1])  # the same random directions for every multiple
+        rng = np.random.default_rng([0, draw, 1])  # the same random directions for every multiple
         try:
             data = prescribed_problem(rng, SIZES, norms, group_noise=epsilon, leaning=draw % 2 == 1, **deltas)
         except ValueError:
@@ -81,10 +77,10 @@ def delta_task(variant: str, epsilon: float, draw: int, seed: list[int], factors
         on = data.groups.norms(path.w - data.w_star)[inside][:, :ACTIVE].max() / b.error_radius
         off = data.groups.norms(path.w)[:, ACTIVE:].max() / b.off_support_radius
         held = bool(on <= 1 and off <= 1 and path.t[-1] == n_steps)
-        records.append({**place, "factor": factor, "tightening": tightening, "on": on, "off": off, "held": held})
+        found.append({**place, "factor": factor, "tightening": tightening, "on": on, "off": off, "held": held})
         if not held:
             break
-    return records
+    return found
 
 
 def largest_factors(frame: pd.DataFrame) -> pd.DataFrame:

@@ -62,11 +62,10 @@ def draw(axes: Axes, frame: pd.DataFrame, panel: int, *, fontsize: float = 7.5) 
         if row.kind in ("edge", "arrow"):
             colour = COLOURS[int(row.role[5:])] if row.role.startswith("group") else GREY
             style, ends = "-" if row.kind == "edge" else "-|>", ((row.x, row.y), (row.x2, row.y2))
-            axes.add_patch(
-                FancyArrowPatch(
-                    *ends, arrowstyle=style, mutation_scale=7, lw=0.9, color=colour, shrinkA=0, shrinkB=0, zorder=1
-                )
+            line = FancyArrowPatch(
+                *ends, arrowstyle=style, mutation_scale=7, lw=0.9, color=colour, shrinkA=0, shrinkB=0, zorder=1
             )
+            axes.add_patch(line)
             if row.text:
                 box = {"facecolor": "white", "edgecolor": "none", "pad": 0.6}
                 axes.text(x, y, row.text, **{**centred, "fontsize": fontsize - 0.5}, zorder=4, bbox=box)

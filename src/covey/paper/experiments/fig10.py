@@ -23,17 +23,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from covey.paper.datasets import load_mnist
-from covey.paper.experiments.autoencoders import (
-    MODELS,
-    grids,
-    has_gpu,
-    mean_and_error,
-    needs_torch,
-    read_saved,
-    saved_file,
-    table,
-    values,
-)  # fmt: skip
+from covey.paper.experiments import autoencoders
+from covey.paper.experiments.autoencoders import MODELS, grids, has_gpu, mean_and_error, needs_torch, values
 from covey.paper.experiments.base import Claim, Claims, Scale, judge, scaled, where
 from covey.paper.experiments.style import COLOURS, GREY, Axes, Figure, empty_figure, panel, styled
 from covey.paper.experiments.tasks import each
@@ -66,7 +57,8 @@ class Settings(Scale):
 def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
     """Train and measure the five models, or read the saved results of the full setting."""
     if settings.needs_gpu and not has_gpu():
-        return read_saved(saved_file("autoencoder", "measures.csv", "five networks from three seeds").parent)
+        file = autoencoders.saved_file("autoencoder", "measures.csv", "five networks from three seeds")
+        return autoencoders.read_saved(file.parent)
     needs_torch()
     from covey.paper.nn.study import Judge
 
@@ -79,7 +71,7 @@ def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
     for other in others:
         results.merge(other)
     spectra = {key: column[column > 1e-7 * column[0]] for key, column in results.spectra.items()}
-    return table(results.measures, spectra, {model: results.grids[model] for model in MODELS}, blend)
+    return autoencoders.table(results.measures, spectra, {model: results.grids[model] for model in MODELS}, blend)
 
 
 def _one(settings: Settings, referee_state: dict[str, Any], model: str, seed: int) -> StudyResults:
@@ -121,13 +113,11 @@ def plot(frame: pd.DataFrame) -> Figure:
     spectra, confidence, *bars = below.subplots(2, 3).flat
     _draw_spectra(spectra, frame)
     _draw_confidence(confidence, frame)
-    for axes, name, quantity, title in zip(
-        bars,
-        "defg",
-        (RATIO, QUALITY, "frechet", "probe_accuracy"),
-        ("distance of midpoints", "reconstruction error", "Fréchet distance", "accuracy, 100 labels"),
-        strict=True,
-    ):
+    titles = {
+        RATIO: "distance of midpoints", QUALITY: "reconstruction error", "frechet": "Fréchet distance",
+        "probe_accuracy": "accuracy, 100 labels",
+    }  # fmt: skip
+    for axes, name, (quantity, title) in zip(bars, "defg", titles.items(), strict=True):
         _draw_bars(axes, frame, quantity)
         panel(axes, name, title)
     return figure

@@ -28,7 +28,7 @@ from covey.paper.dynamics import SwitchAt, SwitchSettled
 from covey.paper.experiments import traces
 from covey.paper.experiments.base import Claim, Claims, Scale, choose, judge, scaled, where
 from covey.paper.experiments.style import COLOURS, GREY, Axes, panel, panels
-from covey.paper.experiments.tasks import Record, each
+from covey.paper.experiments.tasks import Record, records
 from covey.validation import FloatArray
 
 TITLE = "Against group lasso and primal-dual"
@@ -37,13 +37,9 @@ LASSO, WIDE, DUAL, TEXT, CODE, ORACLE = METHODS = (
     "true groups known",
 )  # fmt: skip
 LOOKS = {
-    LASSO: (COLOURS[1], "s", "-"),
-    WIDE: (COLOURS[4], "D", ":"),
-    DUAL: (COLOURS[2], "^", "-"),
-    CODE: (COLOURS[5], "v", ":"),
-    TEXT: (COLOURS[0], "o", "-"),
-    ORACLE: (GREY, "", "--"),
-}
+    LASSO: (COLOURS[1], "s", "-"), WIDE: (COLOURS[4], "D", ":"), DUAL: (COLOURS[2], "^", "-"),
+    CODE: (COLOURS[5], "v", ":"), TEXT: (COLOURS[0], "o", "-"), ORACLE: (GREY, "", "--"),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -62,22 +58,23 @@ class Settings(Scale):
 def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
     """One row per level, draw and method: the error of the chosen model and its number of groups."""
 
-    def one(task: tuple[int, float, int]) -> list[Record]:
-        level, sigma, seed = task
+    def one(task: tuple[Settings, int, float, int]) -> list[Record]:
+        _, level, sigma, seed = task
         data = legacy_paper_data(150, 300, 4, support=(10.0,) * 12, sigma=sigma, seed=seed, design="gaussian")
         snr = float(np.linalg.norm(data.X @ data.w_star) / np.linalg.norm(data.noise))
-        records = []
+        found = []
         for method in METHODS:
             coef, at_edge = fit(data, method, settings)
             norms, error = data.groups.norms(coef), float(np.sum((coef - data.w_star) ** 2))
             groups = int(np.sum(norms > 0.01 * norms.max()))
-            found = {"method": method, "error": error, "groups": groups, "at_edge": at_edge}
-            records.append({**found, "level": level, "sigma": sigma, "snr": snr, "seed": seed})
-        return records
+            of_method = {"method": method, "error": error, "groups": groups, "at_edge": at_edge}
+            found.append({**of_method, "level": level, "sigma": sigma, "snr": snr, "seed": seed})
+        return found
 
     noise = np.exp(np.linspace(0, 3, settings.levels))
-    tasks = [(level, float(sigma), 100 * i) for level, sigma in enumerate(noise) for i in range(settings.repeats)]
-    return pd.DataFrame([record for part in each(one, tasks, jobs) for record in part])
+    seeds = range(0, 100 * settings.repeats, 100)
+    work = [(settings, level, float(sigma), seed) for level, sigma in enumerate(noise) for seed in seeds]
+    return pd.DataFrame(records(one, work, jobs))
 
 
 def fit(data: GroupSparseData, method: str, settings: Settings) -> tuple[FloatArray, bool]:

@@ -96,11 +96,8 @@ def _without_groups(settings: Settings, data: GroupSparseData, mode: str, record
 def plot(frame: pd.DataFrame, error: Axes, grouped: Axes, plain: Axes, counts: Axes) -> None:
     """Errors; entries with groups; entries without, for ten times as long; and the effect of more rows."""
     epochs = series(frame, "published", "epochs")[1][0]
-    curves = (
-        (CODE, "groups of 4", COLOURS[0]),
-        (SIGNED, "no groups, $u^2 - v^2$", COLOURS[1]),
-        (POSITIVE, "no groups, $u^2$", COLOURS[3]),
-    )
+    names = "groups of 4", "no groups, $u^2 - v^2$", "no groups, $u^2$"
+    curves = tuple(zip((CODE, SIGNED, POSITIVE), names, (COLOURS[0], COLOURS[1], COLOURS[3]), strict=True))
     for mode, label, colour in curves:
         t, value = series(frame, mode, "error")
         error.plot(t[1:], value[1:], color=colour, label=label)

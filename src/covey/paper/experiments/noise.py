@@ -19,12 +19,12 @@ import pandas as pd
 from scipy import stats
 from scipy.linalg import hadamard
 
-from covey.datasets.simulate import NOISES, draw_noise
+from covey.datasets.simulate import NOISES, Noise, draw_noise
 from covey.paper.experiments import phase, rates
 from covey.paper.experiments.base import Claim, Claims, Scale, judge, mean_and_error, scaled, where
 from covey.paper.experiments.slopes import LEVEL, by_axis
 from covey.paper.experiments.style import COLOURS, Axes, fill_ticks, panel, panels
-from covey.paper.experiments.tasks import Record, run_tasks
+from covey.paper.experiments.tasks import Record, records
 
 TITLE = "Sub-Gaussian noise: rates, recovery and the event behind the corollary"
 
@@ -62,15 +62,15 @@ def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
         for module, base, part in ((rates, slopes, "rates"), (phase, recovery, "recovery"))
         for kind in NOISES
     ]
-    tasks = [{"noise": kind, "draws": settings.draws, "seed": [0, 11]} for kind in NOISES]
-    parts.append(pd.DataFrame(run_tasks(event_task, tasks, jobs)).assign(part="event"))
+    outside = records(outside_the_event, [(kind, settings.draws) for kind in NOISES], jobs)
+    parts.append(pd.DataFrame(outside).assign(part="event"))
     return pd.concat(parts, ignore_index=True)
 
 
-def event_task(noise: str, draws: int, seed: list[int]) -> list[Record]:
+def outside_the_event(item: tuple[Noise, int]) -> list[Record]:
     """The number of draws outside the corollary's event, on an orthogonal design with entries +1 and -1."""
-    n, p = ROWS_OF_EVENT, COLUMNS_OF_EVENT
-    X, rng = hadamard(n)[:, :p].astype(float), np.random.default_rng(seed)
+    (noise, draws), n, p = item, ROWS_OF_EVENT, COLUMNS_OF_EVENT
+    X, rng = hadamard(n)[:, :p].astype(float), np.random.default_rng([0, 11])
     bound, outside = 2 * math.sqrt(2 * math.log(2 * p) / n), 0
     for first in range(0, draws, 100_000):
         xi = draw_noise(rng, (min(100_000, draws - first), n), 1.0, noise)

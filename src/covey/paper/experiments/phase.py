@@ -17,7 +17,7 @@ from covey.datasets.simulate import Noise
 from covey.paper.dynamics import diagonal_descent, normalized_descent
 from covey.paper.experiments.base import Claim, Claims, Scale, judge, scaled, where
 from covey.paper.experiments.style import COLOURS, Axes, panel, panels
-from covey.paper.experiments.tasks import Record, run_tasks
+from covey.paper.experiments.tasks import Record, records
 from covey.paper.experiments.traces import errors
 from covey.validation import FloatArray
 
@@ -40,30 +40,21 @@ class Settings(Scale):
     n_steps: int = 2000
     noise: Noise = "gaussian"
 
-    def tasks(self) -> list[Record]:
-        """One task per cell and repeat; all methods share the data."""
-        names = ("p", "group_size", "sigma", "n_steps", "noise")
-        problem = {name: getattr(self, name) for name in names}
-        return [
-            {"n": n, "s": s, "repeat": r, "seed": [0, n, s, r], **problem}
-            for s in self.grid_s
-            for n in self.grid_n
-            for r in range(self.repeats)
-        ]
-
 
 def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
     """Simulate; one row per n, s, repeat and method: the least relative error on the path, and whether it recovers."""
-    return pd.DataFrame(run_tasks(phase_task, settings.tasks(), jobs))
+    grid = [(settings, n, s, r) for s in settings.grid_s for n in settings.grid_n for r in range(settings.repeats)]
+    return pd.DataFrame(records(simulate, grid, jobs))
 
 
-def phase_task(
-    n: int, s: int, repeat: int, seed: list[int], p: int, group_size: int, sigma: float, n_steps: int, noise: Noise,
-) -> list[Record]:  # fmt: skip
+def simulate(item: tuple[Settings, int, int, int]) -> list[Record]:
     """One data set, three dynamics; each run ends as soon as it has recovered the truth."""
-    rng = np.random.default_rng(seed)
-    signs = rng.choice([-1.0, 1.0], size=s * group_size)
-    data = make_group_sparse(n, p, group_size, active=s, values=signs, sigma=sigma, noise=noise, random_state=rng)
+    at, n, s, repeat = item
+    rng = np.random.default_rng([0, n, s, repeat])
+    signs = rng.choice([-1.0, 1.0], size=s * at.group_size)
+    data = make_group_sparse(
+        n, at.p, at.group_size, active=s, values=signs, sigma=at.sigma, noise=at.noise, random_state=rng
+    )
     signal = float(np.sum(data.w_star**2))
     target = TOLERANCE * signal
     correlation = data.X.T @ data.y / n
@@ -73,7 +64,7 @@ def phase_task(
 
     def options(largest: float) -> Record:
         # the theorem's step, with the first estimate of the largest magnitude
-        effort = {"init_scale": 1e-6, "step_size": 1 / (20 * largest), "n_steps": n_steps, "record_every": 10}
+        effort = {"init_scale": 1e-6, "step_size": 1 / (20 * largest), "n_steps": at.n_steps, "record_every": 10}
         return {**effort, "w_star": data.w_star, "stop": recovered}
 
     by_group, by_entry = (options(float(size.max())) for size in (data.groups.norms(correlation), np.abs(correlation)))

@@ -19,7 +19,7 @@ from covey.paper.experiments.base import Claim, Claims, Scale, judge, scaled, wh
 from covey.paper.experiments.prescribed import prescribed_problem
 from covey.paper.experiments.slopes import LEVEL, by_axis, fit
 from covey.paper.experiments.style import COLOURS, GREY, Axes, fill_ticks, panel, panels
-from covey.paper.experiments.tasks import Record, run_tasks
+from covey.paper.experiments.tasks import Record, records
 from covey.paper.experiments.traces import descend
 from covey.paper.theory import power_bounds
 
@@ -56,15 +56,15 @@ def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
         effort: Record = {"depth": depth, "init_scale": STARTS[depth], "n_steps": N_STEPS[depth]}
         base = rates.Settings(**grids, grid_p=(), repeats=settings.repeats, **effort)
         parts.append(rates.run(base, jobs).assign(depth=depth, part="rates"))
-    draws = range(settings.windows)
-    windows = [{"depth": depth, "draw": r, "seed": [0, 7, r]} for depth in DEPTHS for r in draws]
-    parts.append(pd.DataFrame(run_tasks(window_task, windows, jobs)).assign(part="windows"))
+    draws = [(depth, r) for depth in DEPTHS for r in range(settings.windows)]
+    parts.append(pd.DataFrame(records(window, draws, jobs)).assign(part="windows"))
     return pd.concat(parts, ignore_index=True)
 
 
-def window_task(depth: int, draw: int, seed: list[int]) -> list[Record]:
+def window(item: tuple[int, int]) -> list[Record]:
     """Algorithm 1 at the limits of the theorem: predicted and measured window, and the largest errors inside it."""
-    rng = np.random.default_rng(seed)
+    depth, draw = item
+    rng = np.random.default_rng([0, 7, draw])
     sizes, norms = rng.integers(1, 5, size=6), np.zeros(6)
     s = int(rng.integers(1, 4))
     norms[:s] = rng.uniform(1.0, 2.0, size=s)
@@ -79,13 +79,11 @@ def window_task(depth: int, draw: int, seed: list[int]) -> list[Record]:
     opens = path.t[np.flatnonzero(on > b.error_radius)[-1] + 1] if on[-1] <= b.error_radius else np.inf
     beyond = np.flatnonzero(off > b.off_support_radius)
     numbers = {
-        "T_lb": b.T_lb,
-        "T_ub": b.T_ub,
-        "opens": float(opens),
+        "T_lb": b.T_lb, "T_ub": b.T_ub, "opens": float(opens),
         "closes": float(path.t[beyond[0]]) if beyond.size else float(path.t[-1]),
         "on_share": float(on[inside].max() / b.error_radius),
         "off_share": float(off[inside].max() / b.off_support_radius),
-    }
+    }  # fmt: skip
     return [{"depth": depth, "repeat": draw, "axis": name, "error": value} for name, value in numbers.items()]
 
 

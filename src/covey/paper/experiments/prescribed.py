@@ -13,15 +13,9 @@ __all__ = ["prescribed_problem"]
 
 
 def prescribed_problem(
-    rng: np.random.Generator,
-    sizes: ArrayLike,
-    norms: ArrayLike,
-    *,
-    delta_in: float = 0.0,
-    delta_out: float = 0.0,
-    group_noise: float = 0.0,
-    leaning: bool = False,
-) -> GroupSparseData:
+    rng: np.random.Generator, sizes: ArrayLike, norms: ArrayLike, *, delta_in: float = 0.0, delta_out: float = 0.0,
+    group_noise: float = 0.0, leaning: bool = False,
+) -> GroupSparseData:  # fmt: skip
     """``y = X w_star + xi`` with chosen group norms, coherences and ``norm(X_l'xi/n)``, in random directions.
 
     ``X = sqrt(n) Q R`` with orthonormal columns Q and ``R'R = G``, the Gram matrix: its diagonal blocks are the
@@ -29,12 +23,8 @@ def prescribed_problem(
     noise is the combination of columns with ``X_l'xi/n`` a random vector of norm `group_noise` in every group; `sigma`
     is its root mean square. A `leaning` design has the same coherences in the most harmful directions: every block that
     couples two groups does so along the directions of the truth, so that leakage into a group adds up, and the block of
-    a group turns its truth towards an orthogonal direction.
-
-    Raises
-    ------
-    ValueError
-        If no such design exists, because G is not positive definite.
+    a group turns its truth towards an orthogonal direction. ValueError if there is no such design, because G is not
+    positive definite.
     """
     groups = Groups.from_sizes(np.asarray(sizes).tolist())
     p, blocks = groups.n_columns, groups.lists()

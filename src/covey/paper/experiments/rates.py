@@ -20,7 +20,7 @@ from covey.datasets.simulate import Noise
 from covey.paper.experiments.base import Claim, Claims, Scale, judge, scaled, where
 from covey.paper.experiments.slopes import Slope, fit
 from covey.paper.experiments.style import COLOURS, GREY, Axes, fill_ticks, panel, panels
-from covey.paper.experiments.tasks import Record, run_tasks
+from covey.paper.experiments.tasks import Record, records
 from covey.paper.experiments.traces import descend, errors
 from covey.validation import FloatArray
 
@@ -57,46 +57,42 @@ class Settings(Scale):
     noise: Noise = "gaussian"
     depth: int = 2
 
-    def tasks(self) -> list[Record]:
-        """One task per axis, value and repeat."""
-        names = (*AXES, "n_steps", "init_scale", "noise", "depth")
-        tasks = []
-        for a, axis in enumerate(AXES):
-            for j, value in enumerate(getattr(self, f"grid_{axis}")):
-                problem = {**{name: getattr(self, name) for name in names}, axis: value}
-                if axis == "group_size":
-                    # the number of groups is fixed, so that only their size changes
-                    problem["p"] = self.p // self.group_size * value
-                for r in range(self.repeats):
-                    place = {"axis": axis, "value": value, "repeat": r}
-                    tasks.append({"place": place, "seed": [0, a, j, r], **problem})
-        return tasks
+    def at(self, axis: str, value: Any) -> Settings:
+        """With one value changed; another group size leaves the number of groups as it is."""
+        columns = {"p": self.p // self.group_size * value} if axis == "group_size" else {}
+        return replace(self, **{axis: value}, **columns)
 
 
 def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
     """Simulate; one row per axis, value, repeat and method, with the squared error and the problem's numbers."""
-    return pd.DataFrame(run_tasks(rates_task, settings.tasks(), jobs))
+    work = [
+        (settings.at(axis, value), axis, value, [0, a, j, r])
+        for a, axis in enumerate(AXES)
+        for j, value in enumerate(getattr(settings, f"grid_{axis}"))
+        for r in range(settings.repeats)
+    ]
+    return pd.DataFrame(records(simulate, work, jobs))
 
 
-def rates_task(
-    place: Record, seed: list[int], n: int, p: int, group_size: int, s: int, sigma: float, n_steps: int,
-    init_scale: float, noise: Noise, depth: int,
-) -> list[Record]:  # fmt: skip
+def simulate(item: tuple[Settings, str, float, list[int]]) -> list[Record]:
     """One data set: Algorithm 1 at its best time and at the time chosen on a held-out third, and the oracle."""
+    at, axis, value, seed = item
+    n, s, k = at.n, at.s, at.group_size
     data = make_group_sparse(
-        n + n // 3, p, group_size, active=s, values=1 / math.sqrt(group_size), sigma=sigma, noise=noise,
+        n + n // 3, at.p, k, active=s, values=1 / math.sqrt(k), sigma=at.sigma, noise=at.noise,
         random_state=np.random.default_rng(seed),
     )  # fmt: skip
     train = replace(data, X=data.X[:n], y=data.y[:n], noise=data.noise[:n])
     # groups of the support have norm 1, and the theorem's largest step is 1/(5 N^2): 1/20 for N = 2
-    options = {"init_scale": init_scale, "step_size": 1 / (5 * depth**2), "depth": depth}
-    path = descend(train, n_steps=n_steps, record_every=5, **options)
+    options = {"init_scale": at.init_scale, "step_size": 1 / (5 * at.depth**2), "depth": at.depth}
+    path = descend(train, n_steps=at.n_steps, record_every=5, **options)
     held_out = np.mean((data.y[n:, None] - data.X[n:] @ path.w.T) ** 2, axis=0)
     found = (errors(path).min(), errors(path)[np.argmin(held_out)], np.sum((train.oracle() - train.w_star) ** 2))
     known = {
-        "corollary": s * sigma**2 * math.log(p) / n,
-        "minimax": sigma**2 * s * (group_size + math.log(math.e * (p // group_size) / s)) / n,
+        "corollary": s * at.sigma**2 * math.log(at.p) / n,
+        "minimax": at.sigma**2 * s * (k + math.log(math.e * (at.p // k) / s)) / n,
     }
+    place = {"axis": axis, "value": value, "repeat": seed[-1]}
     return [{**place, "method": m, "error": float(error), **known} for m, error in zip(METHODS, found, strict=True)]
 
 

@@ -32,7 +32,7 @@ MODULES = {
 }  # fmt: skip
 
 
-class UnknownExperimentError(KeyError):
+class UnknownExperimentError(KeyError, ValueError):
     """No experiment has this id; the message suggests the closest."""
 
     def __str__(self) -> str:
@@ -41,7 +41,7 @@ class UnknownExperimentError(KeyError):
 
 @dataclass(frozen=True)
 class Experiment:
-    """One figure or table of the paper: its settings, table, figure and claims."""
+    """One figure or table of the paper: its id, and the module with its settings, table, figure and claims."""
 
     id: str
     module: ModuleType

@@ -39,32 +39,13 @@ LABELS = {"entry": "coefficient $w_j$", "magnitude": "magnitude $u_l$", "directi
 
 DOUBLE_COLUMN = 7.0  # inches
 RC: dict[Any, Any] = {
-    "font.family": "DejaVu Sans",
-    "font.size": 8,
-    "axes.titlesize": 8.5,
-    "axes.labelsize": 8,
-    "xtick.labelsize": 7.5,
-    "ytick.labelsize": 7.5,
-    "legend.fontsize": 7.5,
-    "legend.frameon": False,
-    "legend.handlelength": 1.6,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.linewidth": 0.7,
-    "axes.grid": True,
-    "grid.color": "#e4e4e4",
-    "grid.linewidth": 0.5,
-    "axes.axisbelow": True,
-    "lines.linewidth": 1.3,
-    "lines.markersize": 4,
-    "xtick.major.width": 0.7,
-    "ytick.major.width": 0.7,
-    "figure.facecolor": "white",
-    "savefig.facecolor": "white",
-    "svg.fonttype": "path",
-    "path.simplify": True,
-    "path.simplify_threshold": 0.3,
-}
+    "font.family": "DejaVu Sans", "font.size": 8, "axes.titlesize": 8.5, "axes.labelsize": 8, "xtick.labelsize": 7.5,
+    "ytick.labelsize": 7.5, "legend.fontsize": 7.5, "legend.frameon": False, "legend.handlelength": 1.6,
+    "axes.spines.top": False, "axes.spines.right": False, "axes.linewidth": 0.7, "axes.grid": True,
+    "grid.color": "#e4e4e4", "grid.linewidth": 0.5, "axes.axisbelow": True, "lines.linewidth": 1.3,
+    "lines.markersize": 4, "xtick.major.width": 0.7, "ytick.major.width": 0.7, "figure.facecolor": "white",
+    "savefig.facecolor": "white", "svg.fonttype": "path", "path.simplify": True, "path.simplify_threshold": 0.3,
+}  # fmt: skip
 
 
 def styled(plot: Callable[[pd.DataFrame], Figure]) -> Callable[[pd.DataFrame], Figure]:

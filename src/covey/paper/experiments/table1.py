@@ -160,10 +160,10 @@ NETWORKS = {
         _sparse, r"$\|w\|_1$", "least-l2 interpolant",
         "Descent on the diagonal network from a small start is biased to the l1 norm.",
     ),
-    # the objectives of this row differ little between good solutions
     QUASI: Network(
         _quasi, "objective", "group lasso at its best",
-        "Weight decay on the grouped network penalises a group quasi-norm of its coefficients.", close=0.001,
+        "Weight decay on the grouped network penalises a group quasi-norm of its coefficients.",
+        close=0.001,  # the objectives differ little between good solutions
     ),
     NUCLEAR: Network(
         _nuclear, r"$\|U\|_F^2 + \|V\|_F^2$", "same $w$, one channel",

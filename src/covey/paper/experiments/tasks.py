@@ -1,19 +1,15 @@
-"""Repeats in parallel through joblib, with the active backend, and many small simulations that can be resumed.
-
-A task is a dictionary of plain values; its result is a list of records, also plain. Each finished task is written to
-one file, completely or not at all, so that an interrupted run can be resumed.
-"""
+"""Repeats in parallel through joblib, with the active backend; an interrupted run is resumed."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from joblib import Parallel, delayed, wrap_non_picklable_objects
 from threadpoolctl import threadpool_limits
@@ -21,34 +17,23 @@ from threadpoolctl import threadpool_limits
 from covey.files import write_atomically
 from covey.paper.experiments.base import Record
 
-__all__ = ["Record", "each", "resumable", "run_tasks", "watched"]
+__all__ = ["Record", "each", "records", "watched"]
 
-Task = Mapping[str, Any]
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 Watcher = Callable[[int, int], object]
 
-_watcher: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
-_folder: ContextVar[Path | None] = ContextVar("folder", default=None)
-
-
-def watched(watcher: Watcher) -> AbstractContextManager[None]:
-    """Call ``watcher(done, total)`` for every repeat that ends inside the block."""
-    return _set(_watcher, watcher)
-
-
-def resumable(folder: Path) -> AbstractContextManager[None]:
-    """Store the finished tasks of `run_tasks` in this folder inside the block."""
-    return _set(_folder, folder)
+_watch: ContextVar[tuple[Watcher | None, Path | None]] = ContextVar("watch", default=(None, None))
 
 
 @contextmanager
-def _set(variable: ContextVar[Any], value: object) -> Iterator[None]:
-    token = variable.set(value)
+def watched(watcher: Watcher | None = None, folder: Path | None = None) -> Iterator[None]:
+    """Inside, call ``watcher(done, total)`` for every repeat that ends, and store those of `records` in the folder."""
+    token = _watch.set((watcher, folder))
     try:
         yield
     finally:
-        variable.reset(token)
+        _watch.reset(token)
 
 
 def each(function: Callable[[Item], Result], items: Iterable[Item], jobs: int = 1) -> list[Result]:
@@ -56,8 +41,7 @@ def each(function: Callable[[Item], Result], items: Iterable[Item], jobs: int = 
 
     Matrices are small here, so each repeat uses one thread and the repeats share the cores.
     """
-    work = list(items)
-    watcher = _watcher.get()
+    work, (watcher, _) = list(items), _watch.get()
     results: list[Result] = []
     try:
         parallel = Parallel(n_jobs=jobs, return_as="generator")
@@ -76,38 +60,31 @@ def _single(function: Callable[[Item], Result], item: Item) -> Result:
         return function(item)
 
 
-def run_tasks(function: Callable[..., list[Record]], tasks: Sequence[Task], jobs: int = 1) -> list[Record]:
-    """Call ``function(**task)`` for every task and return all records, in the order of the tasks.
+def records(function: Callable[[Item], list[Record]], items: Iterable[Item], jobs: int = 1) -> list[Record]:
+    """The records of all items, in their order. Each item's are stored in one file, and used again after a stop.
 
-    The function must be importable, because it is sent to worker processes, and deterministic; the values of a task
-    must be JSON-compatible. Inside `resumable`, finished tasks are stored by the function's name and the task; the
-    result in a damaged file is computed again.
+    The function must be deterministic and its records plain values. Results are stored under the function's name and
+    the text of the item, which must say all that they depend on; the result in a damaged file is computed again.
     """
-    parent = _folder.get()
-    one = partial(_one, function, None if parent is None else parent / function.__name__)
-    return [record for part in each(one, tasks, jobs) for record in part]
+    stored = partial(_stored, function, _watch.get()[1])
+    return [record for part in each(stored, items, jobs) for record in part]
 
 
-def _one(function: Callable[..., list[Record]], folder: Path | None, task: Task) -> list[Record]:
-    """The records of a task, from its file if that is intact."""
+def _stored(function: Callable[[Item], list[Record]], folder: Path | None, item: Item) -> list[Record]:
     if folder is None:
-        return function(**task)
-    title = json.dumps(dict(task), sort_keys=True)
+        return function(item)
+    title = f"{function.__module__}.{function.__qualname__} {item!r}"
     file = folder / f"{_sha256(title)[:24]}.json"
     try:
         saved = json.loads(file.read_bytes())
-        if saved == _stored(title, saved["records"]):
+        if saved["sha256"] == _sha256(title + saved["records"]):
             return list(json.loads(saved["records"]))
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         pass  # absent or damaged
-    records = function(**task)
-    write_atomically(file, json.dumps(_stored(title, json.dumps(records))).encode())
-    return records
-
-
-def _stored(title: str, records: str) -> dict[str, str]:
-    """What the file of a task holds: its records as text, with a checksum."""
-    return {"task": title, "records": records, "sha256": _sha256(f"{title}\n{records}")}
+    found = function(item)
+    text = json.dumps(found)
+    write_atomically(file, json.dumps({"records": text, "sha256": _sha256(title + text)}).encode())
+    return found
 
 
 def _sha256(text: str) -> str:

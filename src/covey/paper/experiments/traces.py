@@ -65,14 +65,10 @@ def errors(run: Trajectory) -> NDArray[np.floating[Any]]:
 
 
 def trace(
-    run: Trajectory,
-    data: GroupSparseData,
-    mode: str,
-    quantities: tuple[str, ...] = ("entry", "magnitude", "direction", "alignment"),
-    *,
-    points: int = 200,
+    run: Trajectory, data: GroupSparseData, mode: str,
+    quantities: tuple[str, ...] = ("entry", "magnitude", "direction", "alignment"), *, points: int = 200,
     until: int | None = None,
-) -> pd.DataFrame:
+) -> pd.DataFrame:  # fmt: skip
     """The part of a run that a figure shows: the error at every step, the `quantities` at about `points` records.
 
     With `until`, the points are spread over the records up to it.

@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import product
 from typing import TYPE_CHECKING
 
 import torch
@@ -33,13 +34,9 @@ __all__ = ["COLUMNS", "METHODS", "ChannelRun", "Digits", "all_runs", "ladder", "
 
 # name: (kind of layers, power N or number of factors D)
 METHODS: dict[str, tuple[str, int]] = {
-    "plain": ("plain", 2),
-    "group lasso": ("plain", 2),
-    "power 2": ("power", 2),
-    "power 3": ("power", 3),
-    "D-gating 2": ("gates", 2),
-    "D-gating 3": ("gates", 3),
-}
+    "plain": ("plain", 2), "group lasso": ("plain", 2), "power 2": ("power", 2), "power 3": ("power", 3),
+    "D-gating 2": ("gates", 2), "D-gating 3": ("gates", 3),
+}  # fmt: skip
 COLUMNS = (
     "method", "strength", "learning_rate", "seed", "rule", "channels", "first", "second", "hidden", "weights",
     "validation", "test",
@@ -173,11 +170,5 @@ def all_runs(
     strengths: Mapping[str, Iterable[float]], learning_rates: Iterable[float], seeds: Iterable[int]
 ) -> list[ChannelRun]:
     """All combinations of method, strength and learning rate, seed by seed."""
-    rates = list(learning_rates)
-    return [
-        ChannelRun(method, strength, rate, seed)
-        for seed in seeds
-        for method, values in strengths.items()
-        for strength in values
-        for rate in rates
-    ]
+    settings = [(method, strength) for method, values in strengths.items() for strength in values]
+    return [ChannelRun(*setting, rate, seed) for seed, setting, rate in product(seeds, settings, learning_rates)]

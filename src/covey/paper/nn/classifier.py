@@ -18,14 +18,9 @@ class Classifier(nn.Module):
     def __init__(self, classes: int = 10) -> None:
         super().__init__()
         self.body = nn.Sequential(
-            nn.Conv2d(1, 16, 4, stride=2, padding=1),
-            nn.ReLU(),
-            nn.Conv2d(16, 32, 4, stride=2, padding=1),
-            nn.ReLU(),
-            nn.Flatten(),
-            nn.Linear(32 * 8 * 8, 64),
-            nn.ReLU(),
-        )
+            nn.Conv2d(1, 16, 4, stride=2, padding=1), nn.ReLU(), nn.Conv2d(16, 32, 4, stride=2, padding=1), nn.ReLU(),
+            nn.Flatten(), nn.Linear(32 * 8 * 8, 64), nn.ReLU(),
+        )  # fmt: skip
         self.head = nn.Linear(64, classes)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -47,14 +42,9 @@ class Classifier(nn.Module):
 
 
 def train_classifier(
-    images: object,
-    labels: object,
-    *,
-    epochs: int = 2,
-    batch_size: int = 128,
-    seed: int = 0,
+    images: object, labels: object, *, epochs: int = 2, batch_size: int = 128, seed: int = 0,
     device: torch.device | str = "auto",
-) -> Classifier:
+) -> Classifier:  # fmt: skip
     """Train the classifier with Adam; the same seed gives the same classifier on the CPU."""
     place = choose_device(device)
     data, target = as_images(images, place), torch.as_tensor(labels, dtype=torch.int64).to(place)

@@ -26,34 +26,22 @@ class NormalizedDescent:
         v_l \leftarrow z_l/\|z_l\|, \qquad z_l = v_l - \eta_l \nabla_{v_l}, \qquad \eta_l = 1/u_l^{2N} \text{ or } \eta,
 
     then, with gradients at the new directions, the wrapped optimiser updates the magnitudes and all other parameters.
-    With plain SGD on ``norm(y - X w)^2 / (2 n)`` this is `covey.paper.dynamics.normalized_descent`.
+    With plain SGD on ``norm(y - X w)^2 / (2 n)`` this is `covey.paper.dynamics.normalized_descent`. `optimizer` is for
+    learning-rate schedules; `t` counts the steps done, and `switched` is the step after which the direction step was
+    decreased.
 
     Parameters
     ----------
     model : Module
         With at least one `GroupedDiagonalLinear`.
     optimizer : type of torch.optim.Optimizer
-        Created for all parameters that are not directions.
+        Created, with the other `options` such as ``lr=1e-3``, for all parameters that are not directions.
     direction_step : "large" or float
         ``"large"`` is Algorithm 1. A number is used from the start, or, with `switch`, after it: Algorithm 2.
     switch : None, int or float
         The step after which to switch from the large step to `direction_step`: this one (an int), or the first at which
         no magnitude has changed by more than this share (a float). The share is meaningless before magnitudes have
         grown, so that rule is armed only once some group has reached half of its first estimate.
-    magnitude_at : {"new", "old"}
-        Directions at which the other gradients are evaluated. ``"old"`` evaluates the loss only once, like the authors'
-        code.
-    **options
-        For the optimiser, such as ``lr=1e-3``.
-
-    Attributes
-    ----------
-    optimizer : torch.optim.Optimizer
-        For learning-rate schedules.
-    t : int
-        The number of steps done.
-    switched : int or None
-        The step after which the direction step was decreased.
 
     Examples
     --------
@@ -75,15 +63,9 @@ class NormalizedDescent:
     """
 
     def __init__(
-        self,
-        model: nn.Module,
-        optimizer: Callable[..., torch.optim.Optimizer] = torch.optim.SGD,
-        *,
-        direction_step: float | Literal["large"] = "large",
-        switch: int | float | None = None,
-        magnitude_at: Literal["new", "old"] = "new",
-        **options: Any,
-    ) -> None:
+        self, model: nn.Module, optimizer: Callable[..., torch.optim.Optimizer] = torch.optim.SGD, *,
+        direction_step: float | Literal["large"] = "large", switch: int | float | None = None, **options: Any,
+    ) -> None:  # fmt: skip
         self.layers = [module for module in model.modules() if isinstance(module, GroupedDiagonalLinear)]
         if not self.layers:
             raise ValueError("The model has no GroupedDiagonalLinear layer, so there are no directions to normalise.")
@@ -95,9 +77,6 @@ class NormalizedDescent:
             self.eta = positive(direction_step, "direction_step")
         self.tol = positive(switch, "switch") if isinstance(switch, float) else None
         self.at_step = None if switch is None or self.tol is not None else whole(switch, "switch", least=0)
-        if magnitude_at not in ("new", "old"):
-            raise ValueError(f"magnitude_at must be 'new' or 'old', not {magnitude_at!r}.")
-        self.magnitude_at = magnitude_at
         directions = {id(layer.direction) for layer in self.layers}
         self.optimizer = optimizer([p for p in model.parameters() if id(p) not in directions], **options)
         self.t = 0
@@ -112,14 +91,11 @@ class NormalizedDescent:
         old = [layer.magnitude.detach().clone() for layer in self.layers]
         turned = [self._turn(layer) for layer in self.layers]
         with torch.no_grad():
-            if self.magnitude_at == "old":
-                self.optimizer.step()
             for layer, direction in zip(self.layers, turned, strict=True):
                 layer.direction.copy_(direction)
-        if self.magnitude_at == "new":
-            with torch.enable_grad():
-                closure()
-            self.optimizer.step()
+        with torch.enable_grad():
+            closure()
+        self.optimizer.step()
         self.t += 1
         if self.switched is None and self._due(old):
             self.switched = self.t

@@ -20,13 +20,8 @@ class GroupPower(nn.Module):
     r"""The parametrisation ``w_l = u_l^N v_l`` of the rows of a weight matrix.
 
     For `torch.nn.utils.parametrize.register_parametrization` on the weight of any linear layer, or inside
-    `GroupedDiagonalLinear`. Reading a weight (`right_inverse`) gives directions of unit norm.
-
-    Parameters
-    ----------
-    groups : Groups
-    depth : int
-        The power N, at least 2.
+    `GroupedDiagonalLinear`; `depth` is the power N, at least 2. Reading a weight (`right_inverse`) gives directions of
+    unit norm.
     """
 
     labels: torch.Tensor
@@ -65,26 +60,10 @@ class GroupedDiagonalLinear(nn.Module):
     The network of the paper's figure 1: ``f(x) = sum_l u_l^N v_l' x_l``. Trained from a tiny start with unit-norm
     directions (`NormalizedDescent`) and stopped early, only a few groups of inputs wake up.
 
-    Parameters
-    ----------
-    groups : Groups, labels or lists
-        The groups of inputs, as `covey.Groups.coerce` reads them; a size needs `in_features`.
-    depth : int
-        The power N, at least 2.
-    out_features : int
-        Outputs; each with separate magnitudes and directions.
-    in_features : int, optional
-        The number of inputs, if `groups` does not determine it.
-    init_scale : float
-        Start of the magnitudes, alpha in the paper. Directions start equal, ``1/sqrt(p_l)``.
-    device, dtype
-        As in `torch.nn.Linear`.
-
-    Attributes
-    ----------
-    magnitude : Parameter of shape (out_features, L)
-    direction : Parameter of shape (out_features, p)
-    weight : tensor of shape (out_features, p)
+    The `groups` of inputs are read by `covey.Groups.coerce`; a size needs `in_features`. `depth` is the power N, at
+    least 2. Each output has separate magnitudes, which start at `init_scale` (alpha in the paper), and directions,
+    which start equal, ``1/sqrt(p_l)``. The parameters are `magnitude`, of shape (out_features, L), and `direction`;
+    `weight` is their product.
 
     Examples
     --------
@@ -97,16 +76,9 @@ class GroupedDiagonalLinear(nn.Module):
     direction: nn.Parameter
 
     def __init__(
-        self,
-        groups: object,
-        depth: int = 2,
-        *,
-        out_features: int = 1,
-        in_features: int | None = None,
-        init_scale: float = 1e-6,
-        device: Device = None,
-        dtype: Dtype = None,
-    ) -> None:
+        self, groups: object, depth: int = 2, *, out_features: int = 1, in_features: int | None = None,
+        init_scale: float = 1e-6, device: Device = None, dtype: Dtype = None,
+    ) -> None:  # fmt: skip
         super().__init__()
         if in_features is None:
             in_features = _count(groups)
@@ -156,10 +128,8 @@ class GroupedDiagonalLinear(nn.Module):
 
     def extra_repr(self) -> str:
         """What `print(model)` shows."""
-        return (
-            f"in_features={self.in_features}, out_features={self.out_features}, "
-            f"groups={self.groups.n_groups}, depth={self.depth}"
-        )
+        sizes = f"in_features={self.in_features}, out_features={self.out_features}"
+        return f"{sizes}, groups={self.groups.n_groups}, depth={self.depth}"
 
 
 def _count(groups: Any) -> int:

@@ -36,25 +36,13 @@ class FactoredWeight(nn.Module):
     D-Gating", 2025, arXiv 2509.23898). Without decay, gradient descent prefers few groups by itself, because a group
     grows in proportion to its size.
 
-    Parameters
-    ----------
-    weight : tensor of shape (out, ...)
-        The start of the product.
-    channel_groups : int, labels, lists or Groups, optional
-        Groups of rows, as `covey.Groups.coerce` reads them; by default every row is a group.
-    gates : int
-        K, scalars per group.
-    power : int
-        N, to which their product is raised.
-    start : {"balanced", "unit"}
-        All factors of equal size, ``norm(w_l)^(1/D)``; or directions of unit norm, as in the paper, with gates of size
-        ``norm(w_l)^(1/(KN))``. From a unit start a small group first grows in its initial direction, at a rate that
-        depends on how well that fits, and turns later.
+    `weight` is the start of the product. The groups of its rows are read by `covey.Groups.coerce`; by default every row
+    is a group. There are K `gates` per group, and their product is raised to the `power` N. From a "balanced" `start`
+    all factors have equal size, ``norm(w_l)^(1/D)``; from a "unit" start directions have unit norm, as in the paper,
+    and gates ``norm(w_l)^(1/(KN))``: a small group then first grows in its initial direction, at a rate that depends on
+    how well that fits, and turns later.
 
-    Attributes
-    ----------
-    gate : Parameter of shape (gates, L)
-    direction : Parameter of the weight's shape
+    The parameters are `gate`, of shape (gates, L), and `direction`, of the weight's shape.
     """
 
     gate: nn.Parameter
@@ -62,14 +50,9 @@ class FactoredWeight(nn.Module):
     labels: torch.Tensor
 
     def __init__(
-        self,
-        weight: torch.Tensor,
-        channel_groups: object = None,
-        *,
-        gates: int = 1,
-        power: int = 1,
+        self, weight: torch.Tensor, channel_groups: object = None, *, gates: int = 1, power: int = 1,
         start: Literal["balanced", "unit"] = "balanced",
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__()
         if start not in ("balanced", "unit"):
             raise ValueError(f"start must be 'balanced' or 'unit', not {start!r}.")
@@ -176,23 +159,11 @@ class GroupedPowerLinear(_FactoredLinear):
     r"""A linear layer with ``w_l = u_l^N v_l`` in each group of output units: powerpropagation, by groups.
 
     Powerpropagation (Schwarz and others, 2021) raises every weight to a power, so that large weights learn faster than
-    small ones. Here one magnitude per group is raised to a power, and entire units stay small.
+    small ones. Here one magnitude per group is raised to the power N, `depth`, and entire units stay small.
+    `channel_groups` are as in `FactoredWeight`. `init_scale` is the start, relative to `torch.nn.Linear`: 1 is
+    powerpropagation's; smaller values prune more and take longer. Directions start at unit norm. Other arguments are
+    those of `torch.nn.Linear`.
 
-    Parameters
-    ----------
-    in_features, out_features : int
-    depth : int
-        The power N, at least 2.
-    channel_groups : int, labels, lists or Groups, optional
-        Groups of output units; by default each is a group.
-    init_scale : float
-        The start, relative to `torch.nn.Linear`. 1 is powerpropagation's; smaller values prune more and take longer.
-        Directions start at unit norm.
-    bias, device, dtype
-        As in `torch.nn.Linear`.
-
-    Examples
-    --------
     >>> layer = GroupedPowerLinear(20, 6, channel_groups=2)
     >>> layer(torch.zeros(3, 20)).shape, layer.group_norms().shape
     (torch.Size([3, 6]), torch.Size([3]))
@@ -203,18 +174,11 @@ class GroupedPowerLinear(_FactoredLinear):
 
 
 class DGatedLinear(_FactoredLinear):
-    """A linear layer with ``w_l = prod_k gamma_{l,k} omega_l`` in each group of output units.
+    """A linear layer with ``w_l = prod_k gamma_{l,k} omega_l``, D `factors`, in each group of output units.
 
     With `penalty` times a strength added to the loss, its minima are those of the loss plus that strength times
-    ``sum_l norm(w_l)^(2/D)``: the explicit counterpart of `GroupedPowerLinear` with ``depth = D - 1``.
-
-    Parameters
-    ----------
-    in_features, out_features : int
-    factors : int
-        D, at least 2; the group lasso is 2.
-    channel_groups, init_scale, bias, device, dtype
-        As in `GroupedPowerLinear`.
+    ``sum_l norm(w_l)^(2/D)``, the group lasso for D = 2: the explicit counterpart of `GroupedPowerLinear` with ``depth
+    = D - 1``, whose other arguments it has.
     """
 
     def __init__(self, in_features: int, out_features: int, factors: int = 2, **options: Any) -> None:
@@ -224,21 +188,9 @@ class DGatedLinear(_FactoredLinear):
 class GroupedPowerConv2d(_FactoredConv2d):
     r"""A convolution with ``W_l = u_l^N V_l`` in each group of output channels: structured pruning by training alone.
 
-    Parameters
-    ----------
-    in_channels, out_channels, kernel_size
-        As in `torch.nn.Conv2d`.
-    depth : int
-        The power N, at least 2.
-    channel_groups : int, labels, lists or Groups, optional
-        Groups of output channels; by default each is a group.
-    init_scale : float
-        The start, relative to `torch.nn.Conv2d`.
-    stride, padding, bias, device, dtype
-        As in `torch.nn.Conv2d`.
+    `depth` (N), `channel_groups` and `init_scale` are as in `GroupedPowerLinear`, other arguments as in
+    `torch.nn.Conv2d`.
 
-    Examples
-    --------
     >>> layer = GroupedPowerConv2d(1, 8, 5, depth=3, init_scale=0.1)
     >>> layer(torch.zeros(2, 1, 28, 28)).shape, layer.group_norms().shape
     (torch.Size([2, 8, 24, 24]), torch.Size([8]))
@@ -251,26 +203,17 @@ class GroupedPowerConv2d(_FactoredConv2d):
 
 
 class DGatedConv2d(_FactoredConv2d):
-    """A convolution with ``W_l = prod_k gamma_{l,k} Omega_l`` in each group of output channels.
+    """A convolution with ``W_l = prod_k gamma_{l,k} Omega_l``, D `factors`, in each group of output channels.
 
-    The explicit counterpart of `GroupedPowerConv2d` with ``depth = D - 1``; see `DGatedLinear`.
-
-    Parameters
-    ----------
-    in_channels, out_channels, kernel_size
-        As in `torch.nn.Conv2d`.
-    factors : int
-        D, at least 2; the group lasso is 2.
-    channel_groups, init_scale, stride, padding, bias, device, dtype
-        As in `GroupedPowerConv2d`.
+    The explicit counterpart of `GroupedPowerConv2d` with ``depth = D - 1``, whose other arguments it has; see
+    `DGatedLinear`.
     """
 
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: object, factors: int = 2, **options: Any
     ) -> None:
-        super().__init__(
-            (in_channels, out_channels, kernel_size), gates=whole(factors, "factors", least=2) - 1, **options
-        )
+        gates = whole(factors, "factors", least=2) - 1
+        super().__init__((in_channels, out_channels, kernel_size), gates=gates, **options)
 
 
 def factor_penalty(model: nn.Module) -> torch.Tensor:

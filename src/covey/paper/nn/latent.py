@@ -30,21 +30,10 @@ def decode_all(model: Autoencoder, codes: torch.Tensor) -> torch.Tensor:
 
 
 def interpolate(model: Autoencoder, first: object, second: object, steps: int = 9) -> torch.Tensor:
-    """Decode ``steps`` points, evenly spaced, on the lines between the codes of images.
+    """Decode `steps` points, evenly spaced, ends included, on the lines between the codes of images.
 
-    Parameters
-    ----------
-    model : Autoencoder
-        Used unchanged, where it is.
-    first, second : arrays of shape (n, 28, 28)
-        The ends, in equal numbers.
-    steps : int
-        The number of points including the ends, at least 2.
-
-    Returns
-    -------
-    tensor of shape (n, steps, 28, 28)
-        On the CPU, within 0 to 1. The first and last image of a row are reconstructions.
+    Of as many images at the `first` end as at the `second`, (n, 28, 28) each, this makes a tensor (n, steps, 28, 28) on
+    the CPU, within 0 to 1; the first and last image of a row are reconstructions. The model is left unchanged.
     """
     whole(steps, "steps", least=2)
     place = next(model.parameters()).device
@@ -140,16 +129,9 @@ def frechet_distance(a: torch.Tensor, b: torch.Tensor) -> float:
 
 
 def probe_accuracy(
-    codes: torch.Tensor,
-    labels: torch.Tensor,
-    test_codes: torch.Tensor,
-    test_labels: torch.Tensor,
-    *,
-    per_class: int = 10,
-    draws: int = 5,
-    decay: float = 1e-3,
-    seed: int = 0,
-) -> float:
+    codes: torch.Tensor, labels: torch.Tensor, test_codes: torch.Tensor, test_labels: torch.Tensor, *,
+    per_class: int = 10, draws: int = 5, decay: float = 1e-3, seed: int = 0,
+) -> float:  # fmt: skip
     """Mean test accuracy of logistic regression on the codes of a few labelled images, over several draws.
 
     Codes are centred and divided by their root mean square norm, so that directions of little variance stay small;

@@ -5,7 +5,6 @@ They share the encoder and decoder of IRMAE on MNIST.
 
 from __future__ import annotations
 
-import copy
 import itertools
 from collections.abc import Callable
 from typing import Any
@@ -113,13 +112,6 @@ class Autoencoder(nn.Module):
         """Parameters of the linear layers in latent space, counted from the modules (the paper's table 2)."""
         return sum(parameter.numel() for parameter in self.stack.parameters())
 
-    def fold(self) -> Autoencoder:
-        """A copy for inference, with the linear layers multiplied together."""
-        folded = copy.deepcopy(self)
-        if isinstance(self.stack, GroupedLinearStack):
-            folded.stack = self.stack.fold()
-        return folded
-
 
 class AE(Autoencoder):
     """The plain autoencoder: nothing between encoder and decoder."""
@@ -128,11 +120,7 @@ class AE(Autoencoder):
 class VAE(Autoencoder):
     """The variational autoencoder: Gaussian codes, cross entropy plus `beta` times the divergence from N(0, 1).
 
-    Parameters
-    ----------
-    latent, width : int
-    beta : float
-        0.1, as in the IRMAE paper's comparison.
+    `beta` is 0.1 in the IRMAE paper's comparison.
     """
 
     def __init__(self, latent: int = 512, *, width: int = 32, beta: float = 0.1) -> None:
@@ -161,19 +149,9 @@ class VAE(Autoencoder):
 class GAE(Autoencoder):
     """The grouped autoencoder: the last convolution and the linear layers after it act within groups of channels.
 
-    Parameters
-    ----------
-    latent : int
-        Dimension of the latent space; 512 in the paper.
-    groups : int
-        Must divide the channels of the last convolution, ``8 width`` and `latent`.
-    layers : int
-        Linear layers; 3 in the paper.
-    width : int
-        Channels of the first convolution.
+    The paper has a `latent` space of 512 dimensions and 3 linear `layers`. `groups` must divide `latent` and the
+    channels of the last convolution, ``8 width``.
 
-    Examples
-    --------
     >>> GAE(groups=4).latent_parameter_count(), GAE(groups=8).latent_parameter_count()
     (196608, 98304)
     """
@@ -188,8 +166,6 @@ class GAE(Autoencoder):
 class IRMAE(GAE):
     """The implicit rank-minimising autoencoder: linear layers on the entire latent space.
 
-    Examples
-    --------
     >>> IRMAE().latent_parameter_count()
     786432
     """
@@ -200,14 +176,12 @@ class IRMAE(GAE):
         del self.settings["groups"]
 
 
-# In the order of the paper's figure.
-MODELS: dict[str, Callable[..., Autoencoder]] = {
-    "AE": AE,
-    "VAE": VAE,
-    "GAE8": lambda **options: GAE(groups=8, **options),
-    "GAE4": lambda **options: GAE(groups=4, **options),
-    "IRMAE": IRMAE,
-}
+CLASSES: dict[str, Callable[..., Autoencoder]] = {"AE": AE, "VAE": VAE, "GAE": GAE, "IRMAE": IRMAE}
+# Class and groups, in the order of the paper's figure.
+MODELS: dict[str, dict[str, Any]] = {
+    "AE": {"model": "AE"}, "VAE": {"model": "VAE"}, "GAE8": {"model": "GAE", "groups": 8},
+    "GAE4": {"model": "GAE", "groups": 4}, "IRMAE": {"model": "IRMAE"},
+}  # fmt: skip
 
 
 def build(title: str, *, seed: int = 0, **options: Any) -> Autoencoder:
@@ -216,19 +190,16 @@ def build(title: str, *, seed: int = 0, **options: Any) -> Autoencoder:
     >>> build("gae8").title
     'GAE8'
     """
-    name = title.upper()
-    if name not in MODELS:
+    if title.upper() not in MODELS:
         raise ValueError(f"There is no model {title!r}; the models are {', '.join(MODELS)}.")
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        return MODELS[name](**options)
+        return rebuild(MODELS[title.upper()] | options)
 
 
 def rebuild(settings: dict[str, Any]) -> Autoencoder:
     """Build a model from its `settings`."""
-    options = dict(settings)
-    classes: dict[str, Callable[..., Autoencoder]] = {"AE": AE, "VAE": VAE, "GAE": GAE, "IRMAE": IRMAE}
-    name = options.pop("model", None)
-    if name not in classes:
-        raise ValueError(f"There is no model class {name!r}; the classes are {', '.join(classes)}.")
-    return classes[name](**options)
+    name = settings.get("model")
+    if name not in CLASSES:
+        raise ValueError(f"There is no model class {name!r}; the classes are {', '.join(CLASSES)}.")
+    return CLASSES[name](**{key: value for key, value in settings.items() if key != "model"})

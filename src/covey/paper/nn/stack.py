@@ -29,22 +29,8 @@ class GroupedLinearStack(nn.Module):
     implicit rank-minimising autoencoder (Jing, Zbontar and LeCun, 2020); with g groups there are g times fewer
     parameters and g times less work.
 
-    Parameters
-    ----------
-    dim : int
-        Channels in and out.
-    groups : int
-        Must divide `dim`.
-    layers : int
-        Factors of each block.
-    device, dtype
-        As in `torch.nn.Linear`.
-
-    Attributes
-    ----------
-    weight : Parameter of shape (layers, groups, dim/groups, dim/groups)
-        ``weight[k, l]`` maps by ``x -> weight[k, l] @ x``. It is initialised like `torch.nn.Linear`, uniformly
-        within ``sqrt(groups/dim)``.
+    ``weight[k, l]``, of shape (dim/groups, dim/groups), maps by ``x -> weight[k, l] @ x``; it is initialised like
+    `torch.nn.Linear`, uniformly within ``sqrt(groups/dim)``. `groups` must divide `dim`.
 
     Examples
     --------

@@ -15,7 +15,7 @@ from covey.paper.nn import latent
 from covey.paper.nn.classifier import Classifier, train_classifier
 from covey.paper.nn.images import as_images
 from covey.paper.nn.latent import decode_all, encode_all, interpolate, midpoint_ratio, random_pairs
-from covey.paper.nn.models import Autoencoder, build
+from covey.paper.nn.models import MODELS, Autoencoder, build
 from covey.paper.nn.results import StudyResults
 from covey.paper.nn.training import CHECKPOINT, choose_device, load_model, read_checkpoint, train
 
@@ -115,17 +115,10 @@ def grid(model: Autoencoder, images: Any, labels: Any, rows: int = GRID_ROWS, st
 
 
 def run_study(
-    data: DigitImages,
-    *,
-    models: Iterable[str] = ("AE", "VAE", "GAE8", "GAE4", "IRMAE"),
-    seeds: Iterable[int] = (0, 1, 2),
-    device: torch.device | str = "auto",
-    judge: Judge | None = None,
-    folder: Path | None = None,
-    options: dict[str, Any] | None = None,
-    report: Callable[[str], None] = lambda line: None,
-    **training: Any,
-) -> StudyResults:
+    data: DigitImages, *, models: Iterable[str] = MODELS, seeds: Iterable[int] = (0, 1, 2),
+    device: torch.device | str = "auto", judge: Judge | None = None, folder: Path | None = None,
+    options: dict[str, Any] | None = None, report: Callable[[str], None] = lambda line: None, **training: Any,
+) -> StudyResults:  # fmt: skip
     """Train each model (a name for `build`, with `options`) from each seed, and measure it.
 
     Training has the parameters of `train`; with a `folder`, runs are stored in ``MODEL-SEED/``, and the same call

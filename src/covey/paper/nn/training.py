@@ -41,18 +41,10 @@ class CheckpointError(ValueError):
 
 @dataclass
 class TrainingResult:
-    """The result of a training run.
+    """The trained model, in evaluation mode on its device; with early stopping, with the best weights.
 
-    Attributes
-    ----------
-    model : Autoencoder
-        On the training device, in evaluation mode; with early stopping, the best weights.
-    history : list of dict
-        One row per epoch: epoch, loss, validation_loss, seconds.
-    status : str
-        ``"completed"``, ``"stopped early"`` or ``"diverged"``.
-    best_epoch : int or None
-        The epoch with the least validation loss, if there is one.
+    `history` has one row per epoch: epoch, loss, validation_loss, seconds. `status` is ``"completed"``, ``"stopped
+    early"`` or ``"diverged"``, and `best_epoch` the epoch with the least validation loss, if there is one.
     """
 
     model: Autoencoder
@@ -62,34 +54,18 @@ class TrainingResult:
 
 
 def train(
-    model: Autoencoder,
-    images: object,
-    *,
-    validation: object = None,
-    epochs: int = 10,
-    batch_size: int = 128,
-    learning_rate: float = 1e-3,
-    seed: int = 0,
-    device: str | torch.device = "auto",
-    amp: bool | Literal["auto"] = "auto",
-    patience: int | None = None,
-    folder: str | os.PathLike[str] | None = None,
-    resume: bool = True,
-    progress: bool | None = None,
-) -> TrainingResult:
-    """Minimise the model's loss with Adam.
+    model: Autoencoder, images: object, *, validation: object = None, epochs: int = 10, batch_size: int = 128,
+    learning_rate: float = 1e-3, seed: int = 0, device: str | torch.device = "auto",
+    amp: bool | Literal["auto"] = "auto", patience: int | None = None, folder: str | os.PathLike[str] | None = None,
+    resume: bool = True, progress: bool | None = None,
+) -> TrainingResult:  # fmt: skip
+    """Minimise the model's loss with Adam, at a constant learning rate; the model is trained in place.
 
     Parameters
     ----------
-    model : Autoencoder
-        Trained in place.
-    images : array of shape (n, 28, 28)
-        Bytes, or numbers from 0 to 1. All images are kept on the device.
-    validation : array, optional
-        Images whose loss is logged after each epoch; needed for early stopping.
-    epochs, batch_size : int
-    learning_rate : float
-        Adam's constant learning rate.
+    images, validation : arrays of shape (n, 28, 28)
+        Bytes, or numbers from 0 to 1, all of which are kept on the device. The loss on the second, which early stopping
+        needs, is logged after each epoch.
     seed : int
         Seed for the order of the images and for the noise in a variational loss; the weights are drawn when the model
         is built (see `build`).
@@ -290,11 +266,7 @@ def read_checkpoint(file: str | os.PathLike[str]) -> dict[str, Any]:
 def load_model(file: str | os.PathLike[str], *, best: bool = True) -> Autoencoder:
     """The model of a checkpoint, ready for inference, on the CPU.
 
-    Parameters
-    ----------
-    file : path
-    best : bool
-        If the run used early stopping, load the weights with the least validation loss instead of the last ones.
+    If the run used early stopping, with the best weights (of least validation loss) instead of the last ones.
     """
     content = read_checkpoint(file)
     model = rebuild(content["settings"])

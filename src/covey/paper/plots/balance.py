@@ -7,15 +7,15 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
+from covey.paper.plots.panels import Panels
 from covey.paper.theory import BalanceDrift
 from covey.plots.style import MARK, PALETTE, AxesLike, make_axes, quiet
 
 __all__ = ["BalanceDisplay"]
 
 
-class BalanceDisplay:
+class BalanceDisplay(Panels):
     """Conservation of the balance (Lemma balancing).
 
     Parameters
@@ -24,27 +24,11 @@ class BalanceDisplay:
         For instance ``{"flow": balance_drift(flow), "step 0.02": balance_drift(descent)}``.
     table : DataFrame, optional
         As `drift_against_step` returns it.
-
-    Attributes
-    ----------
-    figure_ : matplotlib Figure
-    axes_ : list of Axes
-        After `plot`.
     """
-
-    figure_: Figure
-    axes_: list[Axes]
 
     def __init__(self, drifts: Mapping[str, BalanceDrift], table: pd.DataFrame | None = None) -> None:
         self.drifts = dict(drifts)
         self.table = table
-
-    @classmethod
-    def from_drifts(
-        cls, drifts: Mapping[str, BalanceDrift], table: pd.DataFrame | None = None, *, ax: AxesLike = None
-    ) -> BalanceDisplay:
-        """Draw at once."""
-        return cls(drifts, table).plot(ax=ax)
 
     def plot(self, *, ax: AxesLike = None) -> BalanceDisplay:
         """Draw the drift against time and, with a table, against the step."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
+from covey.paper.plots.panels import Panels
 from covey.paper.theory import Bounds, Coherence, coherence, coherence_matrix
 from covey.plots.style import GREY, PALETTE, AxesLike, make_axes, quiet
+from covey.validation import FloatArray
 
 __all__ = ["CoherenceDisplay"]
 
@@ -16,7 +16,7 @@ __all__ = ["CoherenceDisplay"]
 MAX_HEAT_MAP = 150
 
 
-class CoherenceDisplay:
+class CoherenceDisplay(Panels):
     """The coherence of a design, by group.
 
     Parameters
@@ -26,12 +26,6 @@ class CoherenceDisplay:
         All norms, for the heat map; as `coherence_matrix` returns it.
     bounds : Bounds, optional
         Draws the theorem's limits.
-
-    Attributes
-    ----------
-    figure_ : matplotlib Figure
-    axes_ : list of Axes
-        After `plot`.
 
     Examples
     --------
@@ -43,15 +37,8 @@ class CoherenceDisplay:
     (2, 'heat map')
     """
 
-    figure_: Figure
-    axes_: list[Axes]
-
-    def __init__(
-        self, coherence: Coherence, matrix: NDArray[np.float64] | None = None, bounds: Bounds | None = None
-    ) -> None:
-        self.coherence = coherence
-        self.matrix = matrix
-        self.bounds = bounds
+    def __init__(self, coherence: Coherence, matrix: FloatArray | None = None, bounds: Bounds | None = None) -> None:
+        self.coherence, self.matrix, self.bounds = coherence, matrix, bounds
 
     @classmethod
     def from_design(

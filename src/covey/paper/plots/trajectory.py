@@ -6,18 +6,18 @@ from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from covey.paper.dynamics import Trajectory
+from covey.paper.dynamics.problem import as_coefficients
+from covey.paper.plots.panels import Panels
 from covey.plots.style import GREY, MARK, PALETTE, AxesLike, colour, make_axes, quiet
-from covey.validation import FloatArray
 
 __all__ = ["TrajectoryDisplay"]
 
 PANELS = ("error", "entries", "magnitudes", "directions")
 
 
-class TrajectoryDisplay:
+class TrajectoryDisplay(Panels):
     """Recovery error, entries, magnitudes and directions of a trajectory against time.
 
     Parameters
@@ -26,12 +26,6 @@ class TrajectoryDisplay:
     w_star : array of shape (p,), optional
         The truth: determines which groups are drawn in colour, and gives the dashed target lines. Without it, groups
         that are awake at the end are coloured.
-
-    Attributes
-    ----------
-    figure_ : matplotlib Figure
-    axes_ : list of Axes
-        After `plot`.
 
     Examples
     --------
@@ -45,17 +39,10 @@ class TrajectoryDisplay:
     4
     """
 
-    figure_: Figure
-    axes_: list[Axes]
-
     def __init__(self, trajectory: Trajectory, w_star: object = None) -> None:
         self.trajectory = trajectory
-        self.w_star: FloatArray | None = None if w_star is None else np.asarray(w_star, dtype=float)
-        if self.w_star is not None and self.w_star.shape != (trajectory.groups.n_columns,):
-            raise ValueError(
-                f"w_star must hold {trajectory.groups.n_columns} numbers, one per column; "
-                f"its shape is {self.w_star.shape}."
-            )
+        p = trajectory.groups.n_columns
+        self.w_star = None if w_star is None else as_coefficients(w_star, "w_star", p)
 
     @classmethod
     def from_path(

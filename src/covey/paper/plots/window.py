@@ -3,42 +3,22 @@
 from __future__ import annotations
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
+from covey.paper.plots.panels import Panels
 from covey.paper.theory import TimeWindow
 from covey.plots.style import MARK, PALETTE, AxesLike, make_axes, quiet
 
 __all__ = ["TimeWindowDisplay"]
 
 
-class TimeWindowDisplay:
-    """A time window: both errors against time on a log axis, the empirical window shaded, the predicted ones on top.
-
-    Parameters
-    ----------
-    window : TimeWindow
-
-    Attributes
-    ----------
-    figure_ : matplotlib Figure
-    axes_ : list of Axes
-        After `plot`.
-    """
-
-    figure_: Figure
-    axes_: list[Axes]
+class TimeWindowDisplay(Panels):
+    """A time window: both errors against time on a log axis, the empirical window shaded, the predicted ones on top."""
 
     def __init__(self, window: TimeWindow) -> None:
         self.window = window
 
-    @classmethod
-    def from_window(cls, window: TimeWindow, *, ax: AxesLike = None) -> TimeWindowDisplay:
-        """Draw at once."""
-        return cls(window).plot(ax=ax)
-
     def plot(self, *, ax: AxesLike = None) -> TimeWindowDisplay:
-        """Draw."""
+        """Draw one panel."""
         self.figure_, self.axes_ = make_axes(ax, 1, width=6.4, height=4.0)
         axes, w = self.axes_[0], self.window
         tiny = np.finfo(float).tiny

@@ -12,29 +12,26 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from covey.paper.experiments import UnknownExperimentError, Verdict, available, find
+from covey.cli import INTERRUPTED
+from covey.files import check_writable
+from covey.paper.experiments import Verdict, available, find
 from covey.paper.experiments.registry import Mode
-from covey.paper.experiments.runner import Outcome, prepare_folder, reproduce, write_claims
+from covey.paper.experiments.runner import Outcome, reproduce, write_claims
 from covey.paper.report.reproduction import write_report
 
 __all__ = ["reproduce_and_print"]
 
 LOOKS = {Verdict.HOLDS: "green", Verdict.CODE_ONLY: "yellow", Verdict.FAILS: "red"}
-FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
+FAILED = 1
 
 
 def reproduce_and_print(ids: Sequence[str], mode: Mode, folder: Path, jobs: int) -> int:
     """Run the experiments, write the report and print the claims; returns the exit code."""
-    console, complaints = Console(), Console(stderr=True, soft_wrap=True, highlight=False)
-    try:
-        if jobs == 0:
-            raise ValueError("--jobs must be a positive number, or -1 for one per core, not 0.")
-        wanted = [find(id).id for id in dict.fromkeys(ids)] or available()
-        prepare_folder(folder)
-    except (UnknownExperimentError, OSError, ValueError) as reason:
-        complaints.print(f"[red]error:[/] {escape(str(reason))}")
-        return BAD_INPUT
-    start = time.perf_counter()
+    if jobs == 0:
+        raise ValueError("--jobs must be a positive number, or -1 for one per core, not 0.")
+    wanted = [find(id).id for id in dict.fromkeys(ids)] or available()
+    check_writable(folder / "index.html")
+    console, start = Console(), time.perf_counter()
     outcomes: list[Outcome] = []
     try:
         _run(wanted, mode, folder, jobs, console, outcomes)
@@ -72,14 +69,11 @@ def _run(wanted: list[str], mode: Mode, folder: Path, jobs: int, console: Consol
             progress.advance(overall)
             for notice in outcome.notices:
                 console.print(f"[yellow]notice:[/] {escape(notice)}", soft_wrap=True)
-            line = f"{outcome.id:<8} {escape(outcome.experiment.title):<48} {_took(outcome):>8}"
+            took = "kept" if outcome.reused else f"{outcome.seconds:.1f} s"
+            if outcome.problem:
+                took = "failed" if outcome.failed else "no data"
+            line = f"{outcome.id:<8} {escape(outcome.experiment.title):<48} {took:>8}"
             console.print(line, highlight=False)
-
-
-def _took(outcome: Outcome) -> str:
-    if outcome.failed or outcome.problem:
-        return "failed" if outcome.failed else "no data"
-    return "kept" if outcome.reused else f"{outcome.seconds:.1f} s"
 
 
 def print_claims(frame: pd.DataFrame, console: Console) -> None:

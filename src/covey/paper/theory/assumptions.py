@@ -12,11 +12,12 @@ from numpy.typing import ArrayLike
 
 from covey.designs import Design, as_design
 from covey.groups import Groups
+from covey.paper.dynamics.problem import as_coefficients
 from covey.paper.theory.blocks import column_norms, correlate, fitted, read_design
 from covey.paper.theory.bounds import Bounds, bounds
 from covey.paper.theory.coherence import Coherence, coherence
 from covey.search.limit_path import limit_path
-from covey.validation import FloatArray, as_numbers, as_response, check_scale, name_columns, one_of, whole
+from covey.validation import FloatArray, as_response, check_scale, name_columns, one_of, whole
 
 __all__ = ["AssumptionReport", "Condition", "Pilot", "check_assumptions", "pilot_fit"]
 
@@ -50,14 +51,8 @@ class Condition:
 class AssumptionReport:
     """The result of `check_assumptions`; print it, or use `to_frame`.
 
-    Attributes
-    ----------
-    conditions : tuple of Condition
-    coherence : Coherence
-    bounds : Bounds
-        All constants, with the magnitudes, the noise and the settings used here.
-    estimated : bool
-        Whether the truth was estimated by a pilot fit.
+    `bounds` has all constants, with the magnitudes, the noise and the settings used here; `estimated` says whether the
+    truth was estimated by a pilot fit.
     """
 
     conditions: tuple[Condition, ...]
@@ -105,25 +100,16 @@ class AssumptionReport:
 
 
 def check_assumptions(
-    X: object,
-    y: ArrayLike,
-    groups: object = None,
-    *,
-    coef: ArrayLike | None = None,
-    sigma: float | None = None,
-    epsilon: float | str | None = None,
-    algorithm: int = 2,
-    init_scale: float = 1e-6,
-    step_size: float | None = None,
+    X: object, y: ArrayLike, groups: object = None, *, coef: ArrayLike | None = None, sigma: float | None = None,
+    epsilon: float | str | None = None, algorithm: int = 2, init_scale: float = 1e-6, step_size: float | None = None,
     direction_step: float | None = None,
-) -> AssumptionReport:
-    """Check the conditions of Theorem convergence-alg-1 or convergence-alg-2 on data, and explain violations.
+) -> AssumptionReport:  # fmt: skip
+    """Check the conditions of Theorem convergence-alg-1 or -2, by `algorithm`, on data, and explain violations.
 
     Parameters
     ----------
     X, y : the data, as they would be fitted
         The model has no intercept: centre both first.
-    groups : Groups, or anything `Groups.coerce` reads
     coef : array, shape (p,), optional
         The true or a fitted coefficient vector, which gives u*, s and the noise ``X'(y - X coef)/n``. By default from
         a pilot fit.
@@ -131,7 +117,6 @@ def check_assumptions(
         Noise standard deviation; by default estimated from the residuals.
     epsilon : float, "statement" or "proof", optional
         As in `bounds`: the corollary's by default.
-    algorithm : 1 or 2
     init_scale, step_size, direction_step : float, optional
         The settings to check, in the given units of X and y, as for `covey.paper.dynamics.normalized_descent`,
         `covey.paper.NetworkRegressor.paper`, and any network with ``standardize=False``. `step_size` defaults to the
@@ -182,10 +167,8 @@ def _truth(X: Design, y: FloatArray, groups: Groups, coef: ArrayLike | None) -> 
     if coef is None:
         fit = pilot_fit(X, y, groups)
         return fit.coef, fit.sigma, True
-    w = as_numbers(coef, "coef")
+    w = as_coefficients(coef, "coef", groups.n_columns)
     check_scale(w, "coef")
-    if w.shape != (groups.n_columns,):
-        raise ValueError(f"coef must hold {groups.n_columns} finite numbers, one per column; got shape {w.shape}.")
     residual = y - fitted(X, w)
     return w, float(np.sqrt(residual @ residual / y.size)), False
 

@@ -12,11 +12,10 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from covey.designs import Design, Moments, SparseDesign, as_design
 from covey.groups import Groups
-from covey.validation import FloatArray, whole
+from covey.validation import FloatArray, IntArray, whole
 
 __all__ = ["Span", "column_norms", "correlate", "fitted", "gram_blocks", "read_design"]
 
@@ -27,8 +26,8 @@ class Span:
 
     first: int
     last: int
-    members: NDArray[np.intp]
-    starts: NDArray[np.intp]
+    members: IntArray
+    starts: IntArray
 
 
 def read_design(X: object, groups: object) -> tuple[Design, Groups]:
@@ -37,9 +36,7 @@ def read_design(X: object, groups: object) -> tuple[Design, Groups]:
     return design, Groups.coerce(groups, design.shape[1], design.columns)
 
 
-def gram_blocks(
-    X: Design, groups: Groups, scale: float, block_columns: int
-) -> Iterator[tuple[Span, Span, NDArray[np.float64]]]:
+def gram_blocks(X: Design, groups: Groups, scale: float, block_columns: int) -> Iterator[tuple[Span, Span, FloatArray]]:
     """``X_a'X_b/(n scale^2)`` for all pairs of spans a and b of about `block_columns` columns, a not after b."""
     n, sparse = X.shape[0], isinstance(X, SparseDesign)
     remote = not (X.reads_columns or sparse)
@@ -73,7 +70,7 @@ def _spans(groups: Groups, block_columns: int) -> list[Span]:
     ]
 
 
-def correlate(X: Design, r: FloatArray) -> NDArray[np.float64]:
+def correlate(X: Design, r: FloatArray) -> FloatArray:
     """``X'r``, shape (p,)."""
     return _moments(X, r, np.ones(X.shape[1])).correlation * X.shape[0]
 
@@ -84,7 +81,7 @@ def fitted(X: Design, w: FloatArray) -> FloatArray:
     return X.predict(used, w[None, used], np.zeros(1))[:, 0]
 
 
-def column_norms(X: Design) -> NDArray[np.float64]:
+def column_norms(X: Design) -> FloatArray:
     """Euclidean norm of every column over sqrt(n), without overflow."""
     n = X.shape[0]
     # powers of two near the largest values prevent overflow and are exact

@@ -35,23 +35,10 @@ __all__ = ["Bounds", "bounds", "bounds_from_path", "corollary_epsilon"]
 class Bounds:
     """Conditions and guarantees of Theorems convergence-alg-1 and -2 and of Corollary subgaussian-noise.
 
-    The result of `bounds`. Attributes are the inputs, in the paper's letters; properties are the formulas.
-
-    Attributes
-    ----------
-    n, p, L, s : int
-        Rows, columns, groups, non-zero groups.
-    u_star : tuple of float
-        Magnitudes of the non-zero groups: ``norm(w*_l) = u*_l^2``.
-    epsilon : float
-        The precision parameter.
-    noise, group_noise : float
-        Bounds on ``norm(X'xi/n, inf)`` and on ``max_l norm(X_l'xi/n)``.
-    sigma : float or None
-    init_scale, step_size : float
-        alpha and gamma at which times and radii are evaluated.
-    group_size : int
-        Columns of the largest group.
+    The result of `bounds`. Attributes are the inputs, in the paper's letters; properties are the formulas. There are
+    `s` non-zero groups of the magnitudes `u_star`, ``norm(w*_l) = u*_l^2``; `noise` and `group_noise` bound
+    ``norm(X'xi/n, inf)`` and ``max_l norm(X_l'xi/n)``; `group_size` is that of the largest group. Times and radii are
+    those at `init_scale`, alpha, and `step_size`, gamma.
     """
 
     n: int
@@ -246,15 +233,12 @@ class Bounds:
     def to_frame(self) -> pd.DataFrame:
         """One row per quantity: name, value and place in the paper."""
         flow = self.flow
-        return as_frame(
-            self,
-            ("epsilon", self.epsilon, "used here"),
-            ("flow.init_scale_max", flow.init_scale_max, "gf-es"),
-            ("flow.T_l", flow.T_l, "gf-es, as printed"),
-            ("flow.T_u", flow.T_u, "gf-es, as printed"),
-            ("flow.T_l_corrected", flow.T_l_corrected, "exact scalar flow"),
-            ("flow.T_u_corrected", flow.T_u_corrected, "exact scalar flow"),
-        )
+        of_flow = {
+            "init_scale_max": "gf-es", "T_l": "gf-es, as printed", "T_u": "gf-es, as printed",
+            "T_l_corrected": "exact scalar flow", "T_u_corrected": "exact scalar flow",
+        }  # fmt: skip
+        rows = [(f"flow.{name}", getattr(flow, name), source) for name, source in of_flow.items()]
+        return as_frame(self, ("epsilon", self.epsilon, "used here"), *rows)
 
     def __str__(self) -> str:
         head = (
@@ -273,20 +257,10 @@ def corollary_epsilon(sigma: float, n: int, p: int, which: str = "statement") ->
 
 
 def bounds(
-    u_star: ArrayLike,
-    *,
-    n: int,
-    p: int,
-    L: int,
-    s: int | None = None,
-    sigma: float | None = None,
-    epsilon: float | str | None = None,
-    noise: float | None = None,
-    group_noise: float | None = None,
-    init_scale: float | None = None,
-    step_size: float | None = None,
-    group_size: int | None = None,
-) -> Bounds:
+    u_star: ArrayLike, *, n: int, p: int, L: int, s: int | None = None, sigma: float | None = None,
+    epsilon: float | str | None = None, noise: float | None = None, group_noise: float | None = None,
+    init_scale: float | None = None, step_size: float | None = None, group_size: int | None = None,
+) -> Bounds:  # fmt: skip
     """Conditions, times and radii of the convergence theorems for a given problem.
 
     Theorems convergence-alg-1, convergence-alg-2 and gf-es, Corollary subgaussian-noise; the properties of `Bounds`
@@ -332,14 +306,12 @@ def bounds(
             raise ValueError("sigma must be above 0; for noiseless data leave sigma out and give epsilon.")
         sigma = positive(sigma, "sigma")
         check_scale(np.array(sigma), "sigma")
-    if epsilon is None and sigma is None:
-        raise ValueError(
-            "epsilon is missing: give the precision you want, or sigma, with which the corollary sets it to "
-            "2 sqrt(sigma^2 log(2p)/n)."
-        )
     if epsilon is None or isinstance(epsilon, str):
         if sigma is None:
-            raise ValueError(f"epsilon={epsilon!r} needs sigma.")
+            raise ValueError(
+                f"epsilon={epsilon!r} needs sigma, with which the corollary sets it to 2 sqrt(sigma^2 log(2p)/n); or "
+                "give the precision that you want."
+            )
         epsilon = corollary_epsilon(sigma, n, p, epsilon or "statement")
     epsilon = positive(epsilon, "epsilon")
     if noise is None:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from covey.designs import Design
 from covey.groups import Groups
 from covey.paper.theory.blocks import Span, column_norms, gram_blocks, read_design
+from covey.validation import FloatArray, IntArray
 
 __all__ = ["Coherence", "coherence", "coherence_matrix", "group_deviations"]
 
@@ -25,28 +24,17 @@ SLACK = 1 + 1e-12
 
 @dataclass(frozen=True)
 class Coherence:
-    """The result of `coherence`.
+    """The result of `coherence`: `delta_in` and `delta_out`, and their profile over the groups.
 
-    Attributes
-    ----------
-    delta_in : float
-        max over groups of ``norm(X_l'X_l/n - I)``, spectral.
-    delta_out : float
-        max over pairs of groups of ``norm(X_l'X_m/n)``, spectral; 0 with a single group.
-    inner, outer : ndarray, shape (n_groups,)
-        The profile: each group's deviation, and its largest cross norm with another group.
-    partner : ndarray of int, shape (n_groups,)
-        The group that attains `outer`; -1 if there is none.
-    groups : Groups
-    n : int
-        Rows of the design.
+    `inner` has each group's deviation ``norm(X_l'X_l/n - I)``, `outer` its largest cross norm ``norm(X_l'X_m/n)`` with
+    another group, and `partner` the position of that group, or -1 if there is none; `n` is the number of rows.
     """
 
     delta_in: float
     delta_out: float
-    inner: NDArray[np.float64]
-    outer: NDArray[np.float64]
-    partner: NDArray[np.intp]
+    inner: FloatArray
+    outer: FloatArray
+    partner: IntArray
     groups: Groups
     n: int
 
@@ -77,15 +65,9 @@ class Coherence:
     def to_frame(self) -> pd.DataFrame:
         """One row per group: size, inner deviation, largest cross norm and the corresponding group."""
         names = self.groups.names
-        return pd.DataFrame(
-            {
-                "group": list(names),
-                "size": self.groups.sizes,
-                "inner": self.inner,
-                "outer": self.outer,
-                "partner": [names[m] if m >= 0 else None for m in self.partner],
-            }
-        )
+        partner = [names[m] if m >= 0 else None for m in self.partner]
+        columns = {"group": list(names), "size": self.groups.sizes, "inner": self.inner, "outer": self.outer}
+        return pd.DataFrame({**columns, "partner": partner})
 
     def __str__(self) -> str:
         pair = self.worst_pair
@@ -106,17 +88,9 @@ def coherence(X: object, groups: object = None, *, block_columns: int = BLOCK_CO
     The Gram is visited in blocks and never stored. A pair's spectral norm is computed only if its Frobenius norm
     exceeds the current maximum of one of its two groups, which keeps every maximum exact and skips most pairs.
 
-    Parameters
-    ----------
-    X : array or scipy sparse matrix, shape (n, p)
-        Used as given: standardise or orthonormalise first if the fit does.
-    groups : Groups, or anything `Groups.coerce` reads
-    block_columns : int
-        Columns per block; memory is about ``8 * block_columns**2`` bytes besides X.
-
-    Notes
-    -----
-    A group with more columns than rows, or with a column of zeros, has delta_in of at least 1: its Gram is singular.
+    X, dense or sparse, is used as given: standardise or orthonormalise first if the fit does. Memory is about
+    ``8 * block_columns**2`` bytes besides X. A group with more columns than rows, or with a column of zeros, has
+    delta_in of at least 1: its Gram is singular.
 
     Examples
     --------
@@ -141,7 +115,7 @@ def coherence(X: object, groups: object = None, *, block_columns: int = BLOCK_CO
     return Coherence(float(inner.max()), float(outer.max()), inner, outer, partner, groups, n)
 
 
-def coherence_matrix(X: object, groups: object = None, *, block_columns: int = BLOCK_COLUMNS) -> NDArray[np.float64]:
+def coherence_matrix(X: object, groups: object = None, *, block_columns: int = BLOCK_COLUMNS) -> FloatArray:
     """Every spectral norm at once: ``norm(X_l'X_m/n)`` off the diagonal, ``norm(X_l'X_l/n - I)`` on it.
 
     For heat maps: shape (n_groups, n_groups), no pruning. Use `coherence` if the largest values are enough.
@@ -165,7 +139,7 @@ def coherence_matrix(X: object, groups: object = None, *, block_columns: int = B
     return norms
 
 
-def group_deviations(C: NDArray[np.float64], starts: NDArray[np.intp], scale: float = 1.0) -> NDArray[np.float64]:
+def group_deviations(C: FloatArray, starts: IntArray, scale: float = 1.0) -> FloatArray:
     """``norm(scale^2 C_ll - I)`` for each diagonal block of C; blocks of equal size are solved together."""
     sizes = np.diff(starts)
     out = np.empty(sizes.size)
@@ -179,9 +153,7 @@ def group_deviations(C: NDArray[np.float64], starts: NDArray[np.intp], scale: fl
     return out
 
 
-def _raise_profile(
-    C: NDArray[np.float64], left: Span, right: Span, outer2: NDArray[np.float64], partner: NDArray[np.intp]
-) -> None:
+def _raise_profile(C: FloatArray, left: Span, right: Span, outer2: FloatArray, partner: IntArray) -> None:
     """Raise the largest squared cross norm of every group, and its partner, by the pairs of one block."""
     fro2 = np.add.reduceat(np.add.reduceat(C * C, left.starts[:-1], axis=0), right.starts[:-1], axis=1)
     if left is right:
@@ -202,14 +174,7 @@ def _raise_profile(
             outer2[one[higher]], partner[one[higher]] = squared[higher], other[higher]
 
 
-def _squared_norms(
-    C: NDArray[np.float64],
-    left: Span,
-    right: Span,
-    a: NDArray[np.intp],
-    b: NDArray[np.intp],
-    floor: NDArray[np.float64],
-) -> NDArray[np.float64]:
+def _squared_norms(C: FloatArray, left: Span, right: Span, a: IntArray, b: IntArray, floor: FloatArray) -> FloatArray:
     """Squared spectral norms of the pairs (a, b) of a block; zero where a Schatten norm shows it to be below `floor`.
 
     The Frobenius norms of ``M = A A'`` and of M^2, the Schatten 4 and 8 norms of the pair's A, are never below its
@@ -240,7 +205,7 @@ def _scale(X: Design) -> float:
     return float(2.0 ** np.floor(np.log2(largest)))
 
 
-def _rescale(values: NDArray[Any], scale: float) -> NDArray[Any]:
+def _rescale(values: FloatArray, scale: float) -> FloatArray:
     """Undo the division by `scale` in a quantity quadratic in X; overflow gives infinity."""
     with np.errstate(over="ignore"):
         return values * scale * scale

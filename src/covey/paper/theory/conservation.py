@@ -60,15 +60,9 @@ def _read(values: object, name: str, groups: object, *, by_group: bool) -> Float
 
 @dataclass(frozen=True)
 class BalanceDrift:
-    """The balance along one trajectory, minus its initial value.
+    """The balance along one trajectory minus its initial value, `drift` (n_records, n_groups), at the times `t`.
 
-    Attributes
-    ----------
-    t : ndarray, shape (n_records,)
-    drift : ndarray, shape (n_records, n_groups)
-        ``balance(t) - balance(0)``.
-    scale : float
-        The largest ``u_l^2/N`` reached, for comparison with the drift.
+    `scale` is the largest ``u_l^2/N`` reached, for comparison.
     """
 
     t: NDArray[Any]
@@ -94,22 +88,13 @@ def balance_drift(trajectory: Trajectory) -> BalanceDrift:
 
 
 def drift_against_step(
-    X: object,
-    y: object,
-    groups: object,
-    *,
-    steps: Sequence[float] = (0.04, 0.02, 0.01, 0.005, 0.0025),
-    total_time: float = 20.0,
-    init_scale: float = 0.1,
-    start: object = "aligned",
-) -> pd.DataFrame:
+    X: object, y: object, groups: object, *, steps: Sequence[float] = (0.04, 0.02, 0.01, 0.005, 0.0025),
+    total_time: float = 20.0, init_scale: float = 0.1, start: object = "aligned",
+) -> pd.DataFrame:  # fmt: skip
     """The drift of the balance along plain descent with several step sizes, and along the flow, over the same time.
 
-    Returns
-    -------
-    DataFrame
-        Columns ``dynamics`` ("descent" or "flow"), ``step`` (NaN for the flow), ``largest``, ``relative`` and
-        ``final_loss``. Halving the step halves the drift.
+    The columns are ``dynamics`` ("descent" or "flow"), ``step`` (NaN for the flow), ``largest``, ``relative`` and
+    ``final_loss``. Halving the step halves the drift.
 
     Examples
     --------

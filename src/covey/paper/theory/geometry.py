@@ -31,12 +31,8 @@ __all__ = [
 # A bracket expression over columns: 3 is grad G_3, (0, (0, 1)) is [grad G_0, [grad G_0, grad G_1]].
 Word = Any
 
-# The number of words grows exponentially with their length.
-LONGEST_WORD = 20
-
-# A power on a magnitude is written out as that many factors.
-DEEPEST = 1000
-
+# The number of words grows exponentially with their length; a power on a magnitude is written out in factors.
+LONGEST_WORD, DEEPEST = 20, 1000
 
 # The variables of a monomial with repetitions, sorted: x0^2 x3 is (0, 0, 3); the constant 1 is ().
 Monomial = tuple[int, ...]
@@ -230,15 +226,8 @@ def lie_bracket(word: Word, u: ArrayLike, v: ArrayLike, groups: object = None, *
     For two columns of one group, ``[grad G_i, grad G_j] = 4 u^2 (v_i e_{L+j} - v_j e_{L+i})`` (Lemma non-commuting,
     with its sign corrected); for columns of different groups it vanishes.
 
-    Parameters
-    ----------
-    word : nested pairs of columns
-        ``(0, 1)`` is ``[grad G_0, grad G_1]``; ``(0, (0, 1))`` nests; a plain column is its gradient.
-    u : array, shape (n_groups,)
-    v : array, shape (n_columns,)
-    groups : Groups, or anything `Groups.coerce` reads; one group when omitted
-    depth : int
-        The power on u.
+    In a word, ``(0, 1)`` is ``[grad G_0, grad G_1]``; ``(0, (0, 1))`` nests; a plain column is its gradient. Without
+    `groups` there is one; `depth` is the power on u.
 
     Examples
     --------
@@ -299,8 +288,5 @@ def span_residual(network: Parameterization, x: ArrayLike, word: Word) -> float:
     are the level sets of the balance ``u_l^2/N - norm(v_l)^2``.
     """
     J, b = network.jacobian(x), network.bracket(word, x)
-    size = float(np.linalg.norm(b))
-    if size == 0.0:
-        return 0.0
     weights = np.linalg.lstsq(J.T, b, rcond=None)[0]
-    return float(np.linalg.norm(J.T @ weights - b)) / size
+    return float(np.linalg.norm(J.T @ weights - b)) / (float(np.linalg.norm(b)) or 1.0)

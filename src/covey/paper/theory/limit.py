@@ -14,15 +14,9 @@ __all__ = ["limit_events"]
 
 
 def limit_events(
-    X: ArrayLike,
-    y: ArrayLike,
-    groups: object,
-    weights: ArrayLike | None = None,
-    *,
-    n_events: int | None = None,
-    loss: str | Loss = "squared",
-    offset: ArrayLike | None = None,
-) -> list[tuple[int, float, FloatArray]]:
+    X: ArrayLike, y: ArrayLike, groups: object, weights: ArrayLike | None = None, *, n_events: int | None = None,
+    loss: str | Loss = "squared", offset: ArrayLike | None = None,
+) -> list[tuple[int, float, FloatArray]]:  # fmt: skip
     r"""Events of the network :math:`w_l = u_l^N v_l` as its start scale goes to zero.
 
     The loss is :math:`\frac{1}{2n}\|y - Xw\|^2`. Let :math:`g_l = X_l^\top (y - Xw) / n`, and let :math:`c_l` be the
@@ -35,26 +29,11 @@ def limit_events(
     This is a reference implementation in plain numpy, on the columns as given: nothing is centred, scaled or updated.
     `covey.limit_path` computes the same at scale, in working coordinates.
 
-    Parameters
-    ----------
-    X : array-like, shape (n, p)
-    y : array-like, shape (n,)
-    groups : int, labels, lists of columns, dict or Groups
-    weights : array-like, shape (n_groups,), optional
-        :math:`c_l`; 1 by default.
-    n_events : int, optional
-        The most groups to wake up; by default until nothing is left to explain.
-    loss : str or Loss
-        A name, or a loss from `covey.losses` with one linear predictor.
-    offset : array-like, shape (n,), optional
-        Added to the linear predictor; no intercept is fitted.
-
-    Returns
-    -------
-    list of (group, time, coefficients)
-        In order; the coefficients, shape (p,), are those after the event. If the awake groups separate the classes,
-        the minimiser lies at infinity: the coefficients then make the gradient negligible, and no further group wakes
-        up.
+    The result has ``(group, time, coefficients)`` of every event in order; the coefficients, shape (p,), are those
+    after it. By default all `weights` are 1, and groups wake up until nothing is left to explain; `n_events` is the
+    most that do. No intercept is fitted; `offset` is added to the linear predictor. If the awake groups separate the
+    classes, the minimiser lies at infinity: the coefficients then make the gradient negligible, and no further group
+    wakes up.
 
     References
     ----------
@@ -106,11 +85,11 @@ def limit_events(
 
 
 def _minimiser(
-    A: FloatArray, y: FloatArray, offset: FloatArray, loss: Loss, b: FloatArray, nothing: float
+    A: FloatArray, y: FloatArray, shift: FloatArray, loss: Loss, b: FloatArray, nothing: float
 ) -> FloatArray:
     """Newton's method from b, with steps halved if the loss rises, until the gradient is negligible."""
     for _ in range(100):
-        eta = offset + A @ b
+        eta = shift + A @ b
         gradient = A.T @ loss.residual(y, eta)
         if np.abs(gradient).max() <= nothing:
             break

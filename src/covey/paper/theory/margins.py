@@ -21,18 +21,11 @@ FAR = 40.0
 class Margins:
     """Margins of one classifier, or one per row of several.
 
-    Attributes
-    ----------
-    size : ndarray
-        The group norm of the coefficients, ``(sum_l norm(w_l)^q)^(1/q)``.
-    margin : ndarray
-        The least of ``s_i <x_i, w>`` over rows, per unit of `size`; negative if a row is misclassified.
-    smoothed : ndarray
-        The same with a soft minimum: ``m`` per unit of `size`, with ``log(1 + exp(-m))`` the total loss of all rows.
-        Never above `margin`, and at most about ``log(n) / size`` below it once the loss is small.
-    bound : ndarray or None
-        A margin that no classifier exceeds in the L2,1 norm (``q = 1``); None for other norms. The smallest entry is
-        the sharpest bound.
+    `size` is the group norm of the coefficients, ``(sum_l norm(w_l)^q)^(1/q)``, and `margin` the least of ``s_i <x_i,
+    w>`` over rows, per unit of `size`; negative if a row is misclassified. `smoothed` is the same with a soft minimum:
+    ``m`` with ``log(1 + exp(-m))`` the total loss of all rows. It is never above `margin`, and at most about
+    ``log(n) / size`` below it once the loss is small. In the L2,1 norm (``q = 1``) no classifier has a margin above
+    any entry of `bound`, which is None for other norms.
     """
 
     size: FloatArray
@@ -57,20 +50,13 @@ def margins(X: object, y: object, groups: object, coef: object, *, power: float 
 
     Parameters
     ----------
-    X : array of shape (n, p)
     y : array of shape (n,)
         Classes 0 and 1.
-    groups : int, labels, lists or Groups
     coef : array of shape (p,) or (n_models, p)
-        ``w`` of one classifier or several, such as ``trajectory.w``.
+        ``w`` of one classifier or several, such as ``trajectory.w``; the result has numbers or arrays accordingly.
     power : float
         q, above 0 and at most 1. The normalised network of depth N corresponds to ``2/N``, the plain one to
         ``2/(N + 1)`` (docs/theory.md); below 1 the problem is not convex.
-
-    Returns
-    -------
-    Margins
-        Numbers for one classifier, arrays of shape (n_models,) for several.
 
     References
     ----------

@@ -23,17 +23,10 @@ __all__ = ["diagonal_mirror", "diagonal_potential", "drive", "follow", "mirror_l
 def drive(
     network: Parameterization, x: ArrayLike, pieces: Sequence[tuple[ArrayLike, float]], *, points: int = 2
 ) -> FloatArray:
-    """Follow the parameterised flow under linear losses, one after another.
+    """Follow the parameterised flow from x under linear losses, one after another.
 
-    Parameters
-    ----------
-    network : GroupedNetwork or DiagonalNetwork
-    x : array, shape (n_parameters,)
-        The start.
-    pieces : sequence of (c, length)
-        The loss is ``-c'w`` for this length of time: parameters move by ``dx/dt = sum_i c_i grad G_i(x)``.
-    points : int
-        The number of points to return per piece, including both ends.
+    A piece is ``(c, length)``: the loss is ``-c'w`` for this length of time, and parameters move by ``dx/dt = sum_i c_i
+    grad G_i(x)``. The result has `points` points per piece, including both ends.
 
     Examples
     --------
@@ -61,13 +54,13 @@ def drive(
 
 def follow(network: Parameterization, x: ArrayLike, X: ArrayLike, y: ArrayLike, times: ArrayLike) -> FloatArray:
     """Follow the parameterised flow of ``norm(y - Xw)^2/2``: the parameters at these times, increasing from 0."""
-    matrix = as_matrix(X)
+    matrix, start, grid = as_matrix(X), np.asarray(x, dtype=float), np.asarray(times, dtype=float)
     response = as_response(y, matrix.shape[0])
-    return _solve(
-        lambda z: network.jacobian(z).T @ (matrix.T @ (response - matrix @ network.value(z))),
-        np.asarray(x, dtype=float),
-        np.asarray(times, dtype=float),
-    )
+
+    def field(z: FloatArray) -> FloatArray:
+        return network.jacobian(z).T @ (matrix.T @ (response - matrix @ network.value(z)))
+
+    return _solve(field, start, grid)
 
 
 def diagonal_potential(w: ArrayLike, scale: float) -> float:

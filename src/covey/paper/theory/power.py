@@ -70,18 +70,9 @@ class PowerBounds:
 
     The result of `power_bounds`. Attributes are the inputs; properties are the formulas.
 
-    Attributes
-    ----------
-    depth : int
-        The power N, at least 2.
-    norms : tuple of float
-        ``r_l = norm(w*_l)`` of the non-zero groups.
-    L : int
-        Groups.
-    epsilon, group_noise : float
-        The precision, and a bound on ``max_l norm(X_l'xi/n)``.
-    init_scale, step_size : float
-        alpha and gamma at which times and radii are evaluated.
+    `depth` is the power N, `norms` are ``r_l = norm(w*_l)`` of the non-zero groups, `L` is the number of groups,
+    `epsilon` the precision and `group_noise` a bound on ``max_l norm(X_l'xi/n)``. Times and radii are those at
+    `init_scale`, alpha, and `step_size`, gamma.
     """
 
     depth: int
@@ -189,7 +180,7 @@ class PowerBounds:
 
     @quantity("phase1")
     def T_grow(self) -> float:
-        """The time by which every recoverable group has half of its norm (Lemma phase1).
+        """The time by which every recoverable group has half of its norm (Lemma phase1); a larger start has it at once.
 
         ``4 exp(1/20) (alpha^(2-N) - (r_max/2)^((2-N)/N)) / (gamma N (N-2) m) + 1`` for N > 2, with
         ``m = max(zeta, r_min)``; for N = 2 the paper's ``log(r_max/(2 alpha^2)) / (2 log(1 + gamma m/2))``.
@@ -200,9 +191,10 @@ class PowerBounds:
         N, gamma = self.depth, self.step_size
         if N == 2:
             # the square of a tiny start would underflow
-            return (math.log(self.r_max / 2) - 2 * math.log(self.init_scale)) / (2 * math.log1p(gamma * m / 2))
+            distance = math.log(self.r_max / 2) - 2 * math.log(self.init_scale)
+            return max(0.0, distance) / (2 * math.log1p(gamma * m / 2))
         distance = self.init_scale ** (2 - N) - (self.r_max / 2) ** ((2 - N) / N)
-        return 4 * STEP_LOSS * distance / (gamma * N * (N - 2) * m) + 1
+        return 4 * STEP_LOSS * max(0.0, distance) / (gamma * N * (N - 2) * m) + 1
 
     @quantity("phase2-convergence")
     def T_halve(self) -> float:
@@ -263,11 +255,8 @@ class PowerBounds:
 
     def to_frame(self) -> pd.DataFrame:
         """One row per quantity: name, value and the corresponding statement."""
-        return as_frame(
-            self,
-            ("flow.T_l", self.flow.T_l, "gf-es, exact scalar flow"),
-            ("flow.T_u", self.flow.T_u, "gf-es, exact scalar flow"),
-        )
+        times = {"flow.T_l": self.flow.T_l, "flow.T_u": self.flow.T_u}
+        return as_frame(self, *((name, time, "gf-es, exact scalar flow") for name, time in times.items()))
 
     def __str__(self) -> str:
         head = (
@@ -293,31 +282,14 @@ def coherence_bound(r_min: float, r_max: float, zeta: float, algorithm: int) -> 
 
 
 def power_bounds(
-    norms: ArrayLike,
-    *,
-    L: int,
-    epsilon: float,
-    depth: int = 2,
-    group_noise: float = 0.0,
-    init_scale: float | None = None,
-    step_size: float | None = None,
-) -> PowerBounds:
-    """Conditions, times and radii of the convergence theorems for ``w_l = u_l^N v_l``.
+    norms: ArrayLike, *, L: int, epsilon: float, depth: int = 2, group_noise: float = 0.0,
+    init_scale: float | None = None, step_size: float | None = None,
+) -> PowerBounds:  # fmt: skip
+    """Conditions, times and radii of the convergence theorems for ``w_l = u_l^N v_l``, N the `depth`.
 
-    Parameters
-    ----------
-    norms : array of float
-        ``norm(w*_l)``, one per group or one per non-zero group; zeros are groups outside the support.
-    L : int
-        Groups.
-    epsilon : float
-        The precision.
-    depth : int
-        The power N, at least 2.
-    group_noise : float
-        ``max_l norm(X_l'xi/n)``, or a bound on it.
-    init_scale, step_size : float, optional
-        alpha and gamma for times and radii; by default the largest allowed.
+    The `norms` are ``norm(w*_l)``, one per group or one per non-zero group; zeros are groups outside the support. There
+    are `L` groups; `group_noise` is ``max_l norm(X_l'xi/n)`` or a bound on it. `init_scale` and `step_size`, alpha and
+    gamma for times and radii, are by default the largest allowed.
 
     Examples
     --------

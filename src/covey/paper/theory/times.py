@@ -31,15 +31,9 @@ __all__ = ["FlowTimes", "PowerFlowTimes", "group_noise_bound", "opening_scale", 
 class PowerFlowTimes:
     """Scale and times of Theorem gf-es for a power N; for N = 2 the corrected ones of `covey.paper.theory.FlowTimes`.
 
-    Attributes
-    ----------
-    depth : int
-    r_max, r_min : float
-        The largest and the least ``norm(w*_l)`` on the support.
-    epsilon, group_noise : float
-        The precision, and a bound on ``max_l norm(X_l'xi/n)``.
-    theta : float or None
-        The initial value of every magnitude; by default half the largest allowed.
+    `r_max` and `r_min` are the largest and the least ``norm(w*_l)`` on the support, `epsilon` is the precision,
+    `group_noise` a bound on ``max_l norm(X_l'xi/n)``, and `theta` the start of every magnitude, by default half the
+    largest allowed.
     """
 
     depth: int
@@ -48,6 +42,9 @@ class PowerFlowTimes:
     epsilon: float
     group_noise: float = 0.0
     theta: float | None = None
+
+    def __post_init__(self) -> None:
+        whole(self.depth, "depth", least=2)
 
     @property
     def init_scale(self) -> float:
@@ -89,15 +86,10 @@ class PowerFlowTimes:
 
 @dataclass(frozen=True)
 class FlowTimes:
-    """Scale and times of Theorem gf-es.
+    """Scale and times of Theorem gf-es, as printed and, from `corrected`, of the exact flow.
 
-    Attributes
-    ----------
-    u_max, u_min, epsilon : float
-    noise, group_noise : float
-        Bounds on ``norm(X'xi/n, inf)`` and on ``max_l norm(X_l'xi/n)``.
-    theta : float or None
-        The initial value of every magnitude; by default half the largest allowed.
+    `noise` and `group_noise` are bounds on ``norm(X'xi/n, inf)`` and on ``max_l norm(X_l'xi/n)``, and `theta` is the
+    start of every magnitude, by default half the largest allowed.
     """
 
     u_max: float

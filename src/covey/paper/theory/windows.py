@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from covey.paper.dynamics import Trajectory
+from covey.paper.dynamics.problem import as_coefficients
 from covey.paper.theory.bounds import Bounds
 from covey.paper.theory.power import PowerBounds
 from covey.validation import FloatArray, positive
@@ -18,22 +19,12 @@ __all__ = ["TimeWindow", "time_window"]
 
 @dataclass(frozen=True)
 class TimeWindow:
-    """The empirical window of a trajectory and the predicted one.
+    """The empirical window of a trajectory, and the predicted ones.
 
-    Attributes
-    ----------
-    start, stop : float or None
-        First and last recorded time of the longest stretch in which both bounds hold; None if they never do.
-    t : ndarray
-    support_error : ndarray
-        ``max_{l in S} norm(w_l(t) - w*_l, inf)`` at each record.
-    off_error : ndarray
-        ``max_{l not in S} norm(w_l(t), inf)``; zeros if every group is in the support.
-    support_radius, off_radius : float
-        The bounds.
-    predicted : tuple (T_lb, T_ub) or None
-        As printed in the theorem.
-    predicted_corrected : tuple (T_lb_corrected, T_ub_corrected) or None
+    `start` and `stop` are the first and last recorded time of the longest stretch in which both bounds hold, or None:
+    ``support_error = max_{l in S} norm(w_l(t) - w*_l, inf)`` is at most `support_radius`, and ``off_error = max_{l not
+    in S} norm(w_l(t), inf)`` at most `off_radius`. `predicted` is (T_lb, T_ub) as printed in the theorem, and
+    `predicted_corrected` as corrected.
     """
 
     start: float | None
@@ -70,31 +61,15 @@ class TimeWindow:
 
 
 def time_window(
-    trajectory: Trajectory,
-    w_star: ArrayLike,
-    *,
-    bounds: Bounds | PowerBounds | None = None,
-    support_radius: float | None = None,
-    off_radius: float | None = None,
-) -> TimeWindow:
+    trajectory: Trajectory, w_star: ArrayLike, *, bounds: Bounds | PowerBounds | None = None,
+    support_radius: float | None = None, off_radius: float | None = None,
+) -> TimeWindow:  # fmt: skip
     """The times at which a trajectory meets the error bound of Theorem convergence-alg-1 (and -2, and gf-es).
 
         norm(w_l(t) - w*_l, inf) <= support_radius for l in S,      norm(w_l(t), inf) <= off_radius for l not in S.
 
-    Parameters
-    ----------
-    trajectory : Trajectory
-    w_star : array, shape (p,)
-        The truth.
-    bounds : Bounds or PowerBounds, optional
-        Gives the predicted windows, and the default radii: ``2 zeta_corrected`` and ``alpha``, or those for the power
-        N, for which only the corrected window exists.
-    support_radius, off_radius : float, optional
-
-    Returns
-    -------
-    TimeWindow
-        With the longest stretch of records in which both hold.
+    The truth `w_star` determines S. `bounds` gives the predicted windows and the default radii: ``2 zeta_corrected``
+    and ``alpha``, or those for the power N, for which only the corrected window exists.
 
     Examples
     --------
@@ -107,9 +82,7 @@ def time_window(
     True
     """
     groups = trajectory.groups
-    truth = np.asarray(w_star, dtype=float)
-    if truth.shape != (groups.n_columns,) or not np.isfinite(truth).all():
-        raise ValueError(f"w_star must hold {groups.n_columns} finite numbers; got shape {truth.shape}.")
+    truth = as_coefficients(w_star, "w_star", groups.n_columns)
     printed = corrected = None
     if bounds is not None:
         exact = bounds if isinstance(bounds, PowerBounds) else bounds.corrected

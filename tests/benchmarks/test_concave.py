@@ -12,7 +12,7 @@ from covey import Groups
 from covey.datasets import make_group_sparse
 from covey.paper.baselines import GroupLasso
 
-sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 
 from suite.concave import GroupMCP, GroupSCAD
 
