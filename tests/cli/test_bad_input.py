@@ -40,6 +40,12 @@ CASES = {
         "a,y\n" + "".join(f"{i % 7},{i}.5%\n" for i in range(40)),
         "'y' holds '0.5%', a number with a unit",
     ),
+    "no header": ("1,2\n3,4\n5,6\n", "no column 'y' for --target", "if the first line is not the header, add one"),
+    "total": (
+        "a,b,y\n" + "".join(f"a{i % 3},{i},{i % 7}\n" for i in range(60)) + "a0,Total,9\n",
+        "'b' holds 'Total' in row 61",
+        "if the last row sums up the others, delete it",
+    ),
     "no target": ("a,b\n1,2\n3,4\n", "no column 'y' for --target", "the columns are 'a', 'b'"),
     "other separator": ("a:y\n1:2\n3:4\n", "the columns are 'a:y'", "give the separator with --sep"),
     "constant target": ("a,y\n1,2\n3,2\n", "'y' is 2 in every row"),

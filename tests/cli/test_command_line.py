@@ -37,7 +37,7 @@ SETTINGS = {
 def test_the_command_asks_for_the_same(case, monkeypatch, tmp_path):
     requested = []
 
-    def record(settings, show):
+    def record(settings):
         requested.append(settings)
         raise AskedError
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from covey.cli.console import NOT_CONVERGED, check_there, complaints, notice, plain, print_table, say, stages
+from covey.cli.console import NOT_CONVERGED, check_there, complaints, notice, plain, print_table, progress_bar, say
 from covey.cli.options import Json, Overwrite, takes
 from covey.settings import FitSettings, as_options
 
@@ -93,15 +93,13 @@ def fit(
         from covey.persistence import import_skops
 
         import_skops()  # needed to write the model; importing it first is fastest
-        from covey.workflow import FOLD_STAGES, check_out, fit_table, write_fit
+        from covey.workflow import check_out, fit_table, write_fit
         from covey.workflow.folder import describe
 
         out = located(out) if ".." in out.parts else out  # so that the printed path exists
         check_out(out, overwrite)
-        steps = [*(FOLD_STAGES if settings.nested else ()), *(["halving"] if settings.stability else [])]
-        with stages(["reading", "fitting", *steps, "writing"], quiet=as_json) as show:
-            result = fit_table(settings, show)
-            show("writing")
+        with progress_bar(quiet=as_json):
+            result = fit_table(settings)
             write_fit(result, out, overwrite=overwrite)
         written.append(out)
         if as_json:

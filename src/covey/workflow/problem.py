@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -13,6 +13,7 @@ import pandas as pd
 
 from covey.evidence.reading import variable_groups
 from covey.groups import Groups
+from covey.progress import enter
 from covey.settings import VARIABLES, PredictSettings, TableSettings
 from covey.tables.columns import (
     apart,
@@ -32,13 +33,6 @@ from covey.validation import Array, FloatArray, as_sample_weight
 from covey.workflow.response import Response, read_offset, read_response
 from covey.workflow.survival import check_survival, survival_columns
 from covey.workflow.variables import read_terms
-
-# Called with the name of the current stage, for a progress bar.
-Show = Callable[[str], None]
-
-
-def show_nothing(stage: str) -> None:
-    """Show no progress."""
 
 
 @dataclass(frozen=True)
@@ -130,13 +124,13 @@ class Problem:
         return [self.encoding.terms[self.encoding.terms_of(str(name))[0]].name for name in found]
 
 
-def pose(settings: TableSettings, show: Show = show_nothing, *, squared: str = "") -> Problem:
+def pose(settings: TableSettings, squared: str = "") -> Problem:
     """Read and check a table, and say what its columns are; `squared` names the command that needs squared loss."""
     check_survival(settings)
     for one in settings.table().values():
         if settings.groups and one.panel == VARIABLES and getattr(settings, one.name):
             raise TableError(f"{one.flag} is for tables of variables: it has no effect with --groups.")
-    show("reading")
+    enter("reading")
     files = find_files(settings.data)
     frame, notices = read_files(files, settings)
     inputs = tuple(Input.of(file) for file in files)
