@@ -19,7 +19,9 @@ from covey import nested_score
 from covey.progress import listening
 from covey.settings import FitSettings
 from covey.tables import read_table
-from covey.workflow import GROUP_FILES, TERM_FILES, fit_table, folder, write_fit
+from covey.workflow import folder
+from covey.workflow.fit import fit_table
+from covey.workflow.folder import GROUP_FILES, TERM_FILES, write_fit
 
 
 @pytest.fixture(scope="module")
@@ -315,12 +317,12 @@ def test_hostile_names_are_text(tmp_path):
 
 
 def test_a_place_that_cannot_be_written_is_refused_before_the_fit(table, tmp_path, monkeypatch):
-    monkeypatch.setattr("covey.workflow.fit_table", lambda *_: pytest.fail("the fit has begun"))
+    monkeypatch.setattr("covey.workflow.fit.fit_table", lambda *_: pytest.fail("the fit has begun"))
     (tmp_path / "file").touch()
     refused(covey("fit", table, *SETTINGS, "--out", tmp_path / "file" / "fit"), "is not a folder")
     if Path("/proc/self").exists():
         refused(covey("fit", table, *SETTINGS, "--out", "/proc/fit"), "/proc")
-    monkeypatch.setattr("covey.workflow.predict_table", lambda *_, **__: pytest.fail("the prediction has begun"))
+    monkeypatch.setattr("covey.workflow.predict.predict_table", lambda *_: pytest.fail("the prediction has begun"))
     refused(covey("predict", tmp_path, table, "--out", tmp_path / "file" / "p.csv"), "is not a folder")
 
 

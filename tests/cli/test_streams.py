@@ -14,7 +14,7 @@ from cli.running import RUNNER, covey, done, refused
 from covey.cli.app import app
 
 FULL = "/dev/full"
-COVEY = [sys.executable, "-m", "covey.cli"]
+COVEY = [sys.executable, "-m", "covey"]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
 
 

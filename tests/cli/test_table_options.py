@@ -9,7 +9,7 @@ import pytest
 import covey as library
 from cli.running import as_json, covey, done, refused, run_of
 from covey.settings import TableSettings
-from covey.workflow import pose
+from covey.workflow.problem import pose
 
 
 @pytest.fixture(scope="module")

@@ -43,7 +43,8 @@ def demo(
     """
     with complaints():
         from covey.cli.fit import print_fit
-        from covey.workflow import check_out, fit_table, write_fit
+        from covey.workflow.fit import fit_table
+        from covey.workflow.folder import check_out, write_fit
 
         file = out / "blood.csv"
         check_out(out / "fit", overwrite=True)

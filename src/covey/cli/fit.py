@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from covey.evidence.class_scores import ClassScores
     from covey.terms import Encoding
-    from covey.workflow import Fit
+    from covey.workflow.fit import Fit
 
 
 # The most terms or groups to print; the folder has all of them.
@@ -93,8 +93,8 @@ def fit(
         from covey.persistence import import_skops
 
         import_skops()  # needed to write the model; importing it first is fastest
-        from covey.workflow import check_out, fit_table, write_fit
-        from covey.workflow.folder import describe
+        from covey.workflow.fit import fit_table
+        from covey.workflow.folder import check_out, describe, write_fit
 
         out = located(out) if ".." in out.parts else out  # so that the printed path exists
         check_out(out, overwrite)

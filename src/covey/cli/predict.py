@@ -81,7 +81,7 @@ def predict(
         from covey.persistence import import_skops
 
         import_skops()  # needed to read the model; importing it first is fastest
-        from covey.workflow import predict_table
+        from covey.workflow.predict import predict_table
 
         with progress_bar(quiet=as_json):
             prediction = predict_table(settings)

@@ -60,7 +60,7 @@ WORDS = (
     (r"\bcovey\.stability_selection\b", "covey stability"),
     (r"\b(larger|raise) max_false\b", r"\1 --max-false"),
     (r"\blarger fdr\b", "larger --fdr"),
-    (r"^interval is\b", "--interval is"),
+    (r"^(interval is|always names)\b", r"--\1"),
     (r"Give the sizes one by one with Groups\.from_sizes", "Give a file with two columns: column, group"),
     (r"\bterms=\{(['\"])(.*?)\1: 'linear'\} or 'levels'", r"--linear \2 or --levels \2"),
     (rf"\bterms=\{{({TEXT}): '(linear|curve|levels)'\}}", _kind),

@@ -93,27 +93,17 @@ class Problem:
 
     def find_groups(self, wanted: tuple[str, ...]) -> list[Hashable]:
         """The groups of `columns` with these names, or with a column of these names, for ``--always``."""
-        groups = self.groups
-        names = {str(name): name for name in groups.names}  # with --groups SIZE names are numbers
+        names = {str(name): name for name in self.groups.names}  # with --groups SIZE names are numbers
         known = dict.fromkeys([*names, *self.X.columns])
-        found = []
+        found: list[Hashable] = []
         for given in apart(wanted, known):
             if given not in known:
                 what = "variable" if self.given_groups is None else "group or column"
                 hint = near(given, list(known)).replace("the columns are", "there are")
                 raise TableError(f"--always: there is no {what} {given!r}; {hint}")
-            if given in names:
-                found.append(names[given])
-                continue
-            if self.given_groups is None:
+            if self.given_groups is None and given not in names:
                 raise TableError(f"--always: the variable {given!r} is left out: {self.encoding.dropped[given]}.")
-            group = int(groups.labels[self.X.columns.get_loc(given)])
-            if groups.sizes[group] > 1:
-                raise TableError(
-                    f"--always: {given!r} is one of several columns of the group {groups.names[group]!r}: name the "
-                    "group, or give the column a group of its own."
-                )
-            found.append(groups.names[group])
+            found.append(names.get(given, given))  # a column stands for its group
         return list(dict.fromkeys(found))
 
     def find_terms(self, wanted: tuple[str, ...]) -> list[Hashable]:

@@ -43,7 +43,7 @@ def diagnose(
         check_there(*settings.data)
         from covey.files import check_writable
         from covey.paper.report.diagnosis import diagnose_and_print
-        from covey.workflow import pose
+        from covey.workflow.problem import pose
 
         if out is not None:
             check_writable(out / "coherence.png")
