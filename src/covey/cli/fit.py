@@ -58,9 +58,9 @@ def fit(
     \b
       report.html       one page that opens offline, with the path and a slider
       model.skops       the model, for `covey predict` and `covey.load`
-      terms.csv         every term: selected or not, kind, parents, strength, folds
-      rating.csv        the model as a table: points per value or level of each variable
-      path.parquet      every coefficient along the path, which ends with the model
+      terms.csv         every term: selected, kind, parents, strength, folds
+      rating.csv        points per value or level of each variable
+      path.parquet      coefficients along the path, which ends with the model
       run.json          settings, versions, seed, and the hash of the input
 
     With --groups, the table is a matrix of numbers whose columns belong together,
@@ -68,9 +68,9 @@ def fit(
     terms.csv and rating.csv there are:
 
     \b
-      groups.csv        every group: selected or not, strength, norm, time, folds
-      coefficients.csv  every column's coefficient in the table's units, with odds,
-                        rate or hazard ratios
+      groups.csv        every group: selected, strength, norm, time, folds
+      coefficients.csv  every column's coefficient in the table's units, with
+                        odds, rate or hazard ratios
 
     \b
     Examples:

@@ -41,9 +41,8 @@ def predict_table(settings: PredictSettings) -> Prediction:
     enter("reading")
     frame, notices = read_files(settings.data, settings)
     columns = list(frame.columns)
-    settings = replace(
-        settings, target=tuple(apart(settings.target, columns)), keep=tuple(apart(settings.keep, columns))
-    )
+    keep = tuple(dict.fromkeys(apart(settings.keep, columns)))
+    settings = replace(settings, target=tuple(apart(settings.target, columns)), keep=keep)
     for name in (*settings.keep, *settings.target):
         if name not in columns:
             raise TableError(f"The table has no column {name!r}; {near(name, columns)}")
@@ -68,6 +67,9 @@ def _predict(model: SavedModel, frame: pd.DataFrame, settings: PredictSettings) 
         predictions = outcome.predict(times)
         intervals = [] if settings.interval is None else [outcome.intervals(settings.interval)]
     scores = outcome.score(settings.target, predictions) if settings.target else {}
+    for name in settings.keep:
+        if any(name in part for part in (predictions, *intervals)):
+            raise TableError(f"--keep {name}: the predictions have a column of this name; rename it in the table.")
     table = pd.concat([frame[list(settings.keep)].reset_index(drop=True), predictions, *intervals], axis=1)
     remarks = dict.fromkeys(str(one.message) for one in caught)
     return Prediction(table, scores, (*left_out, *outcome.notices, *remarks))
