@@ -160,6 +160,8 @@ def test_group_files(tmp_path, groups, words):
         (["--drop", "b", "--pairs", "b:a_1"], "'b' is the column of --drop"),
         (["--drop", "zzz"], "--drop 'zzz' matches no column"),
         (["--weights", "w"], "--weights: there is no column 'w'"),
+        (["--weights", "y"], "--weights 'y' must not be negative, but is -2 in row 8"),
+        (["--factors", "1"], "--factors has no effect without --groups"),
     ],
 )
 def test_options(tmp_path, more, words):

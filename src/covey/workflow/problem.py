@@ -24,12 +24,12 @@ from covey.tables.columns import (
     numeric_frame,
     refuse_missing,
 )
-from covey.tables.complaint import TableError, listed, near
+from covey.tables.complaint import TableError, listed, near, refuse_rows
 from covey.tables.grouping import read_groups
 from covey.tables.reading import find_files, read_table
 from covey.tables.text import pipe_content
 from covey.terms import Encoding, Terms
-from covey.validation import Array, FloatArray, as_sample_weight
+from covey.validation import Array, FloatArray
 from covey.workflow.response import Response, read_offset, read_response
 from covey.workflow.survival import check_survival, survival_columns
 from covey.workflow.variables import read_terms
@@ -175,7 +175,9 @@ def _weight(frame: pd.DataFrame, name: str) -> FloatArray:
     if name not in frame.columns:
         raise TableError(f"--weights: there is no column {name!r}; {near(name, list(frame.columns))}")
     weight = number_column(frame[name], "--weights")
-    as_sample_weight(weight, len(frame), name="--weights")  # refuses what is no weight
+    refuse_rows(weight < 0, weight, f"--weights {name!r} must not be negative", "correct them, or drop such rows")
+    if not weight.any():
+        raise TableError(f"--weights {name!r} is zero in every row.")
     return weight
 
 
