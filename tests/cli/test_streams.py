@@ -166,5 +166,4 @@ def test_an_output_that_is_full_or_closed(fitted, tmp_path):
 
 def test_a_name_wins_over_a_pattern(fitted):
     done("path", fitted / "t.csv", "-t", "y", "--curve", "*:5", "--levels", "city", "--linear", "a", "--json")
-    refused(covey("path", fitted / "t.csv", "-t", "y", "--curve", "a", "--linear", "a"), "both --linear and --curve")
     refused(covey("path", fitted / "t.csv", "-t", "y", "--curve", "*", "--linear", "*"), "both --linear and --curve")
