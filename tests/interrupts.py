@@ -25,7 +25,8 @@ from covey.paper.experiments.runner import reproduce
 from covey.paper.experiments.style import panels
 from covey.paper.experiments.tasks import records
 from covey.settings import FitSettings
-from covey.workflow import GROUP_FILES, check_out, fit_table, write_fit
+from covey.workflow.fit import fit_table
+from covey.workflow.folder import GROUP_FILES, check_out, write_fit
 
 DATA = make_group_sparse(150, 300, 3, active=6, sigma=1.0, random_state=0)
 KILLS = 6

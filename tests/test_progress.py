@@ -83,7 +83,8 @@ def test_a_caller_hears_what_would_be_shown(monkeypatch, capsys):
     monkeypatch.setattr(progress, "PATIENCE", 0.0)
     monkeypatch.setattr(progress, "_interactive", lambda: True)
     heard = []
-    with progress.listening(heard.append):
+    with progress.listening(lambda text, share: heard.append(text)):
+        progress.enter("reading")
         work_of_evidence()["stability_selection"]()
-    assert [text for text in heard if ":" not in text] == [f"half-sample {i} of 4" for i in range(1, 5)]
+    assert [text for text in heard if ":" not in text] == ["reading", *(f"half-sample {i} of 4" for i in range(1, 5))]
     assert not capsys.readouterr().out

@@ -31,7 +31,7 @@ BLINK = 0.1
 class Shown:
     """Progress of one task, as a bar or as lines, or told to a caller that shows it."""
 
-    def __init__(self, what: str, hear: Callable[[str], None] | None = None) -> None:
+    def __init__(self, what: str, hear: Callable[[str, float], None] | None = None) -> None:
         self.what, self.hear = what, hear
         self.part = ("", 1, 1)  # the part that the work is in: what it is called, its number, and how many there are
         self.last = time.perf_counter()
@@ -40,14 +40,15 @@ class Shown:
     def update(self, text: str, share: float) -> None:
         """Show the progress, a share of the part, unless it was shown a moment ago."""
         now = time.perf_counter()
-        if now - self.last < (PATIENCE if self.bar is None else BLINK):
+        begins = self.hear is not None and not text  # the caller hears of every part
+        if not begins and now - self.last < (PATIENCE if self.bar is None else BLINK):
             return
         self.last = now
         unit, number, total = self.part
-        before = f"{unit} {number} of {total}" if unit else ""
+        before = f"{unit} {number} of {total}" if total > 1 else unit
         text, share = ": ".join(filter(None, (before, text))), (number - 1 + share) / total
         if self.hear is not None:
-            self.hear(text)
+            self.hear(text, share)
         elif (bar := self._open()) is None:
             print(f"[covey] {self.what}: {text} ({share:.0%})", flush=True)
         else:
@@ -81,8 +82,8 @@ def showing(what: str, verbose: int | None) -> Iterator[None]:
         yield
 
 
-def listening(hear: Callable[[str], None]) -> AbstractContextManager[None]:
-    """Call `hear` with the progress of the enclosed work, of which nothing else is shown."""
+def listening(hear: Callable[[str, float], None]) -> AbstractContextManager[None]:
+    """Call `hear` with the progress of the enclosed work, as text and as a share; nothing else is shown of it."""
     return _open_for(Shown("", hear))
 
 
@@ -104,8 +105,8 @@ def tell(stage: str, unit: str, done: int, total: int) -> None:
         shown.update(f"{stage}, {unit} {done} of {total}", done / total)
 
 
-def enter(unit: str, number: int, total: int) -> None:
-    """Begin a part of the work, such as an outer fold; what it tells is shown after its number."""
+def enter(unit: str, number: int = 1, total: int = 1) -> None:
+    """Begin a part of the work, such as an outer fold; what it tells is shown after its name and number."""
     shown = _SHOWN.get()
     if shown is not None and number <= total:
         shown.part = (unit, number, total)

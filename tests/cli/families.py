@@ -58,6 +58,10 @@ CASES = {
     "discrepancy": ("--selection discrepancy", "first", regress(selection="discrepancy")),
     "size": ("--selection size:2 --always g5", "first", regress(selection=Size(2), always=["g5"])),
     "columns": ("--standardize column --factors 1", "first", regress(standardize="column", factors=1)),
+    "weights": (
+        "--standardize none --group-weights none --selection 3", "first",
+        regress(standardize=False, group_weights=None, selection=3),
+    ),
     "two classes": ("--selection ebic", "two", classify(selection="ebic")),
     "truth values": ("--selection 3 --rule select --seed 2", "truth", classify(selection=3, random_state=2)),
     "three classes": ("--selection size:2 --always g5", "three", classify(selection=Size(2), always=["g5"])),

@@ -3,12 +3,11 @@
 import shlex
 
 import pytest
-import typer
 from typer.testing import CliRunner
 
-import covey.workflow
+import covey.workflow.fit
 from covey.cli.app import app
-from covey.settings import FitSettings, PredictSettings, StabilitySettings
+from covey.settings import FitSettings
 
 
 class AskedError(Exception):
@@ -37,11 +36,11 @@ SETTINGS = {
 def test_the_command_asks_for_the_same(case, monkeypatch, tmp_path):
     requested = []
 
-    def record(settings, show):
+    def record(settings):
         requested.append(settings)
         raise AskedError
 
-    monkeypatch.setattr(covey.workflow, "fit_table", record)
+    monkeypatch.setattr(covey.workflow.fit, "fit_table", record)
     monkeypatch.chdir(tmp_path)
     for name in ("a.csv", "a b.csv", "c1.parquet"):
         (tmp_path / name).touch()
@@ -49,29 +48,3 @@ def test_the_command_asks_for_the_same(case, monkeypatch, tmp_path):
     assert words[:2] == ["covey", "fit"]
     CliRunner().invoke(app, words[1:])
     assert requested == [SETTINGS[case]]
-
-
-@pytest.mark.parametrize(
-    ("name", "settings", "others"),
-    [
-        ("fit", FitSettings, {"out", "overwrite", "as_json"}),
-        ("stability", StabilitySettings, {"out", "overwrite", "as_json"}),
-        ("predict", PredictSettings, {"out", "overwrite", "as_json"}),
-    ],
-)
-def test_a_command_has_the_options_of_its_table(name, settings, others):
-    command = typer.main.get_command(app).get_command(None, name)
-    parameters = {one.name: one for one in command.params}
-    assert parameters.keys() - others == settings.table().keys()
-    for option in parameters.keys() - others:
-        entry = settings.table()[option]
-        assert parameters[option].help == entry.help
-        assert entry.positional or entry.flag in parameters[option].opts
-
-
-def test_what_the_options_set():
-    settings = FitSettings(("a.csv",), ("y",), factors="2", standardize="none", group_weights="none", rule="predict")
-    assert settings.parameters() == {
-        "always": (), "class_weight": (), "constraints": (), "factors": 2, "group_weights": None, "random_state": 0,
-        "rule": "predict", "selection": 5, "standardize": False,
-    }  # fmt: skip

@@ -82,7 +82,7 @@ def test_completion(shell):
 def test_the_shell_is_answered():
     asked = {"_COVEY_COMPLETE": "complete_bash", "COMP_WORDS": "covey fit --s", "COMP_CWORD": "2"}
     out = subprocess.run(
-        [sys.executable, "-m", "covey.cli"], env={**ENVIRONMENT, **asked}, capture_output=True, text=True, check=True
+        [sys.executable, "-m", "covey"], env={**ENVIRONMENT, **asked}, capture_output=True, text=True, check=True
     )
     found = "--sep --start --strata --selection --standardize --seed --stability"
     assert out.stdout.split() == found.split()
@@ -124,7 +124,7 @@ def on_a_terminal(*arguments):
     import pty
 
     parent, child = pty.openpty()
-    command = [sys.executable, "-m", "covey.cli", *map(str, arguments)]
+    command = [sys.executable, "-m", "covey", *map(str, arguments)]
     environment = {**ENVIRONMENT, "TERM": "xterm-256color", "NO_COLOR": "1"}
     process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=child, text=True)
     os.close(child)

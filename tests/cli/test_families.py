@@ -109,7 +109,10 @@ def test_the_path_of_squared_loss_takes_numbers_only():
         (["-t", "two", "--selection", "discrepancy"], ["--selection discrepancy needs squared loss"]),
         (["-t", "count", "--offset", "yearz"], ["--offset: there is no column 'yearz'", "did you mean 'years'"]),
         (["-t", "count", "--offset", "log:g0_0"], ["'g0_0' is -", "which has no logarithm"]),
-        (["-t", "first", "--always", "g0_1"], ["'g0_1' is one of several columns of the group 'g0'"]),
+        (
+            ["-t", "first", "--always", "g0_1"],
+            ["--always names the column 'g0_1', which is one of several in group 'g0'"],
+        ),
         (["-t", "first", "--always", "g9"], ["no group or column 'g9'"]),
     ],
     ids=lambda value: " ".join(value) if value[0].startswith("-") else "",

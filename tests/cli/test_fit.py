@@ -16,9 +16,12 @@ from sklearn.exceptions import ConvergenceWarning
 import covey as library
 from cli.running import as_json, covey, done, refused, run_of
 from covey import nested_score
+from covey.progress import listening
 from covey.settings import FitSettings
 from covey.tables import read_table
-from covey.workflow import GROUP_FILES, TERM_FILES, fit_table
+from covey.workflow import folder
+from covey.workflow.fit import fit_table
+from covey.workflow.folder import GROUP_FILES, TERM_FILES, write_fit
 
 
 @pytest.fixture(scope="module")
@@ -314,13 +317,30 @@ def test_hostile_names_are_text(tmp_path):
 
 
 def test_a_place_that_cannot_be_written_is_refused_before_the_fit(table, tmp_path, monkeypatch):
-    monkeypatch.setattr("covey.workflow.fit_table", lambda *_: pytest.fail("the fit has begun"))
+    monkeypatch.setattr("covey.workflow.fit.fit_table", lambda *_: pytest.fail("the fit has begun"))
     (tmp_path / "file").touch()
     refused(covey("fit", table, *SETTINGS, "--out", tmp_path / "file" / "fit"), "is not a folder")
     if Path("/proc/self").exists():
         refused(covey("fit", table, *SETTINGS, "--out", "/proc/fit"), "/proc")
-    monkeypatch.setattr("covey.workflow.predict_table", lambda *_, **__: pytest.fail("the prediction has begun"))
+    monkeypatch.setattr("covey.workflow.predict.predict_table", lambda *_: pytest.fail("the prediction has begun"))
     refused(covey("predict", tmp_path, table, "--out", tmp_path / "file" / "p.csv"), "is not a folder")
+
+
+def test_a_folder_that_another_command_wrote_meanwhile_is_not_replaced(table, tmp_path, monkeypatch):
+    fit, out, report = (
+        fit_table(FitSettings((str(table),), ("y",), selection="bic", nested=False)),
+        tmp_path / "fit",
+        folder._report,
+    )
+
+    def slow(fit):
+        monkeypatch.setattr(folder, "_report", report)
+        write_fit(fit, out)
+        return report(fit)
+
+    monkeypatch.setattr(folder, "_report", slow)
+    with pytest.raises(FileExistsError, match="exists already"):
+        write_fit(fit, out)
 
 
 def test_what_is_held_out_took_no_part_in_choosing(tmp_path):
@@ -338,9 +358,11 @@ def test_what_is_held_out_took_no_part_in_choosing(tmp_path):
     assert run["scores"]["held_out_r2"] == pytest.approx(score.mean)
     assert run["scores"]["held_out_margin"] == pytest.approx(score.margin)
     assert run["nested"]["selected"]["a~"] == 5
-    stages = []
-    fit_table(FitSettings((str(tmp_path / "table.csv"),), ("y",), selection="bic"), stages.append)
-    assert stages == ["reading", "fitting", *(f"without part {k}" for k in range(1, 6))]
+    heard = []
+    with listening(lambda text, share: heard.append(text)):
+        fit_table(FitSettings((str(tmp_path / "table.csv"),), ("y",), selection="bic"))
+    stages = list(dict.fromkeys(text.partition(":")[0] for text in heard))
+    assert stages == ["reading", "fitting", *(f"outer fold {k} of 5" for k in range(1, 6))]
     scores = {name: one["mean"] for name, one in run["nested"]["references"].items()}
     assert scores.keys() == {"null", "lasso", "ridge"}
     assert scores["lasso"] > 0.7

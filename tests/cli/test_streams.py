@@ -14,7 +14,7 @@ from cli.running import RUNNER, covey, done, refused
 from covey.cli.app import app
 
 FULL = "/dev/full"
-COVEY = [sys.executable, "-m", "covey.cli"]
+COVEY = [sys.executable, "-m", "covey"]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
 
 
@@ -106,6 +106,13 @@ def test_files_are_not_overwritten(fitted, tmp_path):
     assert file.read_text() != "mine"
 
 
+def test_a_column_is_kept_once_and_not_under_the_name_of_a_prediction(fitted, tmp_path):
+    pd.read_csv(fitted / "t.csv").rename(columns={"y": "prediction"}).to_csv(tmp_path / "t.csv", index=False)
+    kept = covey("predict", fitted / "fit", tmp_path / "t.csv", "--keep", "city", "--keep", "a,city").stdout
+    assert kept.startswith("city,a,prediction\n")
+    refused(covey("predict", fitted / "fit", tmp_path / "t.csv", "--keep", "prediction"), "have a column of this name")
+
+
 def test_standard_output_by_name(fitted):
     default = covey("predict", fitted / "fit", fitted / "t.csv").stdout
     assert covey("predict", fitted / "fit", fitted / "t.csv", "--out", "-").stdout == default
@@ -159,5 +166,4 @@ def test_an_output_that_is_full_or_closed(fitted, tmp_path):
 
 def test_a_name_wins_over_a_pattern(fitted):
     done("path", fitted / "t.csv", "-t", "y", "--curve", "*:5", "--levels", "city", "--linear", "a", "--json")
-    refused(covey("path", fitted / "t.csv", "-t", "y", "--curve", "a", "--linear", "a"), "both --linear and --curve")
     refused(covey("path", fitted / "t.csv", "-t", "y", "--curve", "*", "--linear", "*"), "both --linear and --curve")

@@ -9,7 +9,7 @@ import pytest
 import covey as library
 from cli.running import as_json, covey, done, refused, run_of
 from covey.settings import TableSettings
-from covey.workflow import pose
+from covey.workflow.problem import pose
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +58,7 @@ def test_marks_of_text_make_no_difference(frame, fit, tmp_path):
 
 def test_a_separator_that_is_wrong_or_missing(frame, tmp_path):
     (tmp_path / "u.csv").write_text("a;b, c;y\n1,5;2;3\n2,5,1;2;3\n")
-    refused(covey("fit", tmp_path / "u.csv", "-t", "y"), "--sep ';'", "--decimal ,")
+    refused(covey("fit", tmp_path / "u.csv", "-t", "y"), "--sep ';'", "--decimal ','")
     refused(covey("fit", tmp_path / "u.csv", "-t", "y", "--sep", "ab"), "--sep must be one character")
     frame.to_parquet(tmp_path / "t.parquet")
     refused(covey("fit", tmp_path / "t.parquet", "-t", "y", "--sep", ";"), "is for text files")
@@ -74,7 +74,7 @@ def test_all_unreadable_columns_are_listed_at_once(frame, tmp_path):
     assert result.exit_code == 2
     lines = {line.split("'")[1]: line for line in result.stderr.splitlines()[1:]}
     assert set(lines) == {"price", "slashed", "weight", "misspelt"}
-    assert "--decimal ," in lines["price"]
+    assert "--decimal ','" in lines["price"]
     assert "2020-12-31" in lines["slashed"]
     assert "a unit" in lines["weight"]
     assert "'l' in row 4" in lines["misspelt"]
@@ -177,13 +177,13 @@ def test_diagnose_takes_a_table_as_fit_does(fit):
 def test_what_stands_for_a_missing_value(frame, fit, tmp_path):
     odd = frame.assign(a=[".", "-999", *frame["a"][2:]]).drop(columns="when")
     odd.to_csv(tmp_path / "t.csv", index=False)
-    refused(covey("fit", tmp_path / "t.csv", "-t", "y"), "if that means missing, read the table with --missing .;")
+    refused(covey("fit", tmp_path / "t.csv", "-t", "y"), "if that means missing, read the table with --missing '.';")
     missing = ["--missing", ".", "--missing", "-999"]
     done("fit", tmp_path / "t.csv", "-t", "y", *missing, "-o", tmp_path / "fit", *QUICK)
     assert selected(tmp_path / "fit") == {"a", "site"}
     assert len(predictions(tmp_path / "fit", tmp_path / "t.csv", *missing)) == len(frame)
     told = covey("predict", tmp_path / "fit", tmp_path / "t.csv")
-    assert "The fit read its table with --missing . --missing -999: add it" in told.stderr
+    assert "The fit read its table with --missing '.' --missing -999: add it" in told.stderr
     assert "UserWarning" not in told.stderr
 
 

@@ -71,6 +71,8 @@ def test_remedies_are_options_of_the_command_line(file, options):
         ("give random_state=3", "give --seed 3"),
         ("Give the sizes one by one with Groups.from_sizes.", "Give a file with two columns: column, group."),
         ("--selection 5 is good", "--selection 5 is good"),
+        ("n_pairs must be at least 1", "--pairs must be at least 1"),
+        ("kind is 'red' in 1 row", "kind is 'red' in 1 row"),
         ("lower n_first or raise max_false", "lower n_first or raise --max-false"),
     ],
     ids=str,

@@ -15,7 +15,7 @@ import numpy as np
 from typer.testing import CliRunner
 
 from covey.cli.app import app
-from covey.workflow import GROUP_FILES, TERM_FILES
+from covey.workflow.folder import GROUP_FILES, TERM_FILES
 
 RUNNER = CliRunner()
 

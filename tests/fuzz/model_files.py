@@ -26,7 +26,8 @@ from covey.persistence import TRUSTED, ModelFileError, dump_bytes
 from covey.report import FitReport, render
 from covey.search.chosen import how_chosen, in_words, judged
 from covey.settings import FitSettings, PredictSettings
-from covey.workflow import fit_table, predict_table
+from covey.workflow.fit import fit_table
+from covey.workflow.predict import predict_table
 
 CONSTANTS = [
     "0", "-1", "1", "3", "99999999999", "1e400", "NaN", "null", "true", '""', '"x"', "[]", "{}", '"[]"', '"[1]"',

@@ -88,7 +88,7 @@ def test_without_the_bardet_data_the_rest_runs(monkeypatch, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize(("kill", "code"), [(signal.SIGINT, 130), (signal.SIGKILL, -signal.SIGKILL)])
 def test_stopped_in_the_middle_and_taken_up_again(tmp_path, kill, code):
-    command = [sys.executable, "-m", "covey.cli", "reproduce", "fig8", "fig9", "fig1", "--out", str(tmp_path)]
+    command = [sys.executable, "-m", "covey", "reproduce", "fig8", "fig9", "fig1", "--out", str(tmp_path)]
     command += ["--jobs", "1"]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "COLUMNS": "200"}
     process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)

@@ -59,23 +59,23 @@ def test_thousands_never_turn_other_text_into_numbers(tmp_path):
     [
         (
             written(",", ",", quoted=True),
-            ["with commas between thousands", "read the table with --thousands ,"],
+            ["with commas between thousands", "read the table with --thousands ','"],
             "--decimal",
         ),
         (
             written(";", ",", values=PRICES[1:6] * 3 + list(range(2000, 2010))),
-            ["2596 with --thousands ,", "2.596 with --decimal ,"],
+            ["2596 with --thousands ','", "2.596 with --decimal ','"],
             "identifier",
         ),
-        (written(",", " "), ["with spaces between thousands", "--thousands space"], "identifier"),
+        (written(",", " "), ["with spaces between thousands", "--thousands 'space'"], "identifier"),
         (
             written(";", ".", values=PRICES[1:6]),
-            ["holds '2.596' beside '957'", "--thousands . if that is 2596", "--decimal ."],
+            ["holds '2.596' beside '957'", "--thousands '.' if that is 2596", "--decimal '.'"],
             "identifier",
         ),
         (
             "price;y\n" + "".join(f"{i},{i % 9}5;{i % 4}\n" for i in range(12)),
-            ["a decimal comma; read the table with --decimal ,"],
+            ["a decimal comma; read the table with --decimal ','"],
             "thousands",
         ),
     ],
@@ -115,10 +115,12 @@ def test_decimals_are_left_alone(tmp_path):
 def test_a_target_with_marks(tmp_path):
     (tmp_path / "t.csv").write_text("a;y\n" + "".join(f"{i % 7};{i},{i % 9}5\n" for i in range(12)))
     refused(
-        command("fit", tmp_path / "t.csv", "-t", "y"), "The target 'y' holds '0,05', a decimal comma", "--decimal ,"
+        command("fit", tmp_path / "t.csv", "-t", "y"), "The target 'y' holds '0,05', a decimal comma", "--decimal ','"
     )
     (tmp_path / "u.csv").write_text("a;y\n" + "".join(f"{i % 7};{i + 1},{i:03d}\n" for i in range(12)))
-    refused(command("fit", tmp_path / "u.csv", "-t", "y"), "'1,000', which is 1000 with --thousands ,", "--decimal ,")
+    refused(
+        command("fit", tmp_path / "u.csv", "-t", "y"), "'1,000', which is 1000 with --thousands ','", "--decimal ','"
+    )
 
 
 @pytest.mark.parametrize("mark", [".", " ", "'"])
@@ -126,7 +128,7 @@ def test_thousands_with_a_decimal_comma_beside_smaller_numbers(tmp_path, mark):
     rows = [f"{i % 7};{i},25\n{i % 5};{i}{mark}{i:03d},50\n" for i in range(1, 20)]
     (tmp_path / "t.csv").write_text("a;y\n" + "".join(rows))
     name = "space" if mark == " " else mark
-    refused(command("fit", tmp_path / "t.csv", "-t", "y"), "and a decimal comma", "--decimal , and --thousands")
+    refused(command("fit", tmp_path / "t.csv", "-t", "y"), "and a decimal comma", "--decimal ',' and --thousands")
     read = read_table(tmp_path / "t.csv", decimal=",", thousands=name)
     assert read["y"].tolist()[:4] == [1.25, 1001.5, 2.25, 2002.5]
 
@@ -146,5 +148,5 @@ def test_predict_names_the_marks_of_the_fit(tmp_path):
     (tmp_path / "t.csv").write_text("size;y\n" + "\n".join(lines))
     command("fit", tmp_path / "t.csv", "--target", "y", "--thousands", ".", "--out", tmp_path / "fit", "--no-nested")
     said = command("predict", tmp_path / "fit", tmp_path / "t.csv").stderr
-    assert "notice: The fit read its table with --thousands .: add it if this one is written alike." in said
+    assert "notice: The fit read its table with --thousands '.': add it if this one is written alike." in said
     assert "--thousands" not in command("predict", tmp_path / "fit", tmp_path / "t.csv", "--thousands", ".").stderr

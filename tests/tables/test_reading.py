@@ -119,6 +119,8 @@ def test_the_reader_of_the_command_line_in_python(tmp_path):
     pd.testing.assert_frame_equal(covey.read_table(str(tmp_path / "?.csv"), decimal=","), expected)
     with pytest.raises(TableError, match="sep= must be one character, tab or space, not 'ab'"):
         covey.read_table(tmp_path / "a.csv", sep="ab")
+    with pytest.raises(TableError, match=r"a\.csv is given twice"):
+        covey.read_table([*files, str(tmp_path / "a*.csv")])
     with pytest.raises(TableError, match="There is no file"):
         covey.read_table(tmp_path / "c.csv")
 

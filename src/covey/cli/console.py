@@ -7,7 +7,7 @@ import errno
 import io
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from glob import has_magic
 from pathlib import Path
@@ -103,31 +103,20 @@ def plain(text: object) -> str:
 
 
 @contextmanager
-def stages(names: Sequence[str], *, quiet: bool = False) -> Iterator[Callable[[str], None]]:
-    """Show a progress bar over the stages of a command, if standard error is a terminal; it is removed at the end."""
+def progress_bar(*, quiet: bool = False) -> Iterator[None]:
+    """Show the progress of the work in this block if standard error is a terminal; the bar is removed at the end."""
     from rich.console import Console
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     from covey.progress import listening
 
     console = Console(stderr=True)
-    if quiet or not console.is_terminal:
-        with listening(lambda text: None):
-            yield lambda stage: None
-        return
-    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    columns = (SpinnerColumn(), TextColumn("{task.description:<16}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
-        bar = progress.add_task(names[0], total=len(names))
-        current = names[0]
-
-        def show(stage: str) -> None:
-            nonlocal current
-            current = stage
-            progress.update(bar, description=stage, completed=names.index(stage), refresh=True)
-
-        with listening(lambda text: progress.update(bar, description=f"{current}: {text}")):
-            yield show
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    disabled = quiet or not console.is_terminal
+    with Progress(*columns, console=console, transient=True, disable=disabled) as bar:
+        task = bar.add_task("", total=1.0)
+        with listening(lambda text, done: bar.update(task, description=text, completed=done, refresh=True)):
+            yield
 
 
 def say(text: str) -> None:

@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from covey.cli.console import complaints, stages
+from covey.cli.console import complaints, progress_bar
 from covey.settings import FitSettings
 
 # Names of the columns, from scikit-learn's description of the table.
@@ -43,14 +43,14 @@ def demo(
     """
     with complaints():
         from covey.cli.fit import print_fit
-        from covey.workflow import FOLD_STAGES, check_out, fit_table, write_fit
+        from covey.workflow.fit import fit_table
+        from covey.workflow.folder import check_out, write_fit
 
         file = out / "blood.csv"
         check_out(out / "fit", overwrite=True)
         _write_table(file)
-        with stages(["reading", "fitting", *FOLD_STAGES, "writing"]) as show:
-            result = fit_table(FitSettings((str(file),), ("ldl",)), show)
-            show("writing")
+        with progress_bar():
+            result = fit_table(FitSettings((str(file),), ("ldl",)))
             write_fit(result, out / "fit", overwrite=True)
         print_fit(result, out / "fit")
         typer.echo(f"{TRUTH}\nThe table: {file}. To do the same by hand:\n  covey fit {file} --target ldl")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from covey.cli.console import NOT_CONVERGED, check_there, complaints, notice, plain, print_table, say, stages
+from covey.cli.console import NOT_CONVERGED, check_there, complaints, notice, plain, print_table, progress_bar, say
 from covey.cli.options import Json, Overwrite, takes
 from covey.settings import FitSettings, as_options
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from covey.evidence.class_scores import ClassScores
     from covey.terms import Encoding
-    from covey.workflow import Fit
+    from covey.workflow.fit import Fit
 
 
 # The most terms or groups to print; the folder has all of them.
@@ -58,9 +58,9 @@ def fit(
     \b
       report.html       one page that opens offline, with the path and a slider
       model.skops       the model, for `covey predict` and `covey.load`
-      terms.csv         every term: selected or not, kind, parents, strength, folds
-      rating.csv        the model as a table: points per value or level of each variable
-      path.parquet      every coefficient along the path, which ends with the model
+      terms.csv         every term: selected, kind, parents, strength, folds
+      rating.csv        points per value or level of each variable
+      path.parquet      coefficients along the path, which ends with the model
       run.json          settings, versions, seed, and the hash of the input
 
     With --groups, the table is a matrix of numbers whose columns belong together,
@@ -68,9 +68,9 @@ def fit(
     terms.csv and rating.csv there are:
 
     \b
-      groups.csv        every group: selected or not, strength, norm, time, folds
-      coefficients.csv  every column's coefficient in the table's units, with odds,
-                        rate or hazard ratios
+      groups.csv        every group: selected, strength, norm, time, folds
+      coefficients.csv  every column's coefficient in the table's units, with
+                        odds, rate or hazard ratios
 
     \b
     Examples:
@@ -93,15 +93,13 @@ def fit(
         from covey.persistence import import_skops
 
         import_skops()  # needed to write the model; importing it first is fastest
-        from covey.workflow import FOLD_STAGES, check_out, fit_table, write_fit
-        from covey.workflow.folder import describe
+        from covey.workflow.fit import fit_table
+        from covey.workflow.folder import check_out, describe, write_fit
 
         out = located(out) if ".." in out.parts else out  # so that the printed path exists
         check_out(out, overwrite)
-        steps = [*(FOLD_STAGES if settings.nested else ()), *(["halving"] if settings.stability else [])]
-        with stages(["reading", "fitting", *steps, "writing"], quiet=as_json) as show:
-            result = fit_table(settings, show)
-            show("writing")
+        with progress_bar(quiet=as_json):
+            result = fit_table(settings)
             write_fit(result, out, overwrite=overwrite)
         written.append(out)
         if as_json:

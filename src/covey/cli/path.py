@@ -8,7 +8,17 @@ from typing import Annotated
 
 import typer
 
-from covey.cli.console import STANDARD, check_out, check_there, complaints, notice, print_table, say, stages, write
+from covey.cli.console import (
+    STANDARD,
+    check_out,
+    check_there,
+    complaints,
+    notice,
+    print_table,
+    progress_bar,
+    say,
+    write,
+)
 from covey.cli.options import Json, Overwrite, takes
 from covey.settings import TableSettings
 
@@ -51,8 +61,8 @@ def path(
             check_out(out, overwrite=overwrite)
         if plot is not None:
             check_out(plot, PICTURES, "--plot", overwrite=overwrite)
-        with stages(["reading", "running"], quiet=as_json) as show:
-            traced, problem = trace_table(settings, most=most, show=show)
+        with progress_bar(quiet=as_json):
+            traced, problem = trace_table(settings, most=most)
         for message in problem.notices:
             notice(message)
         order, n_groups = order_table(traced), len(traced.groups)

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from covey.cli.console import STANDARD, check_out, check_there, complaints, notice, plain, stages, write
+from covey.cli.console import STANDARD, check_out, check_there, complaints, notice, plain, progress_bar, write
 from covey.cli.options import Json, Overwrite, takes
 from covey.settings import PredictSettings
 
@@ -81,10 +81,10 @@ def predict(
         from covey.persistence import import_skops
 
         import_skops()  # needed to read the model; importing it first is fastest
-        from covey.workflow import predict_table
+        from covey.workflow.predict import predict_table
 
-        with stages(["loading", "reading", "predicting"], quiet=as_json) as show:
-            prediction = predict_table(settings, show)
+        with progress_bar(quiet=as_json):
+            prediction = predict_table(settings)
         table, scores = prediction.table, prediction.scores
         for message in prediction.notices:
             notice(message)

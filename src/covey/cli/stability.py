@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from covey.cli.console import check_there, complaints, notice, plain, print_table, say, stages
+from covey.cli.console import check_there, complaints, notice, plain, print_table, progress_bar, say
 from covey.cli.options import Json, Overwrite, takes
 from covey.settings import StabilitySettings
 
@@ -18,9 +18,6 @@ if TYPE_CHECKING:
 
 # The most variables or groups to print.
 SHOWN = 20
-
-# Steps of the progress bar.
-STEPS = 20
 
 
 @takes(StabilitySettings)
@@ -54,9 +51,8 @@ def stability(
 
         if out is not None:
             check_folder(out, SELECTION_FILES, overwrite=overwrite)
-        steps = [_step(i, STEPS) for i in range(1, STEPS + 1)]
-        with stages(["reading", "selecting", *steps], quiet=as_json) as show:
-            selection = select_table(settings, show, lambda done, total: show(_step(done, total)))
+        with progress_bar(quiet=as_json):
+            selection = select_table(settings)
         if out is not None:
             write_selection(selection, out, overwrite=overwrite)
             written.append(out)
@@ -66,11 +62,6 @@ def stability(
             _print(selection, out)
         for remark in (*selection.problem.notices, *selection.found.remarks):
             notice(remark)
-
-
-def _step(done: int, total: int) -> str:
-    """The progress bar's label for a share of the half-samples."""
-    return f"selecting {max(1, done * STEPS // total)}/{STEPS}"
 
 
 def _print(selection: TableSelection, out: Path | None) -> None:

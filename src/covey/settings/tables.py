@@ -73,7 +73,7 @@ class TableSettings(Settings):
         "Leave out rows without a target, weight or offset; with --groups, all rows with a missing value.",
     )
     sep: str | None = in_table(None, SEP, "CHAR")
-    decimal: Literal[".", ","] | None = in_table(None, DECIMAL, shown=".")
+    decimal: Literal[".", ","] | None = in_table(None, DECIMAL, shown="a point")
     thousands: Literal[",", ".", "space", "'"] | None = in_table(None, MARK)
     missing: tuple[str, ...] = in_table((), MISSING, "TEXT")
     weights: str | None = in_table(None, "The column with row weights; a weight of two counts the row twice.", "COL")
@@ -292,6 +292,6 @@ class PredictSettings(Settings):
         False, "Leave out rows that lack a value the model needs: an offset, a stratum, or a column of a matrix."
     )
     sep: str | None = in_table(None, SEP, "CHAR")
-    decimal: Literal[".", ","] | None = in_table(None, DECIMAL, shown=".")
+    decimal: Literal[".", ","] | None = in_table(None, DECIMAL, shown="a point")
     thousands: Literal[",", ".", "space", "'"] | None = in_table(None, MARK)
     missing: tuple[str, ...] = in_table((), MISSING, "TEXT")

@@ -21,12 +21,21 @@ TEXT = r"(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")"  # as Python writes it
 LIST = rf"\[(?:{TEXT}|, )*\]"
 
 
+def quoted(text: str) -> str:
+    """Text as a word of a command, in quotes if it is a mark that could be taken for one of the sentence.
+
+    >>> quoted("age"), quoted("a b"), quoted(",")
+    ('age', "'a b'", "','")
+    """
+    return shlex.quote(text) if text.strip(".,:;-") else f"'{text}'"
+
+
 def given(option: str) -> Callable[[re.Match[str]], str]:
     """The option with the text, or repeated with each text of the list, that is the first group of a match."""
 
     def replacement(found: re.Match[str]) -> str:
         values = ast.literal_eval(found[1])
-        return " ".join(f"{option} {shlex.quote(one)}" for one in ([values] if isinstance(values, str) else values))
+        return " ".join(f"{option} {quoted(one)}" for one in ([values] if isinstance(values, str) else values))
 
     return replacement
 
@@ -35,17 +44,11 @@ def _kind(found: re.Match[str]) -> str:
     return given(f"--{found[2]}")(found)
 
 
-def _mark(found: re.Match[str]) -> str:
-    mark = ast.literal_eval(found[2])
-    # easier to read than what shlex makes of it
-    return f"--{found[1]} " + ('"\'"' if mark == "'" else shlex.quote(mark))
-
-
 # Names that are no parameters, or values that are objects.
 WORDS = (
     (rf"\bX\.drop\(columns=({LIST})\)", given("--drop")),
     (r"\bX\.drop\(columns=\.\.\.\)", "--drop"),
-    (r"\b(sep|decimal|thousands)=('[^']*'|\"'\")", _mark),
+    (r"\b(sep|decimal|thousands)=('[^']*'|\"'\")", r"--\1 \2"),
     (r"\b(sep|decimal|thousands)=(?= )", r"--\1"),
     (rf"\bna_values=({LIST})", given("--missing")),
     (r"\bgive terms='auto' instead of groups=", "leave out --groups"),
@@ -56,6 +59,12 @@ WORDS = (
     (r"\b(?:covey\.selection\.)?Size\((\w+)\)", r"size:\1"),
     (r"\bcovey\.stability_selection\b", "covey stability"),
     (r"\b(larger|raise) max_false\b", r"\1 --max-false"),
+    (r"\blarger fdr\b", "larger --fdr"),
+    (r" of y (?=has no event|are at time)", " "),
+    (r"^y has no event\b", "There is no event"),
+    (r"\bUse covey\.GroupSparseClassifier for that", "Predict the event with --target, and --drop the times"),
+    (r"^(interval is the share|always names)\b", r"--\1"),
+    (rf"^({'|'.join(OPTIONS)})(?= must\b)", lambda found: OPTIONS[found[1]].flag),
     (r"Give the sizes one by one with Groups\.from_sizes", "Give a file with two columns: column, group"),
     (r"\bterms=\{(['\"])(.*?)\1: 'linear'\} or 'levels'", r"--linear \2 or --levels \2"),
     (rf"\bterms=\{{({TEXT}): '(linear|curve|levels)'\}}", _kind),

@@ -183,7 +183,8 @@ def _read(column: Column) -> tuple[Column, NDArray[np.bool_]]:
 
 def number_column(column: Column, option: str) -> NDArray[np.float64]:
     """A column with a finite number in every row."""
-    values = numbers(column, f"{option} needs a number in every row").to_numpy(dtype=float)
+    remedy = f"{option} needs a number in every row: correct it, or empty the cell and add --drop-missing"
+    values = numbers(column, remedy).to_numpy(dtype=float)
     _refuse_missing(np.isnan(values), column, option)
     if not np.isfinite(values).all():
         first = int(np.argmin(np.isfinite(values))) + 1

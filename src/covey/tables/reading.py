@@ -45,6 +45,9 @@ def find_files(sources: Sequence[str | Path]) -> tuple[Path, ...]:
         found += sorted(here)
     if not found:
         raise TableError("No table was given.")
+    twice = [file for k, file in enumerate(found) if file in found[:k]]
+    if twice:
+        raise TableError(f"{twice[0]} is given twice: its rows would count twice.")
     return tuple(found)
 
 

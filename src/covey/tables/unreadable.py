@@ -169,6 +169,8 @@ def _read_odd(column: Column, odd: NDArray[np.bool_], what: str) -> Unreadable:
     are_codes = all(len(text) <= LONGEST_CODE and not re.search(r"\d", text) for text in different)
     if len(different) <= MOST_CODES and are_codes:
         remedy = f"if that means missing, read the table with na_values={different!r}; otherwise {remedy}"
+    if n_odd == 1 and odd[-1]:
+        remedy = f"if the last row sums up the others, delete it; {remedy}"
     return Unreadable.unless_left_out(name, f"{_first(column, odd)}, which is not {what}{more}", remedy)
 
 

@@ -105,7 +105,8 @@ def as_numbers(column: Column, *, lenient: bool = False) -> FloatArray:
         truths = {"true": 1.0, "false": 0.0}
         plain = np.array([truths.get(str(value).lower(), value) for value in plain], dtype=object)
         numbers = np.asarray(pd.to_numeric(plain, errors="coerce"), dtype=np.float64)
-        odd = [value for value, bad in zip(plain, np.isnan(numbers), strict=True) if bad and not _is_nan(value)]
+        rows = [row for row in np.flatnonzero(np.isnan(numbers)) if not _is_nan(plain[row])]
+        odd = [plain[row] for row in rows]
         if marks := describe_marks([str(value).strip() for value in odd]):  # numbers, had the table been read as in fit
             raise TableError(
                 f"The variable {name!r} holds {odd[0]!r} where numbers are expected, {marks[0]}; read the table with "
@@ -119,8 +120,8 @@ def as_numbers(column: Column, *, lenient: bool = False) -> FloatArray:
             )
         elif odd:
             raise TableError(
-                f"The variable {name!r} holds {odd[0]!r} where numbers are expected; correct the values, or fit it "
-                "with Levels()."
+                f"The variable {name!r} holds {str(odd[0])!r} in row {rows[0] + 1} where numbers are expected; correct "
+                "the values, or fit it with Levels()."
             )
     check_finite(numbers, name)
     return numbers

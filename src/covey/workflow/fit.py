@@ -17,20 +17,18 @@ from sklearn.exceptions import ConvergenceWarning
 from covey.estimators.classifier import for_odds_of
 from covey.evidence import NestedScore, StabilitySelection, nested_score, stability_selection
 from covey.evidence.stability import default_first
+from covey.progress import enter
 from covey.report.quality import explained, measure, null_error
 from covey.search.agreement import selects_groups
 from covey.search.chosen import judged
 from covey.settings import FitSettings, as_options
 from covey.terms import Encoding
 from covey.workflow.parameters import check_settings, find_positive, make_estimator
-from covey.workflow.problem import Problem, Show, pose, show_nothing
+from covey.workflow.problem import Problem, pose
 from covey.workflow.stability import arguments_of
 
 # The most groups that a half-sample looks for, as a share of all: beyond it, random draws would be found often too.
 MOST_OF_HALF = 0.5
-
-# The progress bar's labels for the fits without an outer fold.
-FOLD_STAGES = tuple(f"without part {fold}" for fold in range(1, 6))
 
 
 @dataclass(frozen=True)
@@ -120,7 +118,7 @@ class Fit:
         return table if encoding is None else table.drop(columns="norm", errors="ignore")
 
 
-def fit_table(settings: FitSettings, show: Show = show_nothing) -> Fit:
+def fit_table(settings: FitSettings) -> Fit:
     """Read the table, fit it, and score the fit.
 
     Raises
@@ -129,12 +127,12 @@ def fit_table(settings: FitSettings, show: Show = show_nothing) -> Fit:
         With a reason and a remedy; `TableError` if the table is at fault.
     """
     check_settings(settings)  # before a large table is read
-    problem = pose(settings, show)
+    problem = pose(settings)
     response = problem.response
     positive = find_positive(settings, response)
     estimator = make_estimator(settings, problem, positive)
     y = problem.y if np.ndim(problem.y) == 1 else pd.DataFrame(problem.y, columns=[*response.targets])
-    show("fitting")
+    enter("fitting")
     begin = time.perf_counter()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -146,7 +144,11 @@ def fit_table(settings: FitSettings, show: Show = show_nothing) -> Fit:
     nested = None
     if settings.nested:
         try:
-            nested = _repeat(problem, estimator, settings.seed, show, positive)
+            nested = nested_score(
+                estimator, problem.X, problem.y, sample_weight=problem.weight, offset=problem.offset,
+                random_state=settings.seed, return_estimator=True, positive=positive,
+            )  # fmt: skip
+            nested = replace(nested, responses=dict(zip(response.targets, nested.responses.values(), strict=False)))
         except ValueError as reason:
             notices.append(f"No held-out score: {as_options(str(reason)).rstrip('.')}.")
     # facts about the table that `covey predict` needs; saved with the model
@@ -154,27 +156,11 @@ def fit_table(settings: FitSettings, show: Show = show_nothing) -> Fit:
     estimator.table_ = facts | {"positive": positive}
     stability = None
     if settings.stability:
-        show("halving")
         stability = _halve(settings, problem, estimator)
         # `covey fit` does not have the option that a remark may name
         notices += [text.replace("max_false", "max_false of covey.stability_selection") for text in stability.remarks]
     scores = _score(problem, estimator, nested)
     return Fit(settings, problem, estimator, scores, converged, tuple(notices), seconds, nested, stability, positive)
-
-
-def _repeat(problem: Problem, estimator: BaseEstimator, seed: int, show: Show, positive: object) -> NestedScore:
-    """The nested score of a fit, with everything that is learned from a table learned from the training rows only."""
-
-    def progress(done: int) -> None:
-        if done < len(FOLD_STAGES):
-            show(FOLD_STAGES[done])
-
-    progress(0)
-    found = nested_score(
-        estimator, problem.X, problem.y, len(FOLD_STAGES), sample_weight=problem.weight, offset=problem.offset,
-        random_state=seed, return_estimator=True, progress=progress, positive=positive,
-    )  # fmt: skip
-    return replace(found, responses=dict(zip(problem.response.targets, found.responses.values(), strict=False)))
 
 
 def _halve(settings: FitSettings, problem: Problem, estimator: BaseEstimator) -> StabilitySelection:

@@ -22,6 +22,7 @@ import covey
 from covey.estimators.term_views import as_terms
 from covey.files import atomic_folder, check_folder
 from covey.persistence import dump_bytes
+from covey.progress import enter
 from covey.report import FitReport, render
 from covey.search.chosen import how_chosen
 from covey.settings import TableSettings, as_options
@@ -64,7 +65,7 @@ def _checksum(content: bytes) -> str:
 
 def write_fit(fit: Fit, folder: Path, *, overwrite: bool = False) -> None:
     """Write a fit to a temporary folder, then move it into place."""
-    check_out(folder, overwrite)
+    enter("writing")
     path = io.BytesIO()
     expansion = getattr(fit.estimator, "expansion_", None)
     coefficients_along(fit.shown.path_, fit.outputs, expansion).to_parquet(path, index=False)
@@ -80,6 +81,7 @@ def write_fit(fit: Fit, folder: Path, *, overwrite: bool = False) -> None:
         "report.html": _report(fit).encode(),
     }
     files = {name: _checksum(content) for name, content in contents.items()}
+    check_out(folder, overwrite)  # last: another command may have written it in the meantime
     _write(folder, FILES, contents, describe(fit) | {"files": files})
 
 

@@ -34,9 +34,8 @@ BOUNDS = re.compile(rf"({NUMBER})?:({NUMBER})?")
 
 def check_settings(settings: FitSettings) -> None:
     """Refuse settings that are impossible or would have no effect."""
-    families = settings.table()["family"].kind.__args__
-    if settings.family not in families:
-        raise TableError(f"--family must be one of {', '.join(families)}, not {settings.family}.")
+    if settings.factors is not None and not settings.groups:
+        raise TableError("--factors has no effect without --groups.")
     read_constraints(settings.constraint)
     selection = read_selection(settings.selection)
     if settings.rule is not None and not isinstance(selection, int) and selection != "holdout":

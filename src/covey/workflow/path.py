@@ -12,21 +12,22 @@ import pandas as pd
 from covey.estimators.group_views import column_names
 from covey.files import write_atomically
 from covey.path import Path
+from covey.progress import enter
 from covey.search.limit_path import limit_path
 from covey.settings import TableSettings
 from covey.terms import Expansion
-from covey.workflow.problem import Problem, Show, pose, show_nothing
+from covey.workflow.problem import Problem, pose
 
 PICTURES = (".png", ".svg", ".pdf")
 
 
-def trace_table(settings: TableSettings, *, most: int, show: Show = show_nothing) -> tuple[Path, Problem]:
+def trace_table(settings: TableSettings, *, most: int) -> tuple[Path, Problem]:
     """Read a table and compute its path until `most` groups or variables are awake, or nothing is left to explain.
 
     Uses squared loss, or the Cox partial likelihood for survival times.
     """
-    problem = pose(settings, show, squared="covey path")
-    show("running")
+    problem = pose(settings, "covey path")
+    enter("running")
     path = limit_path(
         problem.columns, problem.y, problem.groups, sample_weight=problem.weight, max_groups=most,
         loss=problem.response.loss,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 import warnings
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,11 +10,13 @@ from pathlib import Path
 import pandas as pd
 
 from covey.persistence import ModelFileError
+from covey.progress import enter
 from covey.settings import PredictSettings
+from covey.settings.wording import quoted
 from covey.tables.columns import apart
 from covey.tables.complaint import TableError, near
 from covey.workflow.outcomes import SavedModel, outcome_of, read_at
-from covey.workflow.problem import Show, read_files, show_nothing
+from covey.workflow.problem import read_files
 
 
 @dataclass(frozen=True)
@@ -33,20 +34,19 @@ class Prediction:
     notices: tuple[str, ...] = ()  # changes to the table that the user should know about
 
 
-def predict_table(settings: PredictSettings, show: Show = show_nothing) -> Prediction:
+def predict_table(settings: PredictSettings) -> Prediction:
     """Read a table and predict the response of each of its rows."""
-    show("loading")
+    enter("loading")
     model = SavedModel(settings.model, intervals=settings.interval is not None)
-    show("reading")
+    enter("reading")
     frame, notices = read_files(settings.data, settings)
     columns = list(frame.columns)
-    settings = replace(
-        settings, target=tuple(apart(settings.target, columns)), keep=tuple(apart(settings.keep, columns))
-    )
+    keep = tuple(dict.fromkeys(apart(settings.keep, columns)))
+    settings = replace(settings, target=tuple(apart(settings.target, columns)), keep=keep)
     for name in (*settings.keep, *settings.target):
         if name not in columns:
             raise TableError(f"The table has no column {name!r}; {near(name, columns)}")
-    show("predicting")
+    enter("predicting")
     try:
         found = _predict(model, frame, settings)
     except (TableError, ModelFileError, MemoryError):
@@ -67,6 +67,9 @@ def _predict(model: SavedModel, frame: pd.DataFrame, settings: PredictSettings) 
         predictions = outcome.predict(times)
         intervals = [] if settings.interval is None else [outcome.intervals(settings.interval)]
     scores = outcome.score(settings.target, predictions) if settings.target else {}
+    for name in settings.keep:
+        if any(name in part for part in (predictions, *intervals)):
+            raise TableError(f"--keep {name}: the predictions have a column of this name; rename it in the table.")
     table = pd.concat([frame[list(settings.keep)].reset_index(drop=True), predictions, *intervals], axis=1)
     remarks = dict.fromkeys(str(one.message) for one in caught)
     return Prediction(table, scores, (*left_out, *outcome.notices, *remarks))
@@ -79,8 +82,8 @@ def _marks_of_fit(settings: PredictSettings) -> list[str]:
     folder = Path(settings.model) if Path(settings.model).is_dir() else Path(settings.model).parent
     try:
         used = json.loads((folder / "run.json").read_bytes())["settings"]
-        given = [f"--{name} {shlex.quote(used[name])}" for name in ("decimal", "thousands") if used.get(name)]
-        given += [f"--missing {shlex.quote(text)}" for text in used.get("missing", ())]
+        given = [f"--{name} {used[name]!r}" for name in ("decimal", "thousands") if used.get(name)]
+        given += [f"--missing {quoted(text)}" for text in used.get("missing", ())]
     except (OSError, ValueError, KeyError, TypeError, AttributeError):  # a model file alone
         return []
     return [f"The fit read its table with {' '.join(given)}: add it if this one is written alike."] if given else []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -13,6 +13,7 @@ import pandas as pd
 
 from covey.evidence.reading import variable_groups
 from covey.groups import Groups
+from covey.progress import enter
 from covey.settings import VARIABLES, PredictSettings, TableSettings
 from covey.tables.columns import (
     apart,
@@ -23,22 +24,15 @@ from covey.tables.columns import (
     numeric_frame,
     refuse_missing,
 )
-from covey.tables.complaint import TableError, listed, near
+from covey.tables.complaint import TableError, listed, near, refuse_rows
 from covey.tables.grouping import read_groups
 from covey.tables.reading import find_files, read_table
 from covey.tables.text import pipe_content
 from covey.terms import Encoding, Terms
-from covey.validation import Array, FloatArray, as_sample_weight
+from covey.validation import Array, FloatArray
 from covey.workflow.response import Response, read_offset, read_response
 from covey.workflow.survival import check_survival, survival_columns
 from covey.workflow.variables import read_terms
-
-# Called with the name of the current stage, for a progress bar.
-Show = Callable[[str], None]
-
-
-def show_nothing(stage: str) -> None:
-    """Show no progress."""
 
 
 @dataclass(frozen=True)
@@ -99,27 +93,17 @@ class Problem:
 
     def find_groups(self, wanted: tuple[str, ...]) -> list[Hashable]:
         """The groups of `columns` with these names, or with a column of these names, for ``--always``."""
-        groups = self.groups
-        names = {str(name): name for name in groups.names}  # with --groups SIZE names are numbers
+        names = {str(name): name for name in self.groups.names}  # with --groups SIZE names are numbers
         known = dict.fromkeys([*names, *self.X.columns])
-        found = []
+        found: list[Hashable] = []
         for given in apart(wanted, known):
             if given not in known:
                 what = "variable" if self.given_groups is None else "group or column"
                 hint = near(given, list(known)).replace("the columns are", "there are")
                 raise TableError(f"--always: there is no {what} {given!r}; {hint}")
-            if given in names:
-                found.append(names[given])
-                continue
-            if self.given_groups is None:
+            if self.given_groups is None and given not in names:
                 raise TableError(f"--always: the variable {given!r} is left out: {self.encoding.dropped[given]}.")
-            group = int(groups.labels[self.X.columns.get_loc(given)])
-            if groups.sizes[group] > 1:
-                raise TableError(
-                    f"--always: {given!r} is one of several columns of the group {groups.names[group]!r}: name the "
-                    "group, or give the column a group of its own."
-                )
-            found.append(groups.names[group])
+            found.append(names.get(given, given))  # a column stands for its group
         return list(dict.fromkeys(found))
 
     def find_terms(self, wanted: tuple[str, ...]) -> list[Hashable]:
@@ -130,13 +114,13 @@ class Problem:
         return [self.encoding.terms[self.encoding.terms_of(str(name))[0]].name for name in found]
 
 
-def pose(settings: TableSettings, show: Show = show_nothing, *, squared: str = "") -> Problem:
+def pose(settings: TableSettings, squared: str = "") -> Problem:
     """Read and check a table, and say what its columns are; `squared` names the command that needs squared loss."""
     check_survival(settings)
     for one in settings.table().values():
         if settings.groups and one.panel == VARIABLES and getattr(settings, one.name):
             raise TableError(f"{one.flag} is for tables of variables: it has no effect with --groups.")
-    show("reading")
+    enter("reading")
     files = find_files(settings.data)
     frame, notices = read_files(files, settings)
     inputs = tuple(Input.of(file) for file in files)
@@ -191,7 +175,9 @@ def _weight(frame: pd.DataFrame, name: str) -> FloatArray:
     if name not in frame.columns:
         raise TableError(f"--weights: there is no column {name!r}; {near(name, list(frame.columns))}")
     weight = number_column(frame[name], "--weights")
-    as_sample_weight(weight, len(frame), name="--weights")  # refuses what is no weight
+    refuse_rows(weight < 0, weight, f"--weights {name!r} must not be negative", "correct them, or drop such rows")
+    if not weight.any():
+        raise TableError(f"--weights {name!r} is zero in every row.")
     return weight
 
 

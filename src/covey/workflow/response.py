@@ -109,6 +109,8 @@ def _check_targets(frame: pd.DataFrame, targets: tuple[str, ...], where: str) ->
             hint = " If these are several, give the separator with --sep." if frame.shape[1] == 1 else ""
             if any(name.startswith("Unnamed: ") for name in frame.columns):
                 hint = " Some columns have no name: if the first line is not the header, remove it."
+            elif to_numbers(frame.columns.to_series()).notna().any():
+                hint = " Some columns have numbers as names: if the first line is not the header, add one."
             raise TableError(
                 f"{where} has no column {target!r} for --target; {near(target, list(frame.columns))}{hint}"
             )

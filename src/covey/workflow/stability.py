@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 
 from covey.evidence import KnockoffSelection, StabilitySelection, knockoffs, stability_selection
-from covey.progress import Progress
+from covey.progress import enter
 from covey.settings import HALVES, KNOCKOFFS, StabilitySettings
 from covey.tables.complaint import TableError
-from covey.workflow.problem import Problem, Show, pose, show_nothing
+from covey.workflow.problem import Problem, pose
 
 
 @dataclass(frozen=True)
@@ -55,22 +55,20 @@ class TableSelection:
         }
 
 
-def select_table(
-    settings: StabilitySettings, show: Show = show_nothing, progress: Progress | None = None
-) -> TableSelection:
+def select_table(settings: StabilitySettings) -> TableSelection:
     """Read the table, and select groups, or variables with all of their columns."""
     for one in settings.table().values():
         idle = one.panel in (HALVES, KNOCKOFFS) and one.panel.lower() != settings.method
         if idle and getattr(settings, one.name) is not None:
             raise TableError(f"{one.flag} has no effect with --method {settings.method}.")
-    problem = pose(settings, show)
+    problem = pose(settings)
     always = problem.find_groups(settings.always)
     options = {n: v for n, v in settings.parameters().items() if n not in ("always", "offset", "ties")}
-    show("selecting")
+    enter("selecting")
     begin = time.perf_counter()
     found: StabilitySelection | KnockoffSelection
     if settings.method == "half-samples":
-        found = stability_selection(**arguments_of(problem, always), progress=progress, **options)
+        found = stability_selection(**arguments_of(problem, always), **options)
     else:
         found = knockoffs(**arguments_of(problem, always), **options)
     return TableSelection(settings, problem, found, time.perf_counter() - begin)

@@ -12,7 +12,7 @@ from covey.losses import survival
 from covey.losses.cox import likely_event
 from covey.settings import TableSettings
 from covey.tables.columns import labels, number_column
-from covey.tables.complaint import Column, TableError, listed, near, refuse_rows
+from covey.tables.complaint import Column, TableError, near, refuse_rows
 from covey.validation import Array, FloatArray, some
 
 # The most values to list if a column is not an event indicator.
@@ -90,7 +90,6 @@ def read_survival_times(frame: pd.DataFrame, settings: TableSettings, where: str
         must = f"--start {settings.start!r} must lie before --time {settings.time!r}"
         refuse_rows(start >= time, start, must, "drop rows that were never at risk, or mend their times", time)
     strata = read_strata(frame, settings.strata)
-    _check_events(time, event, strata, settings)
     return survival(time, event, start=start, strata=strata)
 
 
@@ -141,24 +140,6 @@ def _times(column: Column, option: str) -> FloatArray:
     must = f"{option} {str(column.name)!r} must not be negative"
     refuse_rows(values < 0, values, must, "measure times from each row's origin")
     return values
-
-
-def _check_events(time: FloatArray, event: Mask, strata: Array | None, settings: TableSettings) -> None:
-    name = settings.event
-    if not event.any():
-        raise TableError(f"--event {name!r} has no event: every row is censored, so there is nothing to fit.")
-    event_times = time[event]
-    if event_times.size > 1 and np.ptp(event_times) == 0:
-        raise TableError(
-            f"All {event_times.size} events of --event {name!r} are at --time {event_times[0]:g}: they show in which "
-            f"rows the event happened, but not when. Use --target {name} --drop {settings.time} instead."
-        )
-    without = [] if strata is None else sorted(set(strata.tolist()) - set(strata[event].tolist()))
-    if without:
-        raise TableError(
-            f"--strata {' and '.join(map(repr, settings.strata))}: {listed(without)} has no event, so its hazard "
-            "cannot be estimated. Merge it with another stratum, or drop its rows."
-        )
 
 
 def _spelt(value: str, known: Sequence[str]) -> str:

@@ -8,7 +8,7 @@ import pandas as pd
 
 from covey.settings import FitSettings, TableSettings
 from covey.tables.columns import apart, find_columns
-from covey.tables.complaint import TableError, listed, near
+from covey.tables.complaint import TableError, listed
 from covey.terms import Curve, Levels, Linear, PairsLike, Terms
 
 # The prefix of a variable all pairs with which are wanted.
@@ -75,7 +75,7 @@ def read_pairs(given: Sequence[str], columns: Sequence[str], elsewhere: Mapping[
     # in with:a,b the b is another variable that pairs are tried with
     names = [item.removeprefix(WITH) for item in items]
     for name in names:
-        _known(f"--pairs with:{name}", name, columns, elsewhere)
+        _refuse_elsewhere(f"--pairs with:{name}", name, elsewhere)
     return {"with": names}
 
 
@@ -89,7 +89,7 @@ def _pair(item: str, columns: Sequence[str], elsewhere: Mapping[str, str]) -> tu
             "with one variable."
         )
     for name in (left, right):
-        _known(f"--pairs {item}", name, columns, elsewhere)
+        _refuse_elsewhere(f"--pairs {item}", name, elsewhere)
     return left, right
 
 
@@ -97,12 +97,6 @@ def _split(item: str, columns: Sequence[str]) -> tuple[str, str] | None:
     """The two variables of a pair; names may contain colons."""
     places = [k for k, c in enumerate(item) if c == ":"]
     return next(((item[:k], item[k + 1 :]) for k in places if item[:k] in columns and item[k + 1 :] in columns), None)
-
-
-def _known(where: str, name: str, columns: Sequence[str], elsewhere: Mapping[str, str]) -> None:
-    _refuse_elsewhere(where, name, elsewhere)
-    if name not in columns:
-        raise TableError(f"{where}: there is no variable {name!r}; {near(name, list(columns))}")
 
 
 def _refuse_elsewhere(where: str, name: str, elsewhere: Mapping[str, str]) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from covey.cli.console import check_there, complaints, notice, stages
+from covey.cli.console import check_there, complaints, notice, progress_bar
 from covey.cli.options import Json, takes
 from covey.settings import SURVIVAL, TableSettings
 
@@ -43,12 +43,12 @@ def diagnose(
         check_there(*settings.data)
         from covey.files import check_writable
         from covey.paper.report.diagnosis import diagnose_and_print
-        from covey.workflow import pose
+        from covey.workflow.problem import pose
 
         if out is not None:
             check_writable(out / "coherence.png")
-        with stages(["reading"], quiet=as_json) as show:
-            problem = pose(replace(settings, target=(target,)), show, squared="covey diagnose")
+        with progress_bar(quiet=as_json):
+            problem = pose(replace(settings, target=(target,)), squared="covey diagnose")
         diagnose_and_print(problem.columns, problem.y, problem.groups, problem.weight, out, as_json)
         for message in problem.notices:
             notice(message)
