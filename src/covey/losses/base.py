@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,7 +14,10 @@ from covey.losses.arrays import common_dtype, namespace, read_offset, within_ran
 from covey.losses.constant import best_constant, best_constants
 from covey.validation import Array, FloatArray, finite_response, response_numbers
 
-__all__ = ["Loss", "LossOnRows", "Response"]
+__all__ = ["CoupledLoss", "Loss", "LossOnRows", "Response"]
+
+# A scale that is at least this share of the one before has settled.
+SETTLED = 0.8
 
 
 class Loss(ABC):
@@ -30,8 +33,7 @@ class Loss(ABC):
     `eta` holds the outputs of a row, and `value`, `deviance` and `curvature` drop it. Results have the common dtype of
     `y` and `eta`.
 
-    Solvers use the object that `on` returns. A loss in which rows depend on each other, such as the partial likelihood
-    of survival times, overrides `on` and sets `coupled`.
+    Solvers use the object that `on` returns. A loss in which rows depend on each other is a `CoupledLoss`.
 
     Attributes
     ----------
@@ -55,6 +57,8 @@ class Loss(ABC):
         The name of ``exp(coefficient)``; None if it has no meaning.
     unpenalised : str
         The name of the unpenalised fit.
+    parameter : str or None
+        The field whose value, if it is None, `estimate` finds at a model, such as a scale.
     coupled : bool
         Whether the loss of a row depends on the other rows.
     canonical : bool
@@ -82,6 +86,7 @@ class Loss(ABC):
     known_dispersion: ClassVar[bool] = False
     effect: ClassVar[str | None] = None
     unpenalised: ClassVar[str] = "maximum likelihood"
+    parameter: ClassVar[str | None] = None
     coupled: ClassVar[bool] = False
     canonical: ClassVar[bool] = False
     takes_tensors: ClassVar[bool] = False
@@ -232,24 +237,35 @@ class Loss(ABC):
 
     @property
     def has_scale(self) -> bool:
-        """Whether the loss has parameters that follow from a model, such as a scale or a dispersion."""
-        return type(self).scaled_to is not Loss.scaled_to
+        """Whether the loss has a parameter that is to be estimated."""
+        return self.parameter is not None and getattr(self, self.parameter) is None
 
-    def scaled_to(self, y: FloatArray, eta: FloatArray, weight: FloatArray) -> Loss:
-        """The loss with such parameters estimated at a linear predictor; the loss itself if it has none."""
-        return self
+    def estimate(self, y: FloatArray, eta: FloatArray, weight: FloatArray) -> float:
+        """The value of `parameter` that fits a linear predictor; the rows are float64."""
+        raise NotImplementedError(f"{type(self).__name__} must implement estimate(y, eta, weight).")
 
-    def _needed(self, parameter: str) -> float:
-        """A parameter that must be known by now."""
-        value = getattr(self, parameter)
+    def scaled_to(self, y: FloatArray, eta: FloatArray, weight: FloatArray) -> Self:
+        """The loss with its parameter estimated at a linear predictor; the loss itself if that is known or missing."""
+        if self.parameter is None or getattr(self, self.parameter) is not None:
+            return self
+        rows = (np.asarray(one, dtype=np.float64) for one in (y, eta, weight))
+        found: Any = replace(self, **{self.parameter: self.estimate(*rows)})  # type: ignore[type-var]
+        return found
+
+    def known(self) -> float:
+        """The parameter, which must be given or estimated by now."""
+        value = getattr(self, str(self.parameter))
         if value is None:
             call = "give it one, or call scaled_to(y, eta, weight)"
-            raise ValueError(f"{type(self).__name__}() has no {parameter} yet: {call}.")
+            raise ValueError(f"{type(self).__name__}() has no {self.parameter} yet: {call}.")
         return float(value)
 
-    def settled(self, before: Loss) -> bool:
-        """Whether these parameters are close to those by which the model was selected that they were estimated at."""
-        return True
+    def settled(self, before: Self) -> bool:
+        """Whether the parameter is close to that by which the model was selected that it was estimated at.
+
+        The default is for scales, which must be hardly smaller.
+        """
+        return self.parameter is None or self.known() >= SETTLED * before.known()
 
     def limited_to(self, residuals: FloatArray, weight: FloatArray) -> Loss:
         """The loss with its `limit`, from the residuals of a constant; the loss itself if it has none."""
@@ -287,6 +303,40 @@ class Loss(ABC):
         return best_constants(self, y, weight, offset, np.asarray(self.link(weight @ y)) - weight @ offset)
 
 
+class CoupledLoss(Loss):
+    """A loss of rows that depend on each other, such as a partial likelihood, and that a constant does not change.
+
+    It is written as a `LossOnRows`, which `on` returns. `value`, `residual` and `curvature` treat the given rows as all
+    the data, with weights of one.
+    """
+
+    coupled: ClassVar[bool] = True
+    has_intercept: ClassVar[bool] = False
+
+    @abstractmethod
+    def on(self, y: FloatArray, weight: FloatArray) -> LossOnRows:
+        """The loss on weighted rows, as a function of eta."""
+
+    def value(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """What each row adds to the loss."""
+        return self._alone(y).values(eta)
+
+    def residual(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """Minus the gradient."""
+        return self._alone(y).score(eta)
+
+    def curvature(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """The diagonal of the Hessian, or of one with parameters of the rows known."""
+        return self._alone(y).curvature(eta)
+
+    def curvature_product(self, y: FloatArray, eta: FloatArray, direction: FloatArray) -> FloatArray:
+        """The Hessian times a direction; it is not diagonal."""
+        return self._alone(y).curvature_product(eta, direction)
+
+    def _alone(self, y: FloatArray) -> LossOnRows:
+        return self.on(y, np.ones(len(y)))
+
+
 class LossOnRows:
     """The weighted sum of a loss over rows that do not depend on each other.
 
@@ -302,9 +352,13 @@ class LossOnRows:
     def __init__(self, loss: Loss, y: FloatArray, weight: FloatArray) -> None:
         self.loss, self.y, self.weight = loss, y, weight
 
+    def values(self, eta: FloatArray) -> FloatArray:
+        """What each row adds to the total, without its weight."""
+        return self.loss.value(self.y, eta)
+
     def total(self, eta: FloatArray) -> float | FloatArray:
         """The weighted sum: a float, or one per model."""
-        return self._sum(self.loss.value(self.y, eta))
+        return self._sum(self.values(eta))
 
     def deviance(self, eta: FloatArray) -> float | FloatArray:
         """Twice the excess of the total over the saturated model's."""

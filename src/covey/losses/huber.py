@@ -20,8 +20,6 @@ EFFICIENT = 1.345
 MEDIAN_TO_SCALE, QUARTILE_TO_SCALE = 1.4826, 0.8693
 # Deviances are those of residuals of at most this many times the spread of the response, where good data have none.
 MOST_SPREADS = 7.0
-# A scale that is at least this share of the one before has settled.
-SETTLED = 0.8
 
 
 @dataclass(frozen=True)
@@ -50,6 +48,7 @@ class Huber(Loss):
     threshold: float | None = None
     limit: float | None = None
     name: ClassVar[str] = "huber"
+    parameter: ClassVar[str] = "threshold"
     unpenalised: ClassVar[str] = "least Huber loss"
     identity_link: ClassVar[bool] = True
 
@@ -105,31 +104,29 @@ class Huber(Loss):
         spread = max(robust_scale(size, weight), QUARTILE_TO_SCALE * weighted_quantile(size, weight, 0.75))
         return replace(self, limit=MOST_SPREADS * spread)
 
-    def scaled_to(self, y: FloatArray, eta: FloatArray, weight: FloatArray) -> Huber:
-        """The loss, with a threshold of 1.345 times the weighted median absolute residual over 0.6745 if it has none.
+    @property
+    def has_scale(self) -> bool:
+        """Always: which rows are outliers depends on the model, even if the threshold is known."""
+        return True
+
+    def estimate(self, y: FloatArray, eta: FloatArray, weight: FloatArray) -> float:
+        """A threshold of 1.345 times the weighted median absolute residual over 0.6745.
 
         If at least half of the residuals are zero, the median of the others replaces it; if all are, any threshold will
         do, and the scale is one.
         """
-        if self.threshold is not None:
-            return self
-        size, weight = np.abs(np.subtract(y, eta, dtype=np.float64)), np.asarray(weight, dtype=np.float64)
-        return replace(self, threshold=EFFICIENT * robust_scale(size, weight))
-
-    def settled(self, before: Loss) -> bool:
-        """Whether the threshold is hardly smaller than before."""
-        return not isinstance(before, Huber) or (self.threshold or 0) >= SETTLED * (before.threshold or 0)
+        return EFFICIENT * robust_scale(np.abs(y - eta), weight)
 
     def _null_scalar(self, y: FloatArray, weight: FloatArray, offset: FloatArray) -> float:
         distance = y - offset
         middle = weighted_median(distance, weight)
         loss = self.scaled_to(distance, np.asarray(middle), weight)
-        return best_constant(loss, distance, weight, 0.0, middle, float(loss.threshold or 0))
+        return best_constant(loss, distance, weight, 0.0, middle, loss.known())
 
     def _distance(self, y: FloatArray, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
         y, eta = common_dtype(y, eta)
         r = y - eta
-        return r, np.asarray(self._needed("threshold"), dtype=r.dtype)
+        return r, np.asarray(self.known(), dtype=r.dtype)
 
 
 def robust_scale(size: FloatArray, weight: FloatArray) -> float:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -30,9 +30,6 @@ FAR = 1e3
 # The least second derivative, in units of one over the residual: where it underflows, Newton's steps stay finite.
 LEAST_CURVATURE = 1e-14
 
-# A scale that is at least this share of the one before has settled: the model depends little on the smoothing.
-SETTLED = 0.8
-
 
 class _Pinball(Loss):
     """The pinball loss of ``r = y - eta``, ``max(level r, (level - 1) r)``, smoothed over a width h.
@@ -43,6 +40,7 @@ class _Pinball(Loss):
     """
 
     scale: float | None
+    parameter: ClassVar[str] = "scale"
     unpenalised: ClassVar[str] = "least pinball loss"
     identity_link: ClassVar[bool] = True
 
@@ -56,15 +54,6 @@ class _Pinball(Loss):
         """Which quantiles are predicted."""
         shares = ", ".join(f"{level:.3g}" for level in np.atleast_1d(self._levels))
         return f"predictions are quantiles: {shares} of the rows lie below"
-
-    @property
-    def has_scale(self) -> bool:
-        """Whether the scale is to be estimated."""
-        return self.scale is None
-
-    def settled(self, before: Loss) -> bool:
-        """Whether the scale is hardly smaller than before."""
-        return not isinstance(before, _Pinball) or (self.scale or 0) >= SETTLED * (before.scale or 0)
 
     def value(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """``level r + h log(1 + exp(-r / h))``, summed over the levels."""
@@ -124,20 +113,16 @@ class _Pinball(Loss):
         """Minus twice the log-likelihood of asymmetric Laplace noise, whose scale is profiled out."""
         return 2 * super().criterion(mean_deviance, n)
 
-    def scaled_to(self, y: FloatArray, eta: FloatArray, weight: FloatArray) -> Self:
-        """The loss, with the scale of these residuals around their median if it has none; the mean of all levels'."""
-        if self.scale is not None:
-            return self
-        residuals, weight = np.subtract(y, eta, dtype=np.float64), np.asarray(weight, dtype=np.float64)
-        columns = residuals.reshape(len(residuals), -1).T
-        scales = [robust_scale(np.abs(one - weighted_median(one, weight)), weight) for one in columns]
-        return replace(self, scale=float(np.mean(scales)))  # type: ignore[type-var]
+    def estimate(self, y: FloatArray, eta: FloatArray, weight: FloatArray) -> float:
+        """The scale of the residuals around their median; the mean of all levels'."""
+        columns = (y - eta).reshape(len(y), -1).T
+        return float(np.mean([robust_scale(np.abs(one - weighted_median(one, weight)), weight) for one in columns]))
 
     def _near(self, y: FloatArray, eta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """The residual r, the width h of the smoothing, and ``exp(-|r| / h)``."""
         y, eta = common_dtype(y, eta)
         r = y - eta
-        h = np.asarray(WIDTH * self._needed("scale"), dtype=r.dtype)
+        h = np.asarray(WIDTH * self.known(), dtype=r.dtype)
         return r, h, np.exp(-np.minimum(np.abs(r), FAR * h) / h)
 
     def _bell(self, y: FloatArray, eta: FloatArray) -> FloatArray:
@@ -181,7 +166,7 @@ class Quantile(_Pinball):
         distance = y - offset
         start = weighted_quantile(distance, weight, self.level)
         loss = self.scaled_to(distance, np.asarray(start), weight)
-        return best_constant(loss, distance, weight, 0.0, start, WIDTH * float(loss.scale or 0))
+        return best_constant(loss, distance, weight, 0.0, start, WIDTH * loss.known())
 
 
 @dataclass(frozen=True)
