@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from covey.designs.row_blocks import MEMORY_BUDGET, RowBlocks, float_type
+from covey.designs.row_blocks import MEMORY_BUDGET, RowBlocks
 from covey.optional import optional
 from covey.validation import Array, Dtype, name_columns
 
@@ -32,8 +32,7 @@ class ParquetDesign(RowBlocks):
     drop : sequence of str
         Columns to leave out, for instance the response, which `column` reads.
     dtype : dtype, optional
-        float32 or float64 to compute in. Needed if columns hold integers or booleans. The default is float32 if all
-        columns are float32, otherwise float64.
+        float32 or float64 to compute in. The default is float32 if all columns are float32, otherwise float64.
     memory_budget : int
         Memory for row blocks, in bytes. The row groups of the files should not be larger: one is decoded at a time.
     name : str
@@ -82,7 +81,7 @@ class ParquetDesign(RowBlocks):
             raise ValueError(f"{self.path} holds {sum(self._counts)} rows and {len(chosen)} columns for {name}.")
         shape = sum(self._counts), len(chosen)
         super().__init__(
-            shape, self._stored_type(dtype), dtype,
+            shape, self._stored_type(), dtype,
             where=str(path), memory_budget=memory_budget, columns=chosen, name=name,
         )  # fmt: skip
 
@@ -145,8 +144,8 @@ class ParquetDesign(RowBlocks):
                 )
         return int(opened.metadata.num_rows)
 
-    def _stored_type(self, wanted: DTypeLike | None) -> Dtype:
-        """The precision of all columns together; types that are no floats are refused unless they are converted."""
+    def _stored_type(self) -> Dtype:
+        """The precision of all columns together, which must hold numbers."""
         import pyarrow.types as kinds
 
         floats = [kinds.is_floating(kind) for kind in self._types.values()]
@@ -157,9 +156,6 @@ class ParquetDesign(RowBlocks):
                     "it (for instance with scikit-learn's OneHotEncoder)."
                 )
         self._all_floats, single = all(floats), all(kinds.is_float32(kind) for kind in self._types.values())
-        for column, kind in self._types.items():
-            if wanted is None and not (kinds.is_float32(kind) or kinds.is_float64(kind)):
-                float_type(str(kind), None, f"{self.files[0]}: column {column!r}")
         return np.dtype(np.float32 if single else np.float64)
 
     def _to_array(self, batch: RecordBatch) -> Array:

@@ -36,7 +36,8 @@ class ZarrDesign(RowBlocks):
     ----------
     source : zarr.Array, or path
     dtype : dtype, optional
-        float32 or float64 to compute in, converted as blocks are read. Needed if the array holds any other type.
+        float32 or float64 to compute in, converted as blocks are read; by default float32 if the array holds that,
+        otherwise float64.
     missing_chunks : {"error", "fill"}
         Zarr reads a missing chunk as the fill value, and writers may omit chunks of zeros. "error" treats a missing
         chunk as a sign of a damaged store.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from covey.losses.base import CoupledLoss, Loss, LossOnRows
+from covey.losses.base import CoupledLoss, Loss
 from covey.losses.classes import Binomial, Multinomial
 from covey.losses.cox import Cox, survival
 from covey.losses.huber import Huber
@@ -20,7 +20,6 @@ __all__ = [
     "Gamma",
     "Huber",
     "Loss",
-    "LossOnRows",
     "MultiQuantile",
     "MultiSquared",
     "Multinomial",
