@@ -1,10 +1,10 @@
-"""Arrays of responses and offsets: their dtypes, and checks that a loss can take them."""
+"""Arrays of responses and offsets, and checks that a loss can take them."""
 
 from __future__ import annotations
 
 import sys
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "codes_among",
-    "common_dtype",
-    "floating",
+    "doubles",
     "namespace",
     "read_offset",
     "refuse_rows",
@@ -39,27 +38,9 @@ def namespace(values: object) -> ModuleType:
     return sys.modules["torch"] if type(values).__module__ == "torch" else np
 
 
-def floating(values: ArrayLike) -> FloatArray:
-    """An array of float32 or float64; other types become float64."""
-    array = np.asarray(values)
-    return array if array.dtype in (np.float32, np.float64) else array.astype(np.float64)
-
-
-def common_dtype(y: float | FloatArray, eta: float | FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Both as arrays of their common dtype, float32 or float64; a Python number takes the dtype of the other."""
-    if isinstance(y, np.ndarray) and isinstance(eta, np.ndarray) and y.dtype == eta.dtype == np.float64:
-        return y, eta  # the most common case
-    if isinstance(y, int | float):
-        eta = floating(eta)
-        return np.asarray(y, dtype=eta.dtype), eta
-    if isinstance(eta, int | float):
-        y = floating(y)
-        return y, np.asarray(eta, dtype=y.dtype)
-    if namespace(eta) is not np:
-        return y, eta
-    y, eta = np.asarray(y), np.asarray(eta)
-    dtype = np.result_type(y.dtype, eta.dtype, np.float32)
-    return y.astype(dtype, copy=False), eta.astype(dtype, copy=False)
+def doubles(*values: Any) -> tuple[FloatArray, ...]:
+    """Arrays of float64; tensors are left as they are."""
+    return tuple(np.asarray(one, dtype=np.float64) if namespace(one) is np else one for one in values)
 
 
 def spread(values: FloatArray, y: FloatArray) -> FloatArray:

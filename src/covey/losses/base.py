@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from covey.losses.arrays import common_dtype, namespace, read_offset, within_range
+from covey.losses.arrays import doubles, read_offset, within_range
 from covey.losses.constant import best_constant, best_constants
 from covey.validation import Array, FloatArray, finite_response, response_numbers
 
@@ -30,8 +30,8 @@ class Loss(ABC):
 
     There are two kinds. If `vector` is False, all functions act elementwise, and `y` and `eta` broadcast (for instance
     ``y`` of shape (n, 1) against the predictors of many models, (n, n_models)). If it is True, the last axis of `y` and
-    `eta` holds the outputs of a row, and `value`, `deviance` and `curvature` drop it. Results have the common dtype of
-    `y` and `eta`.
+    `eta` holds the outputs of a row, and `value`, `deviance` and `curvature` drop it. Results are
+    float64.
 
     Solvers use the object that `on` returns. A loss in which rows depend on each other is a `CoupledLoss`.
 
@@ -128,7 +128,6 @@ class Loss(ABC):
     def curvature_product(self, y: FloatArray, eta: FloatArray, direction: FloatArray) -> FloatArray:
         """The exact Hessian of `value` in eta times a direction of the same shape as eta."""
         curvature = self.curvature(y, eta)
-        direction = np.asarray(direction, dtype=curvature.dtype)
         return (curvature[..., None] if self.vector else curvature) * direction
 
     def apart(self) -> Sequence[Loss]:
@@ -153,7 +152,7 @@ class Loss(ABC):
 
     def deviance(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """Unit deviance of each row: twice the excess of the value over the saturated model's; not negative."""
-        y, eta = common_dtype(y, eta)
+        y, eta = doubles(y, eta)
         return np.maximum(2 * (self.value(y, eta) - self.value(y, self.link(y))), 0)
 
     def deviance_at_mean(self, y: FloatArray, mean: FloatArray) -> FloatArray:
@@ -383,14 +382,11 @@ class LossOnRows:
         return np.asarray(B.T @ B)  # BLAS computes only half of a matrix times its transpose
 
     def _sum(self, values: FloatArray) -> float | FloatArray:
-        if namespace(values) is not np:
-            return self.weight @ values
-        weight, values = np.asarray(self.weight, dtype=np.float64), np.asarray(values, dtype=np.float64)
-        return float(weight @ values) if values.ndim == 1 else np.tensordot(weight, values, axes=1)
+        total = self.weight @ values
+        return float(total) if values.ndim == 1 else total
 
     def _weighted(self, values: FloatArray) -> FloatArray:
-        weight = self.weight if self.weight.dtype == values.dtype else np.asarray(self.weight, dtype=values.dtype)
-        return (weight if values.ndim == 1 else weight.reshape(-1, *[1] * (values.ndim - 1))) * values
+        return self.weight.reshape(-1, *[1] * (values.ndim - 1)) * values
 
 
 @dataclass(frozen=True)

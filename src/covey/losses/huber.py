@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from covey.losses.arrays import common_dtype, weighted_median, weighted_quantile
+from covey.losses.arrays import weighted_median, weighted_quantile
 from covey.losses.base import Loss
 from covey.losses.constant import best_constant
 from covey.validation import FloatArray, positive
@@ -72,7 +72,7 @@ class Huber(Loss):
     def curvature(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """One up to the threshold, zero beyond."""
         r, threshold = self._distance(y, eta)
-        return (np.abs(r) <= threshold).astype(r.dtype)
+        return (np.abs(r) <= threshold).astype(float)
 
     def bounding_curvature(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """One up to the threshold, ``threshold / |r|`` beyond: the weights of iteratively reweighted least squares."""
@@ -123,10 +123,8 @@ class Huber(Loss):
         loss = self.scaled_to(distance, np.asarray(middle), weight)
         return best_constant(loss, distance, weight, 0.0, middle, loss.known())
 
-    def _distance(self, y: FloatArray, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        y, eta = common_dtype(y, eta)
-        r = y - eta
-        return r, np.asarray(self.known(), dtype=r.dtype)
+    def _distance(self, y: FloatArray, eta: FloatArray) -> tuple[FloatArray, float]:
+        return np.subtract(y, eta, dtype=float), self.known()
 
 
 def robust_scale(size: FloatArray, weight: FloatArray) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import gammaln
 
-from covey.losses.arrays import common_dtype
+from covey.losses.arrays import doubles
 from covey.losses.log_link import LogLink, Poisson, log_ratio
 from covey.validation import FloatArray, positive
 
@@ -110,9 +110,9 @@ class NegativeBinomial(LogLink):
         """Whether the overdispersion has hardly moved."""
         return abs(np.log(self.known() / before.known())) <= SETTLED
 
-    def _given(self, y: FloatArray, eta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        y, eta = common_dtype(y, eta)
-        return y, eta, np.asarray(self.known(), dtype=eta.dtype)
+    def _given(self, y: FloatArray, eta: FloatArray) -> tuple[FloatArray, FloatArray, float]:
+        y, eta = doubles(y, eta)
+        return y, eta, self.known()
 
     def _null_scalar(self, y: FloatArray, weight: FloatArray, offset: FloatArray) -> float:
         rate = Poisson()._null_scalar(y, weight, offset)

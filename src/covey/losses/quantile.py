@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
-from covey.losses.arrays import common_dtype, weighted_median, weighted_quantile
+from covey.losses.arrays import weighted_median, weighted_quantile
 from covey.losses.base import Loss
 from covey.losses.constant import best_constant
 from covey.losses.huber import robust_scale
@@ -58,13 +58,13 @@ class _Pinball(Loss):
     def value(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """``level r + h log(1 + exp(-r / h))``, summed over the levels."""
         r, h, small = self._near(y, eta)
-        value = self._levels.astype(r.dtype) * r + (np.maximum(-r, 0) + h * np.log1p(small))
+        value = self._levels * r + (np.maximum(-r, 0) + h * np.log1p(small))
         return value.sum(axis=-1) if self.vector else value
 
     def residual(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """``level - 1 / (1 + exp(r / h))``."""
         r, _, small = self._near(y, eta)
-        return self._levels.astype(r.dtype) - np.where(r > 0, small, 1) / (1 + small)
+        return self._levels - np.where(r > 0, small, 1) / (1 + small)
 
     def curvature(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """A bell of width h around zero; the mean over the levels."""
@@ -73,8 +73,7 @@ class _Pinball(Loss):
 
     def curvature_product(self, y: FloatArray, eta: FloatArray, direction: FloatArray) -> FloatArray:
         """Level by level: they do not interact."""
-        curvature = self._bell(y, eta)
-        return curvature * np.asarray(direction, dtype=curvature.dtype)
+        return self._bell(y, eta) * direction
 
     def bounding_curvature(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """``tanh(r / 2h) / 2r``, the largest of all levels.
@@ -88,9 +87,7 @@ class _Pinball(Loss):
 
     def deviance(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """Twice the pinball loss, without smoothing, summed over the levels."""
-        y, eta = common_dtype(y, eta)
-        r = y - eta
-        level = self._levels.astype(r.dtype)
+        r, level = np.subtract(y, eta), self._levels
         pinball = 2 * np.maximum(level * r, (level - 1) * r)
         return pinball.sum(axis=-1) if self.vector else pinball
 
@@ -118,11 +115,9 @@ class _Pinball(Loss):
         columns = (y - eta).reshape(len(y), -1).T
         return float(np.mean([robust_scale(np.abs(one - weighted_median(one, weight)), weight) for one in columns]))
 
-    def _near(self, y: FloatArray, eta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def _near(self, y: FloatArray, eta: FloatArray) -> tuple[FloatArray, float, FloatArray]:
         """The residual r, the width h of the smoothing, and ``exp(-|r| / h)``."""
-        y, eta = common_dtype(y, eta)
-        r = y - eta
-        h = np.asarray(WIDTH * self.known(), dtype=r.dtype)
+        r, h = np.subtract(y, eta, dtype=float), WIDTH * self.known()
         return r, h, np.exp(-np.minimum(np.abs(r), FAR * h) / h)
 
     def _bell(self, y: FloatArray, eta: FloatArray) -> FloatArray:

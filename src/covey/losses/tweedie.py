@@ -9,7 +9,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import gammaln, logsumexp
 
-from covey.losses.arrays import common_dtype, spread
+from covey.losses.arrays import doubles, spread
 from covey.losses.log_link import LogLink, exponential, log_ratio
 from covey.validation import FloatArray, real
 
@@ -82,7 +82,7 @@ class Tweedie(LogLink):
 
     def deviance(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """Twice the excess of the value over its least, ``y^(2-p) / ((p-1) (2-p))``."""
-        y, eta = common_dtype(y, eta)
+        y, eta = doubles(y, eta)
         p = self.known()
         ratio, near = log_ratio(y, eta)
         small = np.where(near, ratio, 0)
@@ -108,7 +108,7 @@ class Tweedie(LogLink):
 
     def _parts(self, y: FloatArray, eta: FloatArray) -> tuple[tuple[FloatArray, ...], tuple[FloatArray, ...], float]:
         """``y mean^(1-p)`` and ``mean^(2-p)``, each with the derivatives of its exponential, and p."""
-        y, eta = common_dtype(y, eta)
+        y, eta = doubles(y, eta)
         p, some = self.known(), y > 0
         paid = exponential(np.log(np.where(some, y, 1)) - (p - 1) * eta)
         expected = exponential((2 - p) * eta)
