@@ -117,6 +117,9 @@ class Design(ABC):
         self.name = name
         self.n_passes = 0
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.shape[0]} rows, {self.shape[1]} columns, {self.dtype})"
+
     @abstractmethod
     def take(self, columns: Array) -> NDArray[np.float64]:
         """Some columns as a dense float64 array, shape (n, k)."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from covey.validation import Array, FloatArray, on_host, refuse_odd
+from covey.validation import Array, FloatArray, as_numbers
 
 if TYPE_CHECKING:
     from covey.losses.base import Loss
@@ -58,11 +58,7 @@ def read_offset(offset: ArrayLike, n_rows: int, n_outputs: int, loss: Loss) -> F
     loss : Loss
         Determines how large the offset may be.
     """
-    refuse_odd(offset, "offset")
-    try:
-        shift = np.asarray(on_host(offset), dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError("offset must hold numbers, one per row.") from None
+    shift = as_numbers(offset, "offset", finite=False)
     shape = shift.shape
     if loss.labelled and n_outputs > 1 and (shift.ndim != 2 or shape[1] != n_outputs):
         raise ValueError(

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from covey.losses.arrays import codes_among, refuse_rows
 from covey.losses.base import CoupledLoss, Response
 from covey.losses.risk_sets import EVENT, STOP, STRATUM, RiskSets
-from covey.validation import Array, FloatArray, on_host
+from covey.validation import Array, FloatArray, as_numbers, on_host
 
 __all__ = ["Cox", "FieldNames", "SurvivalTimes", "likely_event", "read_survival", "survival"]
 
@@ -282,15 +282,7 @@ def _read(
 
 
 def _numbers(values: ArrayLike, name: str) -> FloatArray:
-    given = np.asarray(on_host(values))
-    if given.dtype.kind == "c":
-        raise ValueError(f"Complex data not supported: {name} must hold real numbers.")
-    try:
-        numbers = given.astype(np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"{name} must hold numbers, one per row.") from None
-    if numbers.ndim != 1:
-        raise ValueError(f"{name} must have one dimension, not shape {numbers.shape}.")
+    numbers = as_numbers(values, name, ndim=1, finite=False)
     refuse_rows(~np.isfinite(numbers), numbers, f"{name} must not be missing or infinite", "Impute or drop such rows.")
     return numbers
 
