@@ -192,8 +192,7 @@ class Loss(ABC):
         if not rows.any():
             raise ValueError("The weight is zero in every row.")
         share = weight[rows] / weight[rows].max()
-        null = self._null_vector if self.vector else self._null_scalar
-        return null(y[rows], share / share.sum(), shift[rows])
+        return self._constant(y[rows], share / share.sum(), shift[rows])
 
     def check_estimable(self, response: Response, weight: FloatArray, offset: FloatArray | None = None) -> None:
         """Refuse a response that no model can be fitted to, such as counts that are all zero."""
@@ -292,14 +291,10 @@ class Loss(ABC):
         """The loss on weighted rows, as a function of eta."""
         return LossOnRows(self, y, weight)
 
-    def _null_scalar(self, y: FloatArray, weight: FloatArray, offset: FloatArray) -> float:
-        """The null model of a scalar loss; weights add up to one and none is zero."""
-        start = float(self.link(np.asarray(weight @ y))) - float(weight @ offset)
-        return best_constant(self, y, weight, offset, start)
-
-    def _null_vector(self, y: FloatArray, weight: FloatArray, offset: FloatArray) -> FloatArray:
-        """The null model of a vector loss; weights add up to one and none is zero."""
-        return best_constants(self, y, weight, offset, np.asarray(self.link(weight @ y)) - weight @ offset)
+    def _constant(self, y: FloatArray, weight: FloatArray, offset: FloatArray) -> Any:
+        """The null model; weights add up to one and none is zero."""
+        start = np.asarray(self.link(weight @ y)) - weight @ offset
+        return (best_constants if self.vector else best_constant)(self, y, weight, offset, start)
 
 
 class CoupledLoss(Loss):

@@ -139,13 +139,13 @@ class Binomial(ClassLoss):
         y, eta = doubles(y, eta)
         return namespace(eta).clip(2 * (self.value(y, eta) + _times_log(y) + _times_log(1 - y)), 0, None)
 
-    def _null_scalar(self, y: FloatArray, weight: FloatArray, offset: FloatArray) -> float:
+    def _constant(self, y: FloatArray, weight: FloatArray, offset: FloatArray) -> float:
         if not y.any() or (y == 1).all():
             raise ValueError(f"Every row is of class {y[0]:g}, and a fit needs both: give rows of the other class.")
         if not np.ptp(offset):
             mean = float(weight @ y)
             return float(np.log(max(mean, TINY)) - np.log(max(1 - mean, TINY)) - offset[0])
-        return super()._null_scalar(y, weight, offset)
+        return super()._constant(y, weight, offset)
 
 
 @dataclass(frozen=True)
@@ -232,7 +232,7 @@ class Multinomial(ClassLoss):
         """The class of each row, or the most likely one."""
         return np.asarray(y).argmax(axis=1).astype(float)
 
-    def _null_vector(self, y: FloatArray, weight: FloatArray, offset: FloatArray) -> FloatArray:
+    def _constant(self, y: FloatArray, weight: FloatArray, offset: FloatArray) -> FloatArray:
         missing = np.flatnonzero(~y.any(axis=0))
         if missing.size:
             names = ", ".join(map(str, missing))
@@ -240,7 +240,7 @@ class Multinomial(ClassLoss):
         if not np.ptp(offset, axis=0).any():
             constant = self.link(weight @ y) - offset[0]
         else:
-            constant = super()._null_vector(y, weight, offset)
+            constant = super()._constant(y, weight, offset)
         return constant - constant.mean()
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -71,7 +71,7 @@ def _bracket(slopes: Callable[[float], tuple[float, float, float]], start: float
 
 
 def best_constant(
-    loss: Loss, y: FloatArray, weight: FloatArray, offset: FloatArray | float, start: float, width: float = 1.0
+    loss: Loss, y: FloatArray, weight: FloatArray, offset: FloatArray | float, start: Any, width: float = 1.0
 ) -> float:
     """The constant that, added to the offset, minimises a scalar loss."""
 
@@ -80,7 +80,7 @@ def best_constant(
         residual = loss.residual(y, eta)
         return float(weight @ residual), float(weight @ loss.curvature(y, eta)), float(weight @ np.abs(residual))
 
-    return scalar_constant(slopes, start, width)
+    return scalar_constant(slopes, float(start), width)
 
 
 def best_constants(loss: Loss, y: FloatArray, weight: FloatArray, offset: FloatArray, start: FloatArray) -> FloatArray:

@@ -117,7 +117,7 @@ class Huber(Loss):
         """
         return EFFICIENT * robust_scale(np.abs(y - eta), weight)
 
-    def _null_scalar(self, y: FloatArray, weight: FloatArray, offset: FloatArray) -> float:
+    def _constant(self, y: FloatArray, weight: FloatArray, offset: FloatArray) -> float:
         distance = y - offset
         middle = weighted_median(distance, weight)
         loss = self.scaled_to(distance, np.asarray(middle), weight)

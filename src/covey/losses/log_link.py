@@ -118,7 +118,7 @@ class Poisson(LogLink):
         """One for Poisson counts, more if they are overdispersed."""
         return max(1.0, float(mean_deviance))
 
-    def _null_scalar(self, y: FloatArray, weight: FloatArray, offset: FloatArray) -> float:
+    def _constant(self, y: FloatArray, weight: FloatArray, offset: FloatArray) -> float:
         if not y.any():
             raise ValueError("Every count is zero, which no finite rate fits: give rows with positive counts.")
         top = offset.max()
@@ -176,6 +176,6 @@ class Gamma(LogLink):
         rise = xp.where(near, xp.expm1(xp.where(near, ratio, 0)), exponential(ratio)[0] - 1)
         return xp.clip(2 * (rise - ratio), 0, None)
 
-    def _null_scalar(self, y: FloatArray, weight: FloatArray, offset: FloatArray) -> float:
+    def _constant(self, y: FloatArray, weight: FloatArray, offset: FloatArray) -> float:
         ratio = np.log(y) - offset
         return float(np.log(weight @ np.exp(ratio - ratio.max())) + ratio.max())

@@ -114,8 +114,8 @@ class NegativeBinomial(LogLink):
         y, eta = doubles(y, eta)
         return y, eta, self.known()
 
-    def _null_scalar(self, y: FloatArray, weight: FloatArray, offset: FloatArray) -> float:
-        rate = Poisson()._null_scalar(y, weight, offset)
+    def _constant(self, y: FloatArray, weight: FloatArray, offset: FloatArray) -> float:
+        rate = Poisson()._constant(y, weight, offset)
         if self.overdispersion is None or not np.ptp(offset):
             return rate
-        return super()._null_scalar(y, weight, offset)
+        return super()._constant(y, weight, offset)

@@ -157,7 +157,7 @@ class Quantile(_Pinball):
     def _levels(self) -> FloatArray:
         return np.asarray(self.level)
 
-    def _null_scalar(self, y: FloatArray, weight: FloatArray, offset: FloatArray) -> float:
+    def _constant(self, y: FloatArray, weight: FloatArray, offset: FloatArray) -> float:
         distance = y - offset
         start = weighted_quantile(distance, weight, self.level)
         loss = self.scaled_to(distance, np.asarray(start), weight)
@@ -242,9 +242,9 @@ class MultiQuantile(_Pinball):
         """The response."""
         return np.asarray(y)[:, 0]
 
-    def _null_vector(self, y: FloatArray, weight: FloatArray, offset: FloatArray) -> FloatArray:
+    def _constant(self, y: FloatArray, weight: FloatArray, offset: FloatArray) -> FloatArray:
         columns = zip(self.apart(), y.T, offset.T, strict=True)
-        return np.array([one._null_scalar(response, weight, shift) for one, response, shift in columns])
+        return np.array([one._constant(response, weight, shift) for one, response, shift in columns])
 
 
 def _check_level(level: object, name: str) -> float:

@@ -114,7 +114,7 @@ class Tweedie(LogLink):
         expected = exponential((2 - p) * eta)
         return tuple(some * one for one in paid), tuple(spread(one, y) for one in expected), p
 
-    def _null_scalar(self, y: FloatArray, weight: FloatArray, offset: FloatArray) -> float:
+    def _constant(self, y: FloatArray, weight: FloatArray, offset: FloatArray) -> float:
         if not y.any():
             raise ValueError("Every response is zero, which no finite mean fits: give rows with positive responses.")
         # before the power is known, the rate of Poisson counts
