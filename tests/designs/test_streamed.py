@@ -226,6 +226,17 @@ def test_damaged_parquet_files_are_named(data, parquet):
         limit_path(design, data[1], 4)
 
 
+def test_parquet_names_and_text(tmp_path):
+    pytest.importorskip("pyarrow")
+    table = pd.DataFrame({"a": [1, 2, 3], "b": [0.5, 1.0, 2.0], "kind": ["u", "v", "u"]})
+    table.to_parquet(tmp_path / "t.parquet")
+    design = ParquetDesign(tmp_path, drop="kind")
+    assert (design.columns, ParquetDesign(tmp_path, "b").columns) == (["a", "b"], ["b"])
+    assert (design.column("kind").tolist(), design.column("a").dtype) == (["u", "v", "u"], np.float64)
+    with pytest.raises(ValueError, match="columns names 'a' more than once"):
+        ParquetDesign(tmp_path, ["a", "b", "a"])
+
+
 def test_parquet_types_and_missing_values(tmp_path):
     pytest.importorskip("pyarrow")
     path = tmp_path / "other.parquet"

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
 from covey.designs.row_blocks import MEMORY_BUDGET, RowBlocks
 from covey.optional import optional
@@ -58,9 +58,9 @@ class ParquetDesign(RowBlocks):
     def __init__(
         self,
         path: str | Path,
-        columns: Sequence[str] | None = None,
+        columns: str | Sequence[str] | None = None,
         *,
-        drop: Sequence[str] = (),
+        drop: str | Sequence[str] = (),
         dtype: DTypeLike | None = None,
         memory_budget: int = MEMORY_BUDGET,
         name: str = "X",
@@ -73,8 +73,11 @@ class ParquetDesign(RowBlocks):
         if not self.files:
             raise FileNotFoundError(f"The folder {path} holds no .parquet files.")
         schema = self._open(self.files[0]).schema_arrow
+        columns, drop = [columns] if isinstance(columns, str) else columns, [drop] if isinstance(drop, str) else drop
         chosen = [c for c in (schema.names if columns is None else columns) if c not in set(drop)]
         _find(schema, [*chosen, *drop], self.files[0])
+        if len(set(chosen)) < len(chosen):
+            raise ValueError(f"columns names {max(chosen, key=chosen.count)!r} more than once.")
         self._types = {c: schema.field(c).type for c in chosen}
         self._counts = [self._rows_of(file) for file in self.files]
         if not chosen or sum(self._counts) == 0:
@@ -85,12 +88,13 @@ class ParquetDesign(RowBlocks):
             where=str(path), memory_budget=memory_budget, columns=chosen, name=name,
         )  # fmt: skip
 
-    def column(self, name: str) -> NDArray[np.float64]:
-        """Any column of the files, for instance the response, as a float64 array."""
+    def column(self, name: str) -> Array:
+        """Any column of the files, for instance the response: numbers as float64, anything else as it is stored."""
         for file in self.files:
             _find(self._open(file).schema_arrow, [name], file)
         batches = (batch for file in self.files for batch in self._batches(file, [name]))
-        return np.concatenate([batch.column(0).to_numpy(zero_copy_only=False) for batch in batches]).astype(np.float64)
+        values = np.concatenate([batch.column(0).to_numpy(zero_copy_only=False) for batch in batches])
+        return values.astype(np.float64) if values.dtype.kind in "fiu" else values
 
     def stream(self) -> Iterator[Array]:
         """All rows, block after block; a block never spans two files."""
