@@ -215,7 +215,8 @@ def _join(parts: list[_Part], starts: Array, scale: Array) -> _Part:
 class BackedDesign(RowBlocks):
     """Any object with `shape` and `dtype` whose rows ``stored[a:b]`` are an array or a scipy sparse matrix.
 
-    This is what the X of a backed AnnData object is, or a dataset of h5py. It is only read.
+    This is what the X of a backed AnnData object is, or a dataset of h5py. It is only read. Blocks consist of complete
+    chunks if the budget allows, so that a pass decompresses every chunk once.
 
     Parameters
     ----------
@@ -241,15 +242,24 @@ class BackedDesign(RowBlocks):
         for needed in ("shape", "dtype", "__getitem__"):
             if not hasattr(stored, needed):
                 raise ValueError(f"{name} is a {type(stored).__name__} without {needed!r}: its rows cannot be read.")
-        self.stored = stored
+        self.stored, self.where = stored, str(getattr(stored, "store_path", name))
         super().__init__(
             stored.shape, np.dtype(stored.dtype), dtype,
-            where=name, memory_budget=memory_budget, columns=columns, name=name,
+            where=self.where, memory_budget=memory_budget, columns=columns, name=name,
         )  # fmt: skip
 
+    @property
+    def block_rows(self) -> int:
+        """The number of rows per block: complete chunks if they fit."""
+        rows, (chunk, *_) = super().block_rows, getattr(self.stored, "chunks", None) or (1,)
+        return min(self.shape[0], max(rows - rows % chunk, min(rows, chunk)))
+
     def read(self, start: int, stop: int) -> Array:
-        rows = self.stored[start:stop]
-        return np.asarray(rows.toarray() if sp.issparse(rows) else rows)
+        try:
+            rows = self.stored[start:stop]
+            return np.asarray(rows.toarray() if sp.issparse(rows) else rows)
+        except Exception as error:
+            raise ValueError(f"{self.where}: rows {start} to {stop} cannot be read ({error}).") from error
 
 
 def float_type(stored: Dtype, wanted: DTypeLike | None, where: str) -> Dtype:
