@@ -102,12 +102,11 @@ def test_a_root_far_away_takes_few_steps(start):
     """Newton's method alone goes down an exponential in steps of one, and up it in a leap past everything."""
     calls = []
 
-    def slopes(c):
+    def slope(c):
         calls.append(c)
-        rate = np.exp(min(c, 300.0))
-        return 1e-250 - rate, rate, 1e-250 + rate
+        return 1e-250 - np.exp(min(c, 300.0))
 
-    assert scalar_constant(slopes, start) == pytest.approx(np.log(1e-250), rel=1e-14)
+    assert scalar_constant(slope, start) == pytest.approx(np.log(1e-250), rel=1e-14)
     assert len(calls) < 60
 
 
