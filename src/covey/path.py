@@ -106,11 +106,7 @@ class Path:
         time = 1.05 * last if last > 0 else 1.0
 
         def below(table: sp.csr_array, row: FloatArray) -> sp.csr_array:
-            row = row.ravel()
-            nonzero = np.flatnonzero(row)
-            data, indices = np.append(table.data, row[nonzero]), np.append(table.indices, nonzero)
-            ends = np.append(table.indptr, table.indptr[-1] + nonzero.size)
-            return sp.csr_array((data, indices, ends), shape=(table.shape[0] + 1, table.shape[1]))
+            return sp.csr_array(sp.vstack([table, sp.csr_array(row.reshape(1, -1))]))
 
         assert self.strengths is not None
         return replace(
