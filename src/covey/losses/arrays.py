@@ -20,6 +20,7 @@ __all__ = [
     "namespace",
     "read_offset",
     "refuse_rows",
+    "robust_scale",
     "spread",
     "weighted_median",
     "weighted_quantile",
@@ -31,6 +32,9 @@ LARGEST = 1e150
 
 # The largest predictor whose exponential is a mean or odds: beyond it, the effect of a column would be invisible.
 LARGEST_LOGARITHM = 1e3
+
+# The scale of Gaussian noise divided by its median absolute value.
+MEDIAN_TO_SCALE = 1.4826
 
 
 def namespace(values: object) -> ModuleType:
@@ -138,3 +142,11 @@ def weighted_quantile(values: FloatArray, weight: FloatArray, share: float) -> f
     low = order[np.searchsorted(reached, at * (1 - 1e-12), side="left")]
     high = order[np.searchsorted(reached, at * (1 + 1e-12), side="right")]
     return float(values[low] / 2 + values[high] / 2)
+
+
+def robust_scale(size: FloatArray, weight: FloatArray) -> float:
+    """The scale of noise with these absolute values, from their median; of those above zero if that is zero."""
+    median, above = weighted_median(size, weight), (size > 0) & (weight > 0)
+    if median == 0 and above.any():
+        median = weighted_median(size[above], weight[above])
+    return MEDIAN_TO_SCALE * median or 1.0

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from covey.losses.arrays import doubles, read_offset, within_range
+from covey.losses.arrays import doubles, read_offset, robust_scale, weighted_median, within_range
 from covey.losses.constant import best_constant, best_constants
 from covey.validation import Array, FloatArray, finite_response, response_numbers
 
@@ -292,9 +292,16 @@ class Loss(ABC):
         return LossOnRows(self, y, weight)
 
     def _constant(self, y: FloatArray, weight: FloatArray, offset: FloatArray) -> Any:
-        """The null model; weights add up to one and none is zero."""
-        start = np.asarray(self.link(weight @ y)) - weight @ offset
-        return (best_constants if self.vector else best_constant)(self, y, weight, offset, start)
+        """The null model; weights add up to one and none is zero. A parameter that is not known fits a first guess."""
+        start: Any = np.asarray(self.link(weight @ y)) - weight @ offset
+        width = 1.0
+        if self.identity_link and not self.vector:
+            start = weighted_median(y - offset, weight)
+            width = robust_scale(np.abs(y - offset - start), weight)
+        loss = self.scaled_to(y, offset + start, weight)
+        if self.vector:
+            return best_constants(loss, y, weight, offset, start)
+        return best_constant(loss, y, weight, offset, float(start), width)
 
 
 class CoupledLoss(Loss):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.optimize import brentq
@@ -57,10 +57,10 @@ def _bracket(slope: Callable[[float], float], start: float, width: float) -> tup
 
 
 def best_constant(
-    loss: Loss, y: FloatArray, weight: FloatArray, offset: FloatArray | float, start: Any, width: float = 1.0
+    loss: Loss, y: FloatArray, weight: FloatArray, offset: FloatArray, start: float, width: float
 ) -> float:
     """The constant that, added to the offset, minimises a scalar loss."""
-    return scalar_constant(lambda c: float(weight @ loss.residual(y, np.asarray(offset + c))), float(start), width)
+    return scalar_constant(lambda c: float(weight @ loss.residual(y, offset + c)), start, width)
 
 
 def best_constants(loss: Loss, y: FloatArray, weight: FloatArray, offset: FloatArray, start: FloatArray) -> FloatArray:

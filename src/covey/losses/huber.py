@@ -7,17 +7,16 @@ from typing import ClassVar
 
 import numpy as np
 
-from covey.losses.arrays import weighted_median, weighted_quantile
+from covey.losses.arrays import robust_scale, weighted_quantile
 from covey.losses.base import Loss
-from covey.losses.constant import best_constant
 from covey.validation import FloatArray, positive
 
-__all__ = ["Huber", "robust_scale"]
+__all__ = ["Huber"]
 
 # Huber's choice: 95% of the efficiency of least squares for Gaussian noise of unit scale.
 EFFICIENT = 1.345
-# The scale of Gaussian noise divided by its median absolute value, and by its upper quartile.
-MEDIAN_TO_SCALE, QUARTILE_TO_SCALE = 1.4826, 0.8693
+# The scale of Gaussian noise divided by the upper quartile of its absolute value.
+QUARTILE_TO_SCALE = 0.8693
 # Deviances are those of residuals of at most this many times the spread of the response, where good data have none.
 MOST_SPREADS = 7.0
 
@@ -117,19 +116,5 @@ class Huber(Loss):
         """
         return EFFICIENT * robust_scale(np.abs(y - eta), weight)
 
-    def _constant(self, y: FloatArray, weight: FloatArray, offset: FloatArray) -> float:
-        distance = y - offset
-        middle = weighted_median(distance, weight)
-        loss = self.scaled_to(distance, np.asarray(middle), weight)
-        return best_constant(loss, distance, weight, 0.0, middle, loss.known())
-
     def _distance(self, y: FloatArray, eta: FloatArray) -> tuple[FloatArray, float]:
         return np.subtract(y, eta, dtype=float), self.known()
-
-
-def robust_scale(size: FloatArray, weight: FloatArray) -> float:
-    """The scale of noise with these absolute values, from their median; of those above zero if that is zero."""
-    median, above = weighted_median(size, weight), (size > 0) & (weight > 0)
-    if median == 0 and above.any():
-        median = weighted_median(size[above], weight[above])
-    return MEDIAN_TO_SCALE * median or 1.0

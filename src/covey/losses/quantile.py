@@ -12,10 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
-from covey.losses.arrays import weighted_median, weighted_quantile
+from covey.losses.arrays import robust_scale, weighted_median
 from covey.losses.base import Loss
-from covey.losses.constant import best_constant
-from covey.losses.huber import robust_scale
 from covey.validation import FloatArray, finite_response, positive, real
 
 __all__ = ["MultiQuantile", "Quantile"]
@@ -156,12 +154,6 @@ class Quantile(_Pinball):
     @property
     def _levels(self) -> FloatArray:
         return np.asarray(self.level)
-
-    def _constant(self, y: FloatArray, weight: FloatArray, offset: FloatArray) -> float:
-        distance = y - offset
-        start = weighted_quantile(distance, weight, self.level)
-        loss = self.scaled_to(distance, np.asarray(start), weight)
-        return best_constant(loss, distance, weight, 0.0, start, WIDTH * loss.known())
 
 
 @dataclass(frozen=True)
