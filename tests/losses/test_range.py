@@ -44,33 +44,24 @@ def test_predictors_of_any_type_are_computed_with_in_double_precision(name):
             assert found.dtype == np.float64
 
 
-@pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("name", CASES)
-def test_many_models_at_once(name, method):
-    """A response against the predictors of several models; also one predictor for all rows."""
-    case = CASES[name]
+def test_many_models_at_once(name):
+    """A response against the predictors of several models, row by row and summed; also one predictor for all rows."""
+    case, weight = CASES[name], CASES[name].weight()
     axis = -2 if case.loss.vector else -1
     predictors = [case.predictor(seed) for seed in range(4)]
-    function = getattr(case.loss, method)
-    together = function(np.expand_dims(case.y, axis), np.stack(predictors, axis=axis))
-    for k, eta in enumerate(predictors):
-        np.testing.assert_array_equal(together[:, k], function(case.y, eta))
+    y, together = np.expand_dims(case.y, axis), np.stack(predictors, axis=axis)
     constant = predictors[0][0]
-    everywhere = function(case.y, np.broadcast_to(constant, case.shape))
-    np.testing.assert_array_equal(function(case.y, constant), everywhere)
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_sums_over_rows_for_many_models(name):
-    case = CASES[name]
-    axis, weight = -2 if case.loss.vector else -1, case.weight()
-    predictors = [case.predictor(seed) for seed in range(4)]
-    y, eta = np.expand_dims(case.y, axis), np.stack(predictors, axis=axis)
-    np.testing.assert_allclose(
-        case.loss.on(y, weight).total(eta), [case.loss.on(case.y, weight).total(e) for e in predictors], rtol=1e-13
-    )
-    for k, e in enumerate(predictors):
-        np.testing.assert_array_equal(case.loss.on(y, weight).score(eta)[:, k], case.loss.on(case.y, weight).score(e))
+    for method in METHODS:
+        function = getattr(case.loss, method)
+        for k, eta in enumerate(predictors):
+            np.testing.assert_array_equal(function(y, together)[:, k], function(case.y, eta))
+        everywhere = function(case.y, np.broadcast_to(constant, case.shape))
+        np.testing.assert_array_equal(function(case.y, constant), everywhere)
+    many, one = case.loss.on(y, weight), case.loss.on(case.y, weight)
+    np.testing.assert_allclose(many.total(together), [one.total(eta) for eta in predictors], rtol=1e-13)
+    for k, eta in enumerate(predictors):
+        np.testing.assert_array_equal(many.score(together)[:, k], one.score(eta))
 
 
 @pytest.mark.parametrize("name", CASES)
