@@ -96,11 +96,11 @@ class Tweedie(LogLink):
         return "" if self.power is None else f"the variance is proportional to mean^{self.power:.3g}"
 
     def estimate(self, y: FloatArray, eta: FloatArray, weight: FloatArray) -> float:
-        """The power of greatest likelihood."""
+        """The power of greatest likelihood, to four digits: the search for it amplifies round-off error."""
         y, eta = np.broadcast_arrays(y, eta)
         rows = np.flatnonzero(weight)
         rows = rows[np.lexsort((eta[rows], y[rows]))][:: -(-rows.size // MOST_ROWS)]
-        return _likeliest_power(y[rows], eta[rows], weight[rows])
+        return round(_likeliest_power(y[rows], eta[rows], weight[rows]), 4)
 
     def settled(self, before: Tweedie) -> bool:
         """Whether the power has hardly moved."""
