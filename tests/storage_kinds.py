@@ -17,7 +17,7 @@ import pytest
 import scipy.sparse as sp
 
 from bed_files import write_bed
-from covey.designs import BackedDesign, DenseDesign, GenotypeDesign, MemmapDesign, ParquetDesign, ZarrDesign
+from covey.designs import BackedDesign, DenseDesign, Design, GenotypeDesign, MemmapDesign, ParquetDesign, ZarrDesign
 
 __all__ = ["COUNT_KINDS", "KINDS", "nearest_counts"]
 
@@ -26,6 +26,19 @@ class WithoutColumns(DenseDesign):
     """A design whose columns are not read one by one."""
 
     reads_columns = False
+
+
+class OnlyTake(Design):
+    """A design that says how columns are read and nothing else, a few of them at a time."""
+
+    tile = 1000
+
+    def __init__(self, X):
+        super().__init__(X.shape, X.dtype, columns=None, name="X")
+        self._X = X
+
+    def take(self, columns):
+        return self._X[:, columns].astype(float)
 
 
 class Backed:
@@ -93,6 +106,7 @@ KINDS = {
     "Zarr": lambda X, folder: ZarrDesign(as_zarr(X, folder), memory_budget=X.nbytes // 2),
     "backed": lambda X, folder: BackedDesign(Backed(sp.csr_array(X)), memory_budget=X.nbytes // 2),
     "without columns": lambda X, folder: WithoutColumns(X),
+    "only take": lambda X, folder: OnlyTake(X),
     "torch": lambda X, folder: pytest.importorskip("torch").from_numpy(X),
     "Dask": lambda X, folder: da.from_array(X, chunks=(31, -1)),
     "lazy Dask DataFrame": lambda X, folder: dd.read_parquet(as_parquet(X, folder)),

@@ -76,7 +76,7 @@ def test_coerce_takes_column_names_along():
         (lambda: Groups.from_labels(["a", pd.NA]), "label of column 1 is missing"),
         (lambda: Groups.from_labels([1.0, 2.0]), "label of column 0 is the float 1.0"),
         (lambda: Groups.from_labels([(1, 2), 3]), "label of column 0 is a tuple"),
-        (lambda: Groups.from_labels(["a"], columns=["x", "y"]), "1 labels were given for 2 columns"),
+        (lambda: Groups.from_labels(["a"], columns=["x", "y"]), "2 column names were given for 1 columns"),
         (lambda: Groups.from_lists([[0, 1], [1, 2]], 3), "overlap: column 1 is listed more than once"),
         (lambda: Groups.from_lists([[0, 0]], 1), "column 0 is listed more than once"),
         (lambda: Groups.from_lists([[0], [2]], 4), "columns 1, 3 have none"),

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
+import storage_kinds
 from covey import Groups, Path
 
 X = np.array([[1.0, 2.0, 0.0], [0.0, -1.0, 3.0]])
@@ -14,6 +15,7 @@ COEFS = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [2.0, 0.0, -1.0]])
 BY_HAND = np.array([[5.0, 6.0, 7.0], [5.0, 5.0, 2.0]])
 PATH = Path(np.array([0, 1, 2]), sp.csr_array(COEFS), np.full(3, 5.0), Groups.from_size(1, 3))
 
+FROM_STORAGE = ("CSR matrix", "memmap", "torch", "Dask", "backed")
 KINDS = {
     "array": np.asarray,
     "list": np.ndarray.tolist,
@@ -30,6 +32,15 @@ def test_predicts_whatever_kind_of_table_comes(kind):
     predicted = PATH.predict(KINDS[kind](X))
     assert type(predicted) is np.ndarray
     np.testing.assert_allclose(predicted, BY_HAND)
+
+
+@pytest.mark.parametrize("kind", FROM_STORAGE)
+def test_predicts_of_any_storage_and_several_outputs(kind, tmp_path):
+    stored = storage_kinds.KINDS[kind](X.copy(), tmp_path)
+    np.testing.assert_allclose(PATH.predict(stored), BY_HAND)
+    coefs = sp.csr_array(np.hstack([COEFS, -2 * COEFS]))
+    two = replace(PATH, coefs=coefs, intercepts=np.tile([5.0, 1.0], (3, 1)), n_outputs=2)
+    np.testing.assert_allclose(two.predict(stored), np.stack([BY_HAND, 11 - 2 * BY_HAND], axis=-1))
 
 
 @pytest.mark.parametrize("kind", [np.asarray, pd.DataFrame, sp.csr_array])

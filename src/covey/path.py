@@ -8,8 +8,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from covey.designs import as_design
 from covey.groups import Groups
-from covey.validation import Array, FloatArray, as_numeric_matrix, check_sparse, is_sparse, on_host
+from covey.validation import Array, FloatArray
 
 __all__ = ["Path"]
 
@@ -105,11 +106,7 @@ class Path:
         time = 1.05 * last if last > 0 else 1.0
 
         def below(table: sp.csr_array, row: FloatArray) -> sp.csr_array:
-            row = row.ravel()
-            nonzero = np.flatnonzero(row)
-            data, indices = np.append(table.data, row[nonzero]), np.append(table.indices, nonzero)
-            ends = np.append(table.indptr, table.indptr[-1] + nonzero.size)
-            return sp.csr_array((data, indices, ends), shape=(table.shape[0] + 1, table.shape[1]))
+            return sp.csr_array(sp.vstack([table, sp.csr_array(row.reshape(1, -1))]))
 
         assert self.strengths is not None
         return replace(
@@ -147,22 +144,19 @@ class Path:
 
         Parameters
         ----------
-        X : array, DataFrame, sparse matrix or tensor, shape (n_rows, n_columns)
+        X : array, DataFrame, sparse matrix, tensor or other storage, shape (n_rows, n_columns)
             The same columns in the same order as in the data of the path.
         """
-        if is_sparse(X):
-            check_sparse(X, "X")
-        rows = sp.csr_array(X) if is_sparse(X) else as_numeric_matrix(on_host(X))
-        expected = self.coefs.shape[1] // self.n_outputs
-        if rows.shape[1] != expected:
+        design, expected = as_design(X), self.coefs.shape[1] // self.n_outputs
+        if design.shape[1] != expected:
             raise ValueError(
-                f"X has {rows.shape[1]} columns, but the path was run on {expected}; give the same columns in the same "
-                "order."
+                f"X has {design.shape[1]} columns, but the path was run on {expected}; give the same columns in the "
+                "same order."
             )
-        tables = [self.coefs[:, j * expected : (j + 1) * expected] for j in range(self.n_outputs)]
-        products = [rows @ table.T for table in tables]
-        fitted = np.stack([np.asarray(one.toarray() if is_sparse(one) else one) for one in products], axis=-1)
-        return (fitted[..., 0] if self.n_outputs == 1 else fitted) + self.intercepts
+        used = np.unique(self.coefs.indices % expected).astype(np.intp)
+        coefs = self.coefs[:, _per_output(used, expected, self.n_outputs)].toarray().reshape(-1, used.size)
+        fitted = design.predict(used, coefs, np.ravel(self.intercepts))
+        return np.asarray(fitted, dtype=float).reshape(-1, *self.intercepts.shape)
 
 
 def _per_output(members: NDArray[np.intp], n_columns: int, n_outputs: int) -> NDArray[np.intp]:

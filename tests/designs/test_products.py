@@ -7,10 +7,9 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from covey import Groups, GroupSparseRegressor
+from covey import GroupSparseRegressor
 from covey.designs import DenseDesign, ProductColumns
 from covey.designs import columns as columns_module
-from covey.preprocess import prepare
 
 N, P = 70, 12
 LEFT, RIGHT = np.array(list(combinations(range(P), 2)), dtype=np.intp).T
@@ -39,31 +38,6 @@ def test_columns(designs):
         products.take(columns)[:] = 0.0  # a copy
         np.testing.assert_array_equal(products.take(columns), dense.take(columns))
         np.testing.assert_array_equal(products.device_columns(columns), dense.take(columns))
-
-
-@pytest.mark.parametrize("centre", [True, False])
-def test_moments(designs, centre):
-    products, dense = designs
-    rng = np.random.default_rng(2)
-    weight, p = rng.integers(0, 3, N), P + LEFT.size
-    q, members, starts = weight / weight.sum(), rng.permutation(p), np.array([0, 1, 5, 6, p - 3, p])
-    args = (rng.standard_normal(N), q, members, starts)
-    scale = np.exp2(rng.integers(-3, 3, p))
-    found, wanted = (one.moments(*args, centre=centre, scale=scale) for one in (products, dense))
-    for name in ("mean", "variance", "correlation", "blocks", "block_starts"):
-        close(getattr(found, name), getattr(wanted, name))
-
-
-def test_products_with_rows_and_their_norms(designs):
-    products, dense = designs
-    groups = Groups.from_sizes([1] * P + [3] * (LEFT.size // 3))
-    R = np.random.default_rng(3).standard_normal((4, N))
-    R -= R.mean(axis=1, keepdims=True)
-    before = products.n_passes
-    close(products.correlate(R), dense.correlate(R))
-    assert products.n_passes == before + 1
-    found, wanted = (one.gradient_norms(prepare(one, R[0], groups)[0], R) for one in (products, dense))
-    close(found, wanted)
 
 
 def test_products_are_appended(designs):

@@ -164,7 +164,7 @@ BAD = {
         ([1.0, 2.0], ["dead", "alive"]),
         "holds 'dead', 'alive': say which value is the event, such as event == 'dead'",
     ),
-    "complex": (([1j, 2.0], [1, 0]), "Complex data not supported"),
+    "complex": (([1j, 2.0], [1, 0]), r"time must hold numbers, not \[1j, 2.0\]"),
     "lengths": (([1.0, 2.0, 3.0], [1, 0]), "event has shape"),
 }
 

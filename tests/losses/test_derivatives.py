@@ -135,16 +135,13 @@ def test_vector_losses_are_their_formulas(name):
 # ------------------------------------------------------------- where the exponential is continued by a parabola
 
 
-@pytest.mark.parametrize(("dtype", "end"), [(np.float64, 300.0), (np.float32, 40.0)], ids=["float64", "float32"])
 @pytest.mark.parametrize("loss", [Poisson(), Gamma()], ids=["poisson", "gamma"])
-def test_the_exponential_goes_on_smoothly(loss, dtype, end):
+def test_the_exponential_goes_on_smoothly(loss):
     sign = 1 if loss.name == "poisson" else -1
-    t = (end + np.array([-0.5, -1e-3, 0, 1e-3, 0.5, 10, 500])).astype(dtype)
-    y, unit = np.asarray(1.0, dtype), np.exp(dtype(end))
+    d = np.array([-0.5, -1e-3, 0, 1e-3, 0.5, 10, 500])
+    y, unit, t = 1.0, np.exp(300.0), 300.0 + d
     value, slope, bend = loss.value(y, sign * t), -sign * loss.residual(y, sign * t), loss.curvature(y, sign * t)
-    d = t - dtype(end)
-    inside = d <= 0
-    tolerance = {"rtol": 1e-4 if dtype == np.float32 else 1e-12}
+    inside, tolerance = d <= 0, {"rtol": 1e-10}
     np.testing.assert_allclose(value / unit, np.where(inside, np.exp(d.clip(max=0)), 1 + d + d**2 / 2), **tolerance)
     np.testing.assert_allclose(slope / unit, np.where(inside, np.exp(d.clip(max=0)), 1 + d), **tolerance)
     np.testing.assert_allclose(bend / unit, np.exp(d.clip(max=0)), **tolerance)

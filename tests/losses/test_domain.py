@@ -114,6 +114,9 @@ WRONG = {
     "a number": (lambda: MultiQuantile(0.5), r"list of at least two.*use Quantile\(level\) for one"),
     "levels in words": (lambda: MultiQuantile(["a", "b"]), "levels must be a number"),
     "a level of 90": (lambda: MultiQuantile([0.5, 90]), "levels must lie between 0 and 1"),
+    "a level of 1": (lambda: Quantile(1), "level must lie between 0 and 1, such as 0.9, not 1"),
+    "the power of Poisson": (lambda: Tweedie(1), "power must lie between 1 and 2, not 1: use loss='poisson'"),
+    "the power of gamma": (lambda: Tweedie(2), "power must lie between 1 and 2, not 2: use loss='poisson'"),
     "no threshold": (lambda: Huber().value(np.ones(2), np.zeros(2)), r"no threshold yet.*scaled_to"),
     "no scale": (lambda: Quantile().value(np.ones(2), np.zeros(2)), r"Quantile\(\) has no scale yet"),
     "no power": (lambda: Tweedie().value(np.ones(2), np.zeros(2)), r"no power yet: give it one, or call scaled_to"),
@@ -147,16 +150,6 @@ def test_what_is_no_loss_is_refused(case):
 def test_parameters_that_are_no_numbers_in_their_range(make, message, bad):
     with pytest.raises(ValueError, match=message):
         make(bad)
-
-
-@pytest.mark.parametrize(
-    ("make", "value", "message"),
-    [(Tweedie, power, f"power must lie between 1 and 2, not {power:g}: use loss='poisson'") for power in (1, 2, 3)]
-    + [(Quantile, level, f"level must lie between 0 and 1, such as 0.9, not {level}") for level in (1, 2, 90)],
-)
-def test_powers_and_levels_outside_their_range(make, value, message):
-    with pytest.raises(ValueError, match=message):
-        make(value)
 
 
 def test_levels_are_kept_as_a_tuple():

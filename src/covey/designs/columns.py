@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from covey.designs.moments import Moments, tiled_moments
+from covey.designs.moments import Moments
 from covey.designs.protocol import Design, Models
 from covey.validation import Array, ArrayOrTensor, FloatArray
 
@@ -89,7 +89,7 @@ class ProductColumns(Design):
         super().__init__((n, p + left.size), design.dtype, columns=None, name=design.name)
         self.design, self.left, self.right = design, np.asarray(left), np.asarray(right)
         self.on_device, self.ranges = design.on_device, ranges
-        self._tile = DEVICE_TILE if design.on_device else TILE
+        self.tile = DEVICE_TILE if design.on_device else TILE
 
     @property
     def n_stored(self) -> int:
@@ -103,19 +103,10 @@ class ProductColumns(Design):
         return np.arange(p, p + left.size)
 
     def moments(self, y: Array, q: Array, members: Array, starts: Array, *, centre: bool, scale: Array) -> Moments:
-        self.n_passes += 1
-        moments = tiled_moments(self.take, self._tile, y, q, members, starts, centre=centre, scale=scale)
+        moments = super().moments(y, q, members, starts, centre=centre, scale=scale)
+        # the columns are finite, so squares of products overflow
         self.refuse(members[~np.isfinite(moments.variance)])
         return moments
-
-    def correlate(self, R: Array) -> Array:
-        self.n_passes += 1
-        R = np.ascontiguousarray(R, dtype=self.dtype)
-        n, p = self.shape
-        out, step = np.empty((len(R), p), dtype=self.dtype), max(1, self._tile // n)
-        for a in range(0, p, step):
-            out[:, a : a + step] = R @ self.take(np.arange(a, min(a + step, p)))
-        return out
 
     def take(self, columns: Array) -> NDArray[np.float64]:
         return np.asarray(self._columns(np.asarray(columns), self.design.take))

@@ -19,7 +19,7 @@ from dask.delayed import Delayed
 from covey.cluster import WorkersLostError, compute, first_failure
 from covey.designs.dense import DenseDesign
 from covey.designs.protocol import Design
-from covey.designs.row_blocks import RowBlocks
+from covey.designs.row_blocks import RowBlocks, float_type
 from covey.designs.sparse import SparseDesign
 from covey.layout import offsets
 from covey.validation import Array, Dtype, name_columns
@@ -37,8 +37,16 @@ def wrap(X: Any, *, name: str = "X") -> DaskDesign:
     if isinstance(X, da.Array):
         return DaskDesign(X, name=name)
     if hasattr(type(X), "to_dask_array") and X.ndim == 2:
-        _check_frame(X, name)
-        return DaskDesign(X.to_dask_array(), columns=tuple(map(str, X.columns)), name=name)
+        columns = tuple(map(str, X.columns))
+        odd = [j for j, dtype in enumerate(X.dtypes) if dtype.kind not in "fiub"]
+        if odd:
+            kinds = ", ".join(sorted({str(X.dtypes.iloc[j]) for j in odd}))
+            raise ValueError(
+                f"{name} is a Dask DataFrame with dtype {kinds} in {name_columns(odd, columns)}; numbers are needed: "
+                "encode text first (dask.dataframe.get_dummies)."
+            )
+        X = X if all(dtype in (np.float32, np.float64) for dtype in X.dtypes) else X.astype("float64")
+        return DaskDesign(X.to_dask_array(), columns=columns, name=name)
     raise ValueError(
         f"{name} is a {type(X).__module__}.{type(X).__name__}; Dask arrays and DataFrames with two dimensions are "
         "supported: convert it with dask.array.from_delayed, Bag.to_dataframe or Series.to_frame."
@@ -57,9 +65,9 @@ class DaskDesign(RowBlocks):
 
     Parameters
     ----------
-    X : dask.array.Array of float32 or float64, shape (n, p)
-        Chunks of unknown length are measured once. Chunks that do not span all columns are merged. They may be
-        scipy's sparse matrices.
+    X : dask.array.Array, shape (n, p)
+        Numbers other than float32 become float64. Chunks of unknown length are measured once. Chunks that do not span
+        all columns are merged. They may be scipy's sparse matrices.
     columns : sequence of str or None
         Column names, for messages and groups.
     name : str
@@ -69,16 +77,12 @@ class DaskDesign(RowBlocks):
     def __init__(self, X: da.Array, *, columns: Sequence[str] | None = None, name: str = "X") -> None:
         if X.ndim != 2:
             raise ValueError(f"{name} must have two dimensions (rows, columns), not shape {X.shape}.")
-        if X.dtype not in (np.float32, np.float64):
-            raise ValueError(
-                f"{name} is a Dask array of dtype {X.dtype}; float32 or float64 is needed: "
-                f"pass {name}.astype('float64')."
-            )
-        X = _measured(X, name)
+        kind = float_type(X.dtype, None, name)
+        X = _measured(X if kind == X.dtype else X.astype(kind), name)
         X = X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
         if 0 in X.shape:
             raise ValueError(f"{name} is empty: shape {X.shape}.")
-        super().__init__(X.shape, X.dtype, where=name, columns=None if columns is None else tuple(columns), name=name)
+        super().__init__(X.shape, kind, where=name, columns=None if columns is None else tuple(columns), name=name)
         self.chunks = []
         for i, (a, b) in enumerate(pairwise(offsets(X.chunks[0]).tolist())):
             title = f"Chunk {i} of {name} (rows {a} to {b - 1})"
@@ -172,14 +176,3 @@ def _named(values: Callable[[], T], chunks: Iterable[Delayed], title: Callable[[
             raise
         i, reason = failure
         raise ChunkError(f"{title(i)} cannot be read: {type(reason).__name__}: {reason}") from error
-
-
-def _check_frame(X: Any, name: str) -> None:
-    """Refuse columns that do not hold floats, before anything is read."""
-    odd = [j for j, dtype in enumerate(X.dtypes) if dtype not in (np.float32, np.float64)]
-    if odd:
-        kinds = ", ".join(sorted({str(X.dtypes.iloc[j]) for j in odd}))
-        raise ValueError(
-            f"{name} is a Dask DataFrame with dtype {kinds} in {name_columns(odd, tuple(map(str, X.columns)))}; floats "
-            f"are needed: pass {name}.astype('float64'), and encode text first (dask.dataframe.get_dummies)."
-        )

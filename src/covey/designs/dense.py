@@ -14,9 +14,6 @@ from covey.validation import Array, as_numeric_matrix, column_names
 
 __all__ = ["DenseDesign", "wrap"]
 
-# Views that BLAS cannot read are copied this many numbers at a time (4 MiB of float64).
-COPY_NUMBERS = 2**19
-
 
 def wrap(X: object, *, name: str = "X") -> DenseDesign:
     """The design of anything that numpy reads."""
@@ -35,6 +32,8 @@ class DenseDesign(Design):
     name : str
         The name of X in messages.
     """
+
+    tile = 2**19  # views that BLAS cannot read are copied 4 MiB at a time
 
     def __init__(self, X: Array, *, columns: Sequence[str] | None = None, name: str = "X") -> None:
         super().__init__(X.shape, X.dtype, columns=columns, name=name)
@@ -56,16 +55,10 @@ class DenseDesign(Design):
         Right-hand sides are rows rather than columns: this orientation of the product is fast for X in C order, and
         Gram rows are stored this way.
         """
+        if not self._in_blas_order:  # the product would copy all of X first
+            return super().correlate(R)
         self.n_passes += 1
-        R = np.ascontiguousarray(R, dtype=self.dtype)
-        if self._in_blas_order:
-            return R @ self.X
-        # the product would copy all of X first
-        out = np.zeros((R.shape[0], self.shape[1]), dtype=self.dtype)
-        step = max(1, COPY_NUMBERS // self.shape[1])
-        for a in range(0, self.shape[0], step):
-            out += R[:, a : a + step] @ np.ascontiguousarray(self.X[a : a + step])
-        return out
+        return np.ascontiguousarray(R, dtype=self.dtype) @ self.X
 
     def take(self, columns: Array) -> NDArray[np.float64]:
         return columns_of(self.X, columns).astype(np.float64, copy=False)

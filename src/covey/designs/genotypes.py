@@ -12,10 +12,10 @@ import pandas as pd
 from numpy.typing import DTypeLike, NDArray
 
 from covey.designs.dense import DenseDesign
-from covey.designs.moments import Moments, block_offsets, dense_moments, tiled_moments
+from covey.designs.moments import Moments, block_offsets, dense_moments
 from covey.designs.part_products import ROWS, PartProducts
 from covey.designs.plink import chosen_samples, kept_variants, name_variants, read_bed_files, same_variants
-from covey.designs.protocol import RESIDUALS, Design, Models, row_slices
+from covey.designs.protocol import Design, Models, row_slices
 from covey.designs.row_blocks import float_type
 from covey.groups.genome import GenesLike
 from covey.optional import optional
@@ -205,8 +205,7 @@ class GenotypeDesign(Design):
 
     def moments(self, y: Array, q: Array, members: Array, starts: Array, *, centre: bool, scale: Array) -> Moments:
         if not (q == q[0]).all() or (np.diff(starts) != 1).any():
-            self.n_passes += 1
-            return tiled_moments(self.take, RESIDUALS, y, q, members, starts, centre=centre, scale=scale)
+            return super().moments(y, q, members, starts, centre=centre, scale=scale)
         # equal weights and single columns: all but products with y follows from the numbers of genotypes
         is_variant = members < self._variant.size
         some, unit = members[is_variant], scale[is_variant]

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import DTypeLike
 
-from covey.designs.dense import DenseDesign
+from covey.designs.dense import wrap as dense
 from covey.designs.protocol import Design
 from covey.designs.row_blocks import MEMORY_BUDGET, RowBlocks, float_type
 from covey.validation import Array, Dtype
@@ -22,7 +22,7 @@ __all__ = ["MemmapDesign", "wrap"]
 def wrap(X: np.memmap, *, name: str = "X") -> Design:
     """The design of a `numpy.memmap`: streamed, unless it fits into the default budget and can stay mapped."""
     design = MemmapDesign(X, name=name)
-    return DenseDesign(np.asarray(X), name=name) if X.nbytes <= MEMORY_BUDGET else design
+    return dense(np.asarray(X), name=name) if X.nbytes <= MEMORY_BUDGET else design
 
 
 class MemmapDesign(RowBlocks):
@@ -40,7 +40,8 @@ class MemmapDesign(RowBlocks):
     offset : int
         Bytes before the first number of a raw file.
     dtype : dtype, optional
-        float32 or float64 to compute in, converted as blocks are read. Needed if the file holds any other type.
+        float32 or float64 to compute in, converted as blocks are read; by default float32 if the file holds that,
+        otherwise float64.
     columns : sequence of str, optional
         Column names, for messages and groups.
     memory_budget : int

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
-from covey.designs.row_blocks import MEMORY_BUDGET, RowBlocks, float_type
+from covey.designs.row_blocks import MEMORY_BUDGET, RowBlocks
 from covey.optional import optional
 from covey.validation import Array, Dtype, name_columns
 
@@ -32,8 +32,7 @@ class ParquetDesign(RowBlocks):
     drop : sequence of str
         Columns to leave out, for instance the response, which `column` reads.
     dtype : dtype, optional
-        float32 or float64 to compute in. Needed if columns hold integers or booleans. The default is float32 if all
-        columns are float32, otherwise float64.
+        float32 or float64 to compute in. The default is float32 if all columns are float32, otherwise float64.
     memory_budget : int
         Memory for row blocks, in bytes. The row groups of the files should not be larger: one is decoded at a time.
     name : str
@@ -59,9 +58,9 @@ class ParquetDesign(RowBlocks):
     def __init__(
         self,
         path: str | Path,
-        columns: Sequence[str] | None = None,
+        columns: str | Sequence[str] | None = None,
         *,
-        drop: Sequence[str] = (),
+        drop: str | Sequence[str] = (),
         dtype: DTypeLike | None = None,
         memory_budget: int = MEMORY_BUDGET,
         name: str = "X",
@@ -74,24 +73,28 @@ class ParquetDesign(RowBlocks):
         if not self.files:
             raise FileNotFoundError(f"The folder {path} holds no .parquet files.")
         schema = self._open(self.files[0]).schema_arrow
+        columns, drop = [columns] if isinstance(columns, str) else columns, [drop] if isinstance(drop, str) else drop
         chosen = [c for c in (schema.names if columns is None else columns) if c not in set(drop)]
         _find(schema, [*chosen, *drop], self.files[0])
+        if len(set(chosen)) < len(chosen):
+            raise ValueError(f"columns names {max(chosen, key=chosen.count)!r} more than once.")
         self._types = {c: schema.field(c).type for c in chosen}
         self._counts = [self._rows_of(file) for file in self.files]
         if not chosen or sum(self._counts) == 0:
             raise ValueError(f"{self.path} holds {sum(self._counts)} rows and {len(chosen)} columns for {name}.")
         shape = sum(self._counts), len(chosen)
         super().__init__(
-            shape, self._stored_type(dtype), dtype,
+            shape, self._stored_type(), dtype,
             where=str(path), memory_budget=memory_budget, columns=chosen, name=name,
         )  # fmt: skip
 
-    def column(self, name: str) -> NDArray[np.float64]:
-        """Any column of the files, for instance the response, as a float64 array."""
+    def column(self, name: str) -> Array:
+        """Any column of the files, for instance the response: numbers as float64, anything else as it is stored."""
         for file in self.files:
             _find(self._open(file).schema_arrow, [name], file)
         batches = (batch for file in self.files for batch in self._batches(file, [name]))
-        return np.concatenate([batch.column(0).to_numpy(zero_copy_only=False) for batch in batches]).astype(np.float64)
+        values = np.concatenate([batch.column(0).to_numpy(zero_copy_only=False) for batch in batches])
+        return values.astype(np.float64) if values.dtype.kind in "fiu" else values
 
     def stream(self) -> Iterator[Array]:
         """All rows, block after block; a block never spans two files."""
@@ -145,8 +148,8 @@ class ParquetDesign(RowBlocks):
                 )
         return int(opened.metadata.num_rows)
 
-    def _stored_type(self, wanted: DTypeLike | None) -> Dtype:
-        """The precision of all columns together; types that are no floats are refused unless they are converted."""
+    def _stored_type(self) -> Dtype:
+        """The precision of all columns together, which must hold numbers."""
         import pyarrow.types as kinds
 
         floats = [kinds.is_floating(kind) for kind in self._types.values()]
@@ -157,9 +160,6 @@ class ParquetDesign(RowBlocks):
                     "it (for instance with scikit-learn's OneHotEncoder)."
                 )
         self._all_floats, single = all(floats), all(kinds.is_float32(kind) for kind in self._types.values())
-        for column, kind in self._types.items():
-            if wanted is None and not (kinds.is_float32(kind) or kinds.is_float64(kind)):
-                float_type(str(kind), None, f"{self.files[0]}: column {column!r}")
         return np.dtype(np.float32 if single else np.float64)
 
     def _to_array(self, batch: RecordBatch) -> Array:

@@ -5,8 +5,8 @@ any kind of storage that implements these operations supports the method. Nothin
 X: `covey.preprocess` does that on the results, with each group's small factor. Row vectors (the response, weights,
 masks) are numpy arrays in the memory of this process for every kind of storage.
 
-A new kind of storage subclasses `Design`, implements the abstract operations, overrides derived ones if it has a faster
-way, and is added to `KINDS` and to `tests/storage_kinds.py`.
+A new kind of storage subclasses `Design`, implements `take`, overrides the other operations if it has a faster way, and
+is added to `KINDS` and to `tests/storage_kinds.py`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from covey.designs.moments import Moments
+from covey.designs.moments import Moments, tiled_moments
 from covey.validation import Array, ArrayOrTensor, name_columns, pandas_frame
 
 __all__ = ["RESIDUALS", "Design", "Models", "as_design", "is_table", "row_slices"]
@@ -100,12 +100,15 @@ class Design(ABC):
         Whether `residual_products` keeps products with columns, so that many models cost little more than a few.
     on_device : bool
         Whether X is on a device, where products are computed.
+    tile : int
+        The number of entries that `take` returns at a time in `moments` and `correlate`.
     """
 
     row_names: NDArray[np.object_] | None = None
     reads_columns: bool = True
     keeps_products: bool = False
     on_device: bool = False
+    tile: int = RESIDUALS
 
     def __init__(self, shape: Sequence[int], dtype: DTypeLike, *, columns: Sequence[str] | None, name: str) -> None:
         self.shape = (int(shape[0]), int(shape[1]))
@@ -114,25 +117,35 @@ class Design(ABC):
         self.name = name
         self.n_passes = 0
 
-    # ------------------------------------------------------------------ operations that every kind implements
-
-    @abstractmethod
-    def moments(self, y: Array, q: Array, members: Array, starts: Array, *, centre: bool, scale: Array) -> Moments:
-        """Means, variances, correlations with y and Gram blocks of the groups, of the columns times `scale`.
-
-        One pass. Group l has the columns ``members[starts[l]:starts[l + 1]]``. A non-finite value raises a `ValueError`
-        that names its column.
-        """
-
-    @abstractmethod
-    def correlate(self, R: Array) -> Array:
-        """The product ``R X`` for R of shape (k, n); shape (k, p). One pass."""
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.shape[0]} rows, {self.shape[1]} columns, {self.dtype})"
 
     @abstractmethod
     def take(self, columns: Array) -> NDArray[np.float64]:
         """Some columns as a dense float64 array, shape (n, k)."""
 
     # ------------------------------------------------------------------ operations that some kinds have faster
+
+    def moments(self, y: Array, q: Array, members: Array, starts: Array, *, centre: bool, scale: Array) -> Moments:
+        """Means, variances, correlations with y and Gram blocks of the groups, of the columns times `scale`.
+
+        One pass. Group l has the columns ``members[starts[l]:starts[l + 1]]``. A non-finite value raises a `ValueError`
+        that names its column.
+        """
+        self.n_passes += 1
+        moments = tiled_moments(self.take, self.tile, y, q, members, starts, centre=centre, scale=scale)
+        self.refuse(members[~np.isfinite(moments.variance)], overflow=False)
+        return moments
+
+    def correlate(self, R: Array) -> Array:
+        """The product ``R X`` for R of shape (k, n); shape (k, p). One pass."""
+        self.n_passes += 1
+        R = np.ascontiguousarray(R, dtype=self.dtype)
+        n, p = self.shape
+        out, step = np.empty((len(R), p), dtype=self.dtype), max(1, self.tile // n)
+        for a in range(0, p, step):
+            out[:, a : a + step] = R @ self.take(np.arange(a, min(a + step, p)))
+        return out
 
     def _pieces(self, columns: Array) -> Iterator[tuple[slice, Array]]:
         """Some columns, a few rows at a time: which rows, and a dense array."""

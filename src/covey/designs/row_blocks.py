@@ -69,8 +69,8 @@ class RowBlocks(Design):
     # ------------------------------------------------------------------ blocks
 
     def read(self, start: int, stop: int) -> Array:
-        """Rows start to stop as they are stored; not needed where `stream` is another."""
-        raise NotImplementedError
+        """Rows start to stop as they are stored."""
+        raise NotImplementedError(f"{type(self).__name__} must say how rows are read: implement read or stream.")
 
     def stream(self) -> Iterator[Array]:
         """All rows, block by block, as C-contiguous arrays of `dtype`."""
@@ -215,14 +215,15 @@ def _join(parts: list[_Part], starts: Array, scale: Array) -> _Part:
 class BackedDesign(RowBlocks):
     """Any object with `shape` and `dtype` whose rows ``stored[a:b]`` are an array or a scipy sparse matrix.
 
-    This is what the X of a backed AnnData object is, or a dataset of h5py. It is only read.
+    This is what the X of a backed AnnData object is, or a dataset of h5py. It is only read. Blocks consist of complete
+    chunks if the budget allows, so that a pass decompresses every chunk once.
 
     Parameters
     ----------
     stored : object
     columns : sequence of str, optional
     dtype : dtype, optional
-        float32 or float64 to compute in; by default the stored type, or float64 for integers.
+        float32 or float64 to compute in; by default float32 if that is stored, otherwise float64.
     memory_budget : int
         Memory for row blocks, in bytes.
     name : str
@@ -241,31 +242,34 @@ class BackedDesign(RowBlocks):
         for needed in ("shape", "dtype", "__getitem__"):
             if not hasattr(stored, needed):
                 raise ValueError(f"{name} is a {type(stored).__name__} without {needed!r}: its rows cannot be read.")
-        self.stored, kind = stored, np.dtype(stored.dtype)
-        wanted = np.float64 if dtype is None and kind.kind in "iub" else dtype
+        self.stored, self.where = stored, str(getattr(stored, "store_path", name))
         super().__init__(
-            stored.shape, kind, wanted, where=name, memory_budget=memory_budget, columns=columns, name=name
-        )
+            stored.shape, np.dtype(stored.dtype), dtype,
+            where=self.where, memory_budget=memory_budget, columns=columns, name=name,
+        )  # fmt: skip
+
+    @property
+    def block_rows(self) -> int:
+        """The number of rows per block: complete chunks if they fit."""
+        rows, (chunk, *_) = super().block_rows, getattr(self.stored, "chunks", None) or (1,)
+        return min(self.shape[0], max(rows - rows % chunk, min(rows, chunk)))
 
     def read(self, start: int, stop: int) -> Array:
-        rows = self.stored[start:stop]
-        return np.asarray(rows.toarray() if sp.issparse(rows) else rows)
+        try:
+            rows = self.stored[start:stop]
+            return np.asarray(rows.toarray() if sp.issparse(rows) else rows)
+        except Exception as error:
+            raise ValueError(f"{self.where}: rows {start} to {stop} cannot be read ({error}).") from error
 
 
-def float_type(stored: str | Dtype, wanted: DTypeLike | None, where: str) -> Dtype:
-    """The type to compute in: the stored type, or the one that the user wants."""
-    if wanted is None:
-        if stored in (np.float32, np.float64) and np.dtype(stored).isnative:
-            return np.dtype(stored)
-        raise ValueError(
-            f"{where} holds {stored}, and covey computes in float32 or float64: give dtype='float32' or "
-            "dtype='float64' to convert it as it is read, or write it again in one of these types."
-        )
-    chosen = np.dtype(wanted)
+def float_type(stored: Dtype, wanted: DTypeLike | None, where: str) -> Dtype:
+    """The type to compute in: the one that the user wants, or float32 if that is stored, otherwise float64."""
+    if stored.kind not in "fiub":
+        raise ValueError(f"{where} holds {stored}, which are not real numbers.")
+    by_default = np.float32 if stored.kind == "f" and stored.itemsize == 4 else np.float64
+    chosen = np.dtype(by_default if wanted is None else wanted)
     if chosen not in (np.float32, np.float64):
         raise ValueError(f"dtype must be float32 or float64, not {chosen}.")
-    if isinstance(stored, np.dtype) and stored.kind not in "fiub":
-        raise ValueError(f"{where} holds {stored}, which are not real numbers.")
     return chosen
 
 

@@ -31,7 +31,7 @@ __all__ = [
     "count_rows",
     "hash_rows",
     "hold_out",
-    "is_table",
+    "is_contingency_table",
     "mix",
     "rank_keys",
     "repetitions",
@@ -186,14 +186,14 @@ def _row_numbers(y: FloatArray, weight: FloatArray, keys: Keys) -> tuple[IntArra
     response = hash_rows(values, np.arange(values.shape[1]))
     _, first, position = np.unique(mix(keys[used]) + response, return_index=True, return_inverse=True)
     rank, equal = (np.unique(one, return_inverse=True)[1] for one in (response, keys[used]))
-    if is_table(rank, equal, weight[used]):
+    if is_contingency_table(rank, equal, weight[used]):
         return used, np.arange(used.size), first.size == used.size
     number = np.empty(first.size, dtype=np.intp)
     number[np.argsort(first)] = np.arange(first.size)
     return used, number[position], first.size == used.size
 
 
-def is_table(rank: IntArray, equal: IntArray, weight: FloatArray) -> bool:
+def is_contingency_table(rank: IntArray, equal: IntArray, weight: FloatArray) -> bool:
     """Whether many rows differ only in their response, whose rank is given, and most rows are repeated."""
     distinct = np.unique(rank * equal.size + equal)
     several = np.bincount(distinct % equal.size, minlength=equal.size)[equal] > 1

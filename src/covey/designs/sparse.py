@@ -91,6 +91,18 @@ class SparseDesign(Design):
     def predict(self, columns: Array, coefs: Array, intercepts: Array) -> Array:
         return self.X[:, columns] @ np.asarray(coefs).T + intercepts
 
+    def extremes(self, columns: Array, weight: Array) -> Array:
+        X, used = self.X[:, columns], weight > 0
+        stored, column = used[X.indices], np.repeat(np.arange(columns.size), np.diff(X.indptr))
+        value, column = X.data[stored], column[stored]
+        zeros = np.bincount(column, minlength=columns.size) < np.count_nonzero(used)
+        low, high = np.where(zeros, 0.0, np.inf), np.where(zeros, 0.0, -np.inf)
+        np.minimum.at(low, column, value)
+        np.maximum.at(high, column, value)
+        only = ~(zeros & (low < 0) & (high > 0))
+        only[column[(value != low[column]) & (value != high[column])]] = False
+        return np.stack([low, high, only])
+
     def largest(self) -> NDArray[np.float64]:
         return abs(self.X).max(axis=0).toarray().astype(np.float64)
 

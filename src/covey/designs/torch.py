@@ -198,9 +198,6 @@ class TorchDesign(Design):
             out[:, at] = on_host(torch.stack([low, high, only.to(low.dtype)]).double())
         return out
 
-    def largest(self) -> NDArray[np.float64]:
-        return on_host(torch.maximum(self.X.amax(dim=0), -self.X.amin(dim=0)).double())
-
     def put(self, values: Array | torch.Tensor) -> torch.Tensor:
         """Numbers as a tensor on the device of X."""
         return on_device(values, self._empty)

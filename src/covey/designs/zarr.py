@@ -7,12 +7,11 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-import numpy as np
 from numpy.typing import DTypeLike
 
-from covey.designs.row_blocks import MEMORY_BUDGET, RowBlocks
+from covey.designs.row_blocks import MEMORY_BUDGET, BackedDesign
 from covey.optional import optional
-from covey.validation import Array, one_of
+from covey.validation import one_of
 
 if TYPE_CHECKING:
     from zarr import Array as ZarrArray
@@ -27,7 +26,7 @@ def wrap(X: ZarrArray, *, name: str = "X") -> ZarrDesign:
     return ZarrDesign(X, name=name)
 
 
-class ZarrDesign(RowBlocks):
+class ZarrDesign(BackedDesign):
     """A two-dimensional Zarr array, streamed in row blocks.
 
     Blocks consist of complete chunks if the budget allows, so that a pass decompresses every chunk once.
@@ -36,7 +35,8 @@ class ZarrDesign(RowBlocks):
     ----------
     source : zarr.Array, or path
     dtype : dtype, optional
-        float32 or float64 to compute in, converted as blocks are read. Needed if the array holds any other type.
+        float32 or float64 to compute in, converted as blocks are read; by default float32 if the array holds that,
+        otherwise float64.
     missing_chunks : {"error", "fill"}
         Zarr reads a missing chunk as the fill value, and writers may omit chunks of zeros. "error" treats a missing
         chunk as a sign of a damaged store.
@@ -59,23 +59,13 @@ class ZarrDesign(RowBlocks):
         name: str = "X",
     ) -> None:
         self.missing_chunks = one_of(missing_chunks, ("error", "fill"), "missing_chunks")
-        self.array = _open(source) if isinstance(source, str | Path) else source
-        self.where = str(getattr(self.array, "store_path", name))
-        super().__init__(
-            self.array.shape, np.dtype(self.array.dtype), dtype,
-            where=self.where, memory_budget=memory_budget, columns=columns, name=name,
-        )  # fmt: skip
+        array = _open(source) if isinstance(source, str | Path) else source
+        super().__init__(array, columns=columns, dtype=dtype, memory_budget=memory_budget, name=name)
         self.check()
-
-    @property
-    def block_rows(self) -> int:
-        """The number of rows per block: complete chunks if they fit."""
-        rows, chunk = super().block_rows, int(self.array.chunks[0])
-        return min(self.shape[0], max(rows - rows % chunk, min(rows, chunk)))
 
     def check(self) -> None:
         """Raise if chunks are missing; the first one is named if the store is a folder of files."""
-        array, first = self.array, ""
+        array, first = self.stored, ""
         missing = array.nchunks - array.nchunks_initialized
         if self.missing_chunks == "fill" or missing <= 0:
             return
@@ -88,12 +78,6 @@ class ZarrDesign(RowBlocks):
             f"{self.where}: {missing} of {array.nchunks} chunks are missing{first}. Write them again, or give "
             f"missing_chunks='fill' if they represent the fill value {array.fill_value}."
         )
-
-    def read(self, start: int, stop: int) -> Array:
-        try:
-            return np.asarray(self.array[start:stop])
-        except Exception as error:
-            raise ValueError(f"{self.where}: rows {start} to {stop} cannot be read ({error}).") from error
 
 
 def _open(path: str | Path) -> ZarrArray:

@@ -122,9 +122,7 @@ class Groups(StoredGroups):
         values = listed(values, "labels")
         if not values:
             raise ValueError("labels is empty: give one label per column.")
-        names = column_names(columns)
-        if names is not None and len(names) != len(values):
-            raise ValueError(f"{len(values)} labels were given for {len(names)} columns.")
+        names = column_names(columns, len(values))
         if not set(map(type, values)) <= {int, str, bool}:  # most labels pass this quick check
             values = [check_label(label, j, names) for j, label in enumerate(values)]
         groups: dict[Hashable, int] = {}

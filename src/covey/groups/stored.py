@@ -123,11 +123,6 @@ class StoredGroups:
         """Whether any column is in several groups."""
         return self.members.size > self._labels.size
 
-    @property
-    def is_contiguous(self) -> bool:
-        """Whether the columns are already stored group by group."""
-        return bool(np.array_equal(self.members, np.arange(self.members.size)))
-
     def lists(self) -> list[IntArray]:
         """The columns of each group, as a list of index arrays."""
         return np.split(self.members, self.starts[1:-1])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from covey.losses.base import Loss
+from covey.losses.base import CoupledLoss, Loss
 from covey.losses.classes import Binomial, Multinomial
 from covey.losses.cox import Cox, survival
 from covey.losses.huber import Huber
@@ -15,6 +15,7 @@ from covey.losses.tweedie import Tweedie
 
 __all__ = [
     "Binomial",
+    "CoupledLoss",
     "Cox",
     "Gamma",
     "Huber",

@@ -1,26 +1,26 @@
-"""Arrays of responses and offsets: their dtypes, and checks that a loss can take them."""
+"""Arrays of responses and offsets, and checks that a loss can take them."""
 
 from __future__ import annotations
 
 import sys
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from covey.validation import Array, FloatArray, on_host, refuse_odd
+from covey.validation import Array, FloatArray, as_numbers
 
 if TYPE_CHECKING:
     from covey.losses.base import Loss
 
 __all__ = [
     "codes_among",
-    "common_dtype",
-    "floating",
+    "doubles",
     "namespace",
     "read_offset",
     "refuse_rows",
+    "robust_scale",
     "spread",
     "weighted_median",
     "weighted_quantile",
@@ -33,33 +33,18 @@ LARGEST = 1e150
 # The largest predictor whose exponential is a mean or odds: beyond it, the effect of a column would be invisible.
 LARGEST_LOGARITHM = 1e3
 
+# The scale of Gaussian noise divided by its median absolute value.
+MEDIAN_TO_SCALE = 1.4826
+
 
 def namespace(values: object) -> ModuleType:
     """The module of functions that take these values: numpy, or torch for a tensor."""
     return sys.modules["torch"] if type(values).__module__ == "torch" else np
 
 
-def floating(values: ArrayLike) -> FloatArray:
-    """An array of float32 or float64; other types become float64."""
-    array = np.asarray(values)
-    return array if array.dtype in (np.float32, np.float64) else array.astype(np.float64)
-
-
-def common_dtype(y: float | FloatArray, eta: float | FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Both as arrays of their common dtype, float32 or float64; a Python number takes the dtype of the other."""
-    if isinstance(y, np.ndarray) and isinstance(eta, np.ndarray) and y.dtype == eta.dtype == np.float64:
-        return y, eta  # the most common case
-    if isinstance(y, int | float):
-        eta = floating(eta)
-        return np.asarray(y, dtype=eta.dtype), eta
-    if isinstance(eta, int | float):
-        y = floating(y)
-        return y, np.asarray(eta, dtype=y.dtype)
-    if namespace(eta) is not np:
-        return y, eta
-    y, eta = np.asarray(y), np.asarray(eta)
-    dtype = np.result_type(y.dtype, eta.dtype, np.float32)
-    return y.astype(dtype, copy=False), eta.astype(dtype, copy=False)
+def doubles(*values: Any) -> tuple[FloatArray, ...]:
+    """Arrays of float64; tensors are left as they are."""
+    return tuple(np.asarray(one, dtype=np.float64) if namespace(one) is np else one for one in values)
 
 
 def spread(values: FloatArray, y: FloatArray) -> FloatArray:
@@ -77,11 +62,7 @@ def read_offset(offset: ArrayLike, n_rows: int, n_outputs: int, loss: Loss) -> F
     loss : Loss
         Determines how large the offset may be.
     """
-    refuse_odd(offset, "offset")
-    try:
-        shift = np.asarray(on_host(offset), dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError("offset must hold numbers, one per row.") from None
+    shift = as_numbers(offset, "offset", finite=False)
     shape = shift.shape
     if loss.labelled and n_outputs > 1 and (shift.ndim != 2 or shape[1] != n_outputs):
         raise ValueError(
@@ -161,3 +142,11 @@ def weighted_quantile(values: FloatArray, weight: FloatArray, share: float) -> f
     low = order[np.searchsorted(reached, at * (1 - 1e-12), side="left")]
     high = order[np.searchsorted(reached, at * (1 + 1e-12), side="right")]
     return float(values[low] / 2 + values[high] / 2)
+
+
+def robust_scale(size: FloatArray, weight: FloatArray) -> float:
+    """The scale of noise with these absolute values, from their median; of those above zero if that is zero."""
+    median, above = weighted_median(size, weight), (size > 0) & (weight > 0)
+    if median == 0 and above.any():
+        median = weighted_median(size[above], weight[above])
+    return MEDIAN_TO_SCALE * median or 1.0

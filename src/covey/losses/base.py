@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from covey.losses.arrays import common_dtype, namespace, read_offset, within_range
+from covey.losses.arrays import doubles, read_offset, robust_scale, weighted_median, within_range
 from covey.losses.constant import best_constant, best_constants
 from covey.validation import Array, FloatArray, finite_response, response_numbers
 
-__all__ = ["Loss", "LossOnRows", "Response"]
+__all__ = ["CoupledLoss", "Loss", "LossOnRows", "Response"]
+
+# A scale that is at least this share of the one before has settled.
+SETTLED = 0.8
 
 
 class Loss(ABC):
@@ -27,11 +30,10 @@ class Loss(ABC):
 
     There are two kinds. If `vector` is False, all functions act elementwise, and `y` and `eta` broadcast (for instance
     ``y`` of shape (n, 1) against the predictors of many models, (n, n_models)). If it is True, the last axis of `y` and
-    `eta` holds the outputs of a row, and `value`, `deviance` and `curvature` drop it. Results have the common dtype of
-    `y` and `eta`.
+    `eta` holds the outputs of a row, and `value`, `deviance` and `curvature` drop it. Results are
+    float64.
 
-    Solvers use the object that `on` returns. A loss in which rows depend on each other, such as the partial likelihood
-    of survival times, overrides `on` and sets `coupled`.
+    Solvers use the object that `on` returns. A loss in which rows depend on each other is a `CoupledLoss`.
 
     Attributes
     ----------
@@ -55,6 +57,8 @@ class Loss(ABC):
         The name of ``exp(coefficient)``; None if it has no meaning.
     unpenalised : str
         The name of the unpenalised fit.
+    parameter : str or None
+        The field whose value, if it is None, `estimate` finds at a model, such as a scale.
     coupled : bool
         Whether the loss of a row depends on the other rows.
     canonical : bool
@@ -82,6 +86,7 @@ class Loss(ABC):
     known_dispersion: ClassVar[bool] = False
     effect: ClassVar[str | None] = None
     unpenalised: ClassVar[str] = "maximum likelihood"
+    parameter: ClassVar[str | None] = None
     coupled: ClassVar[bool] = False
     canonical: ClassVar[bool] = False
     takes_tensors: ClassVar[bool] = False
@@ -123,7 +128,6 @@ class Loss(ABC):
     def curvature_product(self, y: FloatArray, eta: FloatArray, direction: FloatArray) -> FloatArray:
         """The exact Hessian of `value` in eta times a direction of the same shape as eta."""
         curvature = self.curvature(y, eta)
-        direction = np.asarray(direction, dtype=curvature.dtype)
         return (curvature[..., None] if self.vector else curvature) * direction
 
     def apart(self) -> Sequence[Loss]:
@@ -148,7 +152,7 @@ class Loss(ABC):
 
     def deviance(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """Unit deviance of each row: twice the excess of the value over the saturated model's; not negative."""
-        y, eta = common_dtype(y, eta)
+        y, eta = doubles(y, eta)
         return np.maximum(2 * (self.value(y, eta) - self.value(y, self.link(y))), 0)
 
     def deviance_at_mean(self, y: FloatArray, mean: FloatArray) -> FloatArray:
@@ -188,8 +192,7 @@ class Loss(ABC):
         if not rows.any():
             raise ValueError("The weight is zero in every row.")
         share = weight[rows] / weight[rows].max()
-        null = self._null_vector if self.vector else self._null_scalar
-        return null(y[rows], share / share.sum(), shift[rows])
+        return self._constant(y[rows], share / share.sum(), shift[rows])
 
     def check_estimable(self, response: Response, weight: FloatArray, offset: FloatArray | None = None) -> None:
         """Refuse a response that no model can be fitted to, such as counts that are all zero."""
@@ -232,24 +235,35 @@ class Loss(ABC):
 
     @property
     def has_scale(self) -> bool:
-        """Whether the loss has parameters that follow from a model, such as a scale or a dispersion."""
-        return type(self).scaled_to is not Loss.scaled_to
+        """Whether the loss has a parameter that is to be estimated."""
+        return self.parameter is not None and getattr(self, self.parameter) is None
 
-    def scaled_to(self, y: FloatArray, eta: FloatArray, weight: FloatArray) -> Loss:
-        """The loss with such parameters estimated at a linear predictor; the loss itself if it has none."""
-        return self
+    def estimate(self, y: FloatArray, eta: FloatArray, weight: FloatArray) -> float:
+        """The value of `parameter` that fits a linear predictor; the rows are float64."""
+        raise NotImplementedError(f"{type(self).__name__} must implement estimate(y, eta, weight).")
 
-    def _needed(self, parameter: str) -> float:
-        """A parameter that must be known by now."""
-        value = getattr(self, parameter)
+    def scaled_to(self, y: FloatArray, eta: FloatArray, weight: FloatArray) -> Self:
+        """The loss with its parameter estimated at a linear predictor; the loss itself if that is known or missing."""
+        if self.parameter is None or getattr(self, self.parameter) is not None:
+            return self
+        rows = (np.asarray(one, dtype=np.float64) for one in (y, eta, weight))
+        found: Any = replace(self, **{self.parameter: self.estimate(*rows)})  # type: ignore[type-var]
+        return found
+
+    def known(self) -> float:
+        """The parameter, which must be given or estimated by now."""
+        value = getattr(self, str(self.parameter))
         if value is None:
             call = "give it one, or call scaled_to(y, eta, weight)"
-            raise ValueError(f"{type(self).__name__}() has no {parameter} yet: {call}.")
+            raise ValueError(f"{type(self).__name__}() has no {self.parameter} yet: {call}.")
         return float(value)
 
-    def settled(self, before: Loss) -> bool:
-        """Whether these parameters are close to those by which the model was selected that they were estimated at."""
-        return True
+    def settled(self, before: Self) -> bool:
+        """Whether the parameter is close to that by which the model was selected that it was estimated at.
+
+        The default is for scales, which must be hardly smaller.
+        """
+        return self.parameter is None or self.known() >= SETTLED * before.known()
 
     def limited_to(self, residuals: FloatArray, weight: FloatArray) -> Loss:
         """The loss with its `limit`, from the residuals of a constant; the loss itself if it has none."""
@@ -277,14 +291,51 @@ class Loss(ABC):
         """The loss on weighted rows, as a function of eta."""
         return LossOnRows(self, y, weight)
 
-    def _null_scalar(self, y: FloatArray, weight: FloatArray, offset: FloatArray) -> float:
-        """The null model of a scalar loss; weights add up to one and none is zero."""
-        start = float(self.link(np.asarray(weight @ y))) - float(weight @ offset)
-        return best_constant(self, y, weight, offset, start)
+    def _constant(self, y: FloatArray, weight: FloatArray, offset: FloatArray) -> Any:
+        """The null model; weights add up to one and none is zero. A parameter that is not known fits a first guess."""
+        start: Any = np.asarray(self.link(weight @ y)) - weight @ offset
+        width = 1.0
+        if self.identity_link and not self.vector:
+            start = weighted_median(y - offset, weight)
+            width = robust_scale(np.abs(y - offset - start), weight)
+        loss = self.scaled_to(y, offset + start, weight)
+        if self.vector:
+            return best_constants(loss, y, weight, offset, start)
+        return best_constant(loss, y, weight, offset, float(start), width)
 
-    def _null_vector(self, y: FloatArray, weight: FloatArray, offset: FloatArray) -> FloatArray:
-        """The null model of a vector loss; weights add up to one and none is zero."""
-        return best_constants(self, y, weight, offset, np.asarray(self.link(weight @ y)) - weight @ offset)
+
+class CoupledLoss(Loss):
+    """A loss of rows that depend on each other, such as a partial likelihood, and that a constant does not change.
+
+    It is written as a `LossOnRows`, which `on` returns. `value`, `residual` and `curvature` treat the given rows as all
+    the data, with weights of one.
+    """
+
+    coupled: ClassVar[bool] = True
+    has_intercept: ClassVar[bool] = False
+
+    @abstractmethod
+    def on(self, y: FloatArray, weight: FloatArray) -> LossOnRows:
+        """The loss on weighted rows, as a function of eta."""
+
+    def value(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """What each row adds to the loss."""
+        return self._alone(y).values(eta)
+
+    def residual(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """Minus the gradient."""
+        return self._alone(y).score(eta)
+
+    def curvature(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """The diagonal of the Hessian, or of one with parameters of the rows known."""
+        return self._alone(y).curvature(eta)
+
+    def curvature_product(self, y: FloatArray, eta: FloatArray, direction: FloatArray) -> FloatArray:
+        """The Hessian times a direction; it is not diagonal."""
+        return self._alone(y).curvature_product(eta, direction)
+
+    def _alone(self, y: FloatArray) -> LossOnRows:
+        return self.on(y, np.ones(len(y)))
 
 
 class LossOnRows:
@@ -302,9 +353,13 @@ class LossOnRows:
     def __init__(self, loss: Loss, y: FloatArray, weight: FloatArray) -> None:
         self.loss, self.y, self.weight = loss, y, weight
 
+    def values(self, eta: FloatArray) -> FloatArray:
+        """What each row adds to the total, without its weight."""
+        return self.loss.value(self.y, eta)
+
     def total(self, eta: FloatArray) -> float | FloatArray:
         """The weighted sum: a float, or one per model."""
-        return self._sum(self.loss.value(self.y, eta))
+        return self._sum(self.values(eta))
 
     def deviance(self, eta: FloatArray) -> float | FloatArray:
         """Twice the excess of the total over the saturated model's."""
@@ -329,14 +384,11 @@ class LossOnRows:
         return np.asarray(B.T @ B)  # BLAS computes only half of a matrix times its transpose
 
     def _sum(self, values: FloatArray) -> float | FloatArray:
-        if namespace(values) is not np:
-            return self.weight @ values
-        weight, values = np.asarray(self.weight, dtype=np.float64), np.asarray(values, dtype=np.float64)
-        return float(weight @ values) if values.ndim == 1 else np.tensordot(weight, values, axes=1)
+        total = self.weight @ values
+        return float(total) if values.ndim == 1 else total
 
     def _weighted(self, values: FloatArray) -> FloatArray:
-        weight = self.weight if self.weight.dtype == values.dtype else np.asarray(self.weight, dtype=values.dtype)
-        return (weight if values.ndim == 1 else weight.reshape(-1, *[1] * (values.ndim - 1))) * values
+        return self.weight.reshape(-1, *[1] * (values.ndim - 1)) * values
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from pandas import isna
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
-from covey.losses.arrays import codes_among, common_dtype, floating, namespace, refuse_rows, spread
+from covey.losses.arrays import codes_among, doubles, namespace, refuse_rows, spread
 from covey.losses.base import Loss, Response
 from covey.validation import Array, FloatArray, finite_response, on_host, one_value
 
@@ -96,6 +96,7 @@ class Binomial(ClassLoss):
 
     def value(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """``log(1 + exp(eta)) - y eta``."""
+        y, eta = doubles(y, eta)
         xp, size = namespace(eta), abs(eta)
         # the second term is exactly zero if a class of 0 or 1 is predicted correctly
         return xp.log1p(xp.exp(-size)) + ((eta + size) / 2 - y * eta)
@@ -103,7 +104,7 @@ class Binomial(ClassLoss):
     def residual(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """``y - p`` with ``p = 1 / (1 + exp(-eta))``."""
         # measured from the nearer of 0 and 1, so that no digits are lost when p is close to it
-        y, eta = common_dtype(y, eta)
+        y, eta = doubles(y, eta)
         xp = namespace(eta)
         small = xp.exp(-abs(eta))
         small = small / (1 + small)
@@ -111,20 +112,18 @@ class Binomial(ClassLoss):
 
     def curvature(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """``p (1 - p)``."""
+        y, eta = doubles(y, eta)
         small = namespace(eta).exp(-abs(eta))
-        curvature = small / (1 + small) ** 2
-        return curvature if curvature.shape == np.shape(y) else spread(curvature, y)
+        return spread(small / (1 + small) ** 2, y)
 
     def link(self, mean: FloatArray) -> FloatArray:
         """``log(p / (1 - p))``, finite at 0 and 1."""
-        mean = floating(mean)
-        limits = np.finfo(mean.dtype)
-        return np.log(np.maximum(mean, limits.tiny)) - np.log(np.maximum(1 - mean, limits.tiny))
+        (mean,) = doubles(mean)
+        return np.log(np.maximum(mean, TINY)) - np.log(np.maximum(1 - mean, TINY))
 
     def inverse_link(self, eta: FloatArray) -> FloatArray:
         """``1 / (1 + exp(-eta))``."""
-        eta = floating(eta)
-        return 1 / (1 + np.exp(-np.maximum(eta, np.ceil(np.log(np.finfo(eta.dtype).tiny)))))
+        return 1 / (1 + np.exp(-np.maximum(*doubles(eta, np.ceil(np.log(TINY))))))
 
     def probabilities(self, eta: FloatArray) -> FloatArray:
         """Of class 0 and class 1."""
@@ -137,16 +136,16 @@ class Binomial(ClassLoss):
 
     def deviance(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """``2 (y log(y / p) + (1 - y) log((1 - y) / (1 - p)))``."""
-        y, eta = common_dtype(y, eta)
+        y, eta = doubles(y, eta)
         return namespace(eta).clip(2 * (self.value(y, eta) + _times_log(y) + _times_log(1 - y)), 0, None)
 
-    def _null_scalar(self, y: FloatArray, weight: FloatArray, offset: FloatArray) -> float:
+    def _constant(self, y: FloatArray, weight: FloatArray, offset: FloatArray) -> float:
         if not y.any() or (y == 1).all():
             raise ValueError(f"Every row is of class {y[0]:g}, and a fit needs both: give rows of the other class.")
         if not np.ptp(offset):
             mean = float(weight @ y)
             return float(np.log(max(mean, TINY)) - np.log(max(1 - mean, TINY)) - offset[0])
-        return super()._null_scalar(y, weight, offset)
+        return super()._constant(y, weight, offset)
 
 
 @dataclass(frozen=True)
@@ -180,38 +179,36 @@ class Multinomial(ClassLoss):
 
     def value(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """``log(sum_a exp(eta_a)) - sum_a y_a eta_a``."""
-        y, eta = _classes_first(*common_dtype(y, eta))
+        y, eta = _classes_first(*doubles(y, eta))
         # the entries of y add up to one
         below = eta.max(axis=0) - eta
         return np.log(np.exp(-below).sum(axis=0)) + (y * below).sum(axis=0)
 
     def residual(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """``y - p`` with ``p = softmax(eta)``."""
-        y, eta = common_dtype(y, eta)
+        y, eta = doubles(y, eta)
         return y - self.inverse_link(eta)
 
     def curvature(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """``sum_a p_a (1 - p_a) / (n_classes - 1)``: the trace of the Hessian over its rank."""
-        y, eta = _classes_first(*common_dtype(y, eta))
+        y, eta = _classes_first(*doubles(y, eta))
         p = _softmax(eta)
         return spread((p * (1 - p)).sum(axis=0), y[0]) / (len(eta) - 1)
 
     def curvature_product(self, y: FloatArray, eta: FloatArray, direction: FloatArray) -> FloatArray:
         """``p * direction - p (p . direction)``."""
-        y, eta = common_dtype(y, eta)
-        p, along = _classes_first(self.inverse_link(eta), np.asarray(direction, dtype=eta.dtype))
+        y, eta = doubles(y, eta)
+        p, along = _classes_first(self.inverse_link(eta), *doubles(direction))
         return spread(_classes_last(p * (along - (p * along).sum(axis=0))), y)
 
     def link(self, mean: FloatArray) -> FloatArray:
         """``log(p)`` less its mean over the classes, finite at 0."""
-        mean = floating(mean)
-        logs = np.log(np.maximum(mean, np.finfo(mean.dtype).tiny))
+        logs = np.log(np.maximum(mean, TINY))
         return logs - logs.mean(axis=-1, keepdims=True)
 
     def inverse_link(self, eta: FloatArray) -> FloatArray:
         """``softmax(eta)``."""
-        (eta,) = _classes_first(floating(eta))
-        return _classes_last(_softmax(eta))
+        return _classes_last(_softmax(*_classes_first(*doubles(eta))))
 
     def probabilities(self, eta: FloatArray) -> FloatArray:
         """``softmax(eta)``."""
@@ -223,7 +220,7 @@ class Multinomial(ClassLoss):
 
     def deviance(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """``2 sum_a y_a log(y_a / p_a)``."""
-        y, eta = common_dtype(y, eta)
+        y, eta = doubles(y, eta)
         (logs,) = _classes_first(_times_log(y))
         return np.maximum(2 * (self.value(y, eta) + logs.sum(axis=0)), 0)
 
@@ -235,7 +232,7 @@ class Multinomial(ClassLoss):
         """The class of each row, or the most likely one."""
         return np.asarray(y).argmax(axis=1).astype(float)
 
-    def _null_vector(self, y: FloatArray, weight: FloatArray, offset: FloatArray) -> FloatArray:
+    def _constant(self, y: FloatArray, weight: FloatArray, offset: FloatArray) -> FloatArray:
         missing = np.flatnonzero(~y.any(axis=0))
         if missing.size:
             names = ", ".join(map(str, missing))
@@ -243,7 +240,7 @@ class Multinomial(ClassLoss):
         if not np.ptp(offset, axis=0).any():
             constant = self.link(weight @ y) - offset[0]
         else:
-            constant = super()._null_vector(y, weight, offset)
+            constant = super()._constant(y, weight, offset)
         return constant - constant.mean()
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.optimize import brentq
 
 from covey.validation import FloatArray
 
@@ -14,73 +15,52 @@ if TYPE_CHECKING:
 
 __all__ = ["best_constant", "best_constants", "scalar_constant"]
 
-# Ten Newton steps are usual; if they fail, bisection down to round-off error takes about sixty.
+# Ten steps are usual; if they fail, bisection down to round-off error takes about sixty.
 MAX_STEPS = 200
 # Far beyond any predictor for valid data.
 LARGEST = 1e200
 TOLERANCE = 4 * float(np.finfo(np.float64).eps)
 
 
-def scalar_constant(slopes: Callable[[float], tuple[float, float, float]], start: float, width: float = 1.0) -> float:
-    """The minimum of a convex function of one number: Newton's method, kept within a bracket.
+def scalar_constant(slope: Callable[[float], float], start: float, width: float = 1.0) -> float:
+    """The minimum of a convex function of one number, given minus its derivative, by Brent's method within a bracket.
 
     Parameters
     ----------
-    slopes : callable
-        Returns minus the derivative, the second derivative, and the size of the terms in the first, which determines
-        its round-off error.
+    slope : callable
     start, width : float
         The starting point of the search, and the length of its first step.
 
     Examples
     --------
-    >>> constant = scalar_constant(lambda c: (2 - np.exp(c), np.exp(c), 2 + np.exp(c)), start=-5.0)
-    >>> print(round(np.exp(constant), 12))
+    >>> print(round(np.exp(scalar_constant(lambda c: 2 - np.exp(c), start=-5.0)), 12))
     2.0
     """
-    low, high = _bracket(slopes, start, width)
-    # the end of the bracket nearer to the start
-    point, last = low if low >= start else high, high - low
-    for _ in range(MAX_STEPS):
-        g, h, size = slopes(point)
-        if abs(g) <= TOLERANCE * size:
-            break
-        low, high = (point, high) if g > 0 else (low, point)
-        step = g / h if h > 0 else np.inf
-        # bisect if the step leaves the bracket or is more than half the one before
-        if not (low < point + step < high and abs(step) < abs(last) / 2):
-            step = (low + high) / 2 - point
-        point, last = point + step, step
-        if abs(step) <= TOLERANCE * abs(point):
-            break
-    return float(point)
+    low, high = _bracket(slope, start, width)
+    if low == high:
+        return low
+    return float(brentq(slope, low, high, xtol=TOLERANCE * width, rtol=TOLERANCE, maxiter=MAX_STEPS, disp=False))
 
 
-def _bracket(slopes: Callable[[float], tuple[float, float, float]], start: float, width: float) -> tuple[float, float]:
+def _bracket(slope: Callable[[float], float], start: float, width: float) -> tuple[float, float]:
     """Two numbers that bracket the minimum, found by doubling steps from the start."""
-    first = slopes(start)[0]
+    first = slope(start)
     if first == 0:
         return start, start
     up, step, near = first > 0, width, start
     while step < LARGEST:
         far = near + step if up else near - step
-        if (slopes(far)[0] > 0) != up:
+        if (slope(far) > 0) != up:
             return (near, far) if up else (far, near)
         near, step = far, 2 * step
     raise ValueError("No finite constant minimises the loss: every row pulls the model in the same direction.")
 
 
 def best_constant(
-    loss: Loss, y: FloatArray, weight: FloatArray, offset: FloatArray | float, start: float, width: float = 1.0
+    loss: Loss, y: FloatArray, weight: FloatArray, offset: FloatArray, start: float, width: float
 ) -> float:
     """The constant that, added to the offset, minimises a scalar loss."""
-
-    def slopes(c: float) -> tuple[float, float, float]:
-        eta = np.asarray(offset + c)
-        residual = loss.residual(y, eta)
-        return float(weight @ residual), float(weight @ loss.curvature(y, eta)), float(weight @ np.abs(residual))
-
-    return scalar_constant(slopes, start, width)
+    return scalar_constant(lambda c: float(weight @ loss.residual(y, offset + c)), start, width)
 
 
 def best_constants(loss: Loss, y: FloatArray, weight: FloatArray, offset: FloatArray, start: FloatArray) -> FloatArray:

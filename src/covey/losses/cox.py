@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from covey.losses.arrays import codes_among, refuse_rows
-from covey.losses.base import Loss, Response
+from covey.losses.base import CoupledLoss, Response
 from covey.losses.risk_sets import EVENT, STOP, STRATUM, RiskSets
-from covey.validation import Array, FloatArray, on_host
+from covey.validation import Array, FloatArray, as_numbers, on_host
 
 __all__ = ["Cox", "FieldNames", "SurvivalTimes", "likely_event", "read_survival", "survival"]
 
@@ -39,12 +39,13 @@ class FieldNames:
 
 
 @dataclass(frozen=True)
-class Cox(Loss):
+class Cox(CoupledLoss):
     """Proportional hazards: minus the log partial likelihood, where ``exp(eta)`` multiplies the hazard of a row.
 
     The loss of a row depends on the other rows at risk: `value`, `residual` and `curvature` treat the given rows as
-    all the data, with weights of one, and add up to the total of `on`. Adding a constant to `eta` does not change the
-    loss, so there is no intercept.
+    all the data, with weights of one, and add up to the total of `on`. `value` is zero for censored rows, and
+    `residual` is the martingale residuals, observed minus expected events. Adding a constant to `eta` does not change
+    the loss, so there is no intercept.
 
     Parameters
     ----------
@@ -66,9 +67,7 @@ class Cox(Loss):
     known_dispersion: ClassVar[bool] = True
     effect: ClassVar[str | None] = "hazard ratio"
     unpenalised: ClassVar[str] = "maximum partial likelihood"
-    coupled: ClassVar[bool] = True
     survival: ClassVar[bool] = True
-    has_intercept: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if self.ties not in ("efron", "breslow"):
@@ -113,25 +112,9 @@ class Cox(Loss):
         """The partial likelihood of these rows, which are sorted once."""
         return RiskSets(np.asarray(y, dtype=float), np.asarray(weight, dtype=float), self.ties == "efron")
 
-    def value(self, y: FloatArray, eta: FloatArray) -> FloatArray:
-        """What each event adds to the loss; zero for censored rows."""
-        return self._alone(y).values(eta)
-
-    def residual(self, y: FloatArray, eta: FloatArray) -> FloatArray:
-        """Martingale residuals: observed minus expected events."""
-        return self._alone(y).score(eta)
-
-    def curvature(self, y: FloatArray, eta: FloatArray) -> FloatArray:
-        """The diagonal of the Hessian."""
-        return self._alone(y).curvature(eta)
-
-    def curvature_product(self, y: FloatArray, eta: FloatArray, direction: FloatArray) -> FloatArray:
-        """The Hessian times a direction; it is not diagonal."""
-        return self._alone(y).curvature_product(eta, direction)
-
     def deviance(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """Twice the excess of each event's loss over the saturated model, in which the event was certain to be next."""
-        rows = self._alone(y)
+        rows = self.on(y, np.ones(len(y)))
         return 2 * np.maximum(rows.values(eta) - rows.saturated_values.reshape(-1, *[1] * (np.ndim(eta) - 1)), 0)
 
     def informative(self, y: FloatArray) -> NDArray[np.bool_]:
@@ -155,9 +138,6 @@ class Cox(Loss):
                 "At every event time all rows at risk have their event, so nothing can be learned from the times."
             )
         return 0.0
-
-    def _alone(self, y: FloatArray) -> RiskSets:
-        return self.on(y, np.ones(len(y)))
 
 
 @dataclass(frozen=True)
@@ -302,15 +282,7 @@ def _read(
 
 
 def _numbers(values: ArrayLike, name: str) -> FloatArray:
-    given = np.asarray(on_host(values))
-    if given.dtype.kind == "c":
-        raise ValueError(f"Complex data not supported: {name} must hold real numbers.")
-    try:
-        numbers = given.astype(np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"{name} must hold numbers, one per row.") from None
-    if numbers.ndim != 1:
-        raise ValueError(f"{name} must have one dimension, not shape {numbers.shape}.")
+    numbers = as_numbers(values, name, ndim=1, finite=False)
     refuse_rows(~np.isfinite(numbers), numbers, f"{name} must not be missing or infinite", "Impute or drop such rows.")
     return numbers
 

@@ -7,21 +7,18 @@ from typing import ClassVar
 
 import numpy as np
 
-from covey.losses.arrays import common_dtype, weighted_median, weighted_quantile
+from covey.losses.arrays import robust_scale, weighted_quantile
 from covey.losses.base import Loss
-from covey.losses.constant import best_constant
 from covey.validation import FloatArray, positive
 
-__all__ = ["Huber", "robust_scale"]
+__all__ = ["Huber"]
 
 # Huber's choice: 95% of the efficiency of least squares for Gaussian noise of unit scale.
 EFFICIENT = 1.345
-# The scale of Gaussian noise divided by its median absolute value, and by its upper quartile.
-MEDIAN_TO_SCALE, QUARTILE_TO_SCALE = 1.4826, 0.8693
+# The scale of Gaussian noise divided by the upper quartile of its absolute value.
+QUARTILE_TO_SCALE = 0.8693
 # Deviances are those of residuals of at most this many times the spread of the response, where good data have none.
 MOST_SPREADS = 7.0
-# A scale that is at least this share of the one before has settled.
-SETTLED = 0.8
 
 
 @dataclass(frozen=True)
@@ -50,6 +47,7 @@ class Huber(Loss):
     threshold: float | None = None
     limit: float | None = None
     name: ClassVar[str] = "huber"
+    parameter: ClassVar[str] = "threshold"
     unpenalised: ClassVar[str] = "least Huber loss"
     identity_link: ClassVar[bool] = True
 
@@ -73,7 +71,7 @@ class Huber(Loss):
     def curvature(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """One up to the threshold, zero beyond."""
         r, threshold = self._distance(y, eta)
-        return (np.abs(r) <= threshold).astype(r.dtype)
+        return (np.abs(r) <= threshold).astype(float)
 
     def bounding_curvature(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """One up to the threshold, ``threshold / |r|`` beyond: the weights of iteratively reweighted least squares."""
@@ -105,36 +103,18 @@ class Huber(Loss):
         spread = max(robust_scale(size, weight), QUARTILE_TO_SCALE * weighted_quantile(size, weight, 0.75))
         return replace(self, limit=MOST_SPREADS * spread)
 
-    def scaled_to(self, y: FloatArray, eta: FloatArray, weight: FloatArray) -> Huber:
-        """The loss, with a threshold of 1.345 times the weighted median absolute residual over 0.6745 if it has none.
+    @property
+    def has_scale(self) -> bool:
+        """Always: which rows are outliers depends on the model, even if the threshold is known."""
+        return True
+
+    def estimate(self, y: FloatArray, eta: FloatArray, weight: FloatArray) -> float:
+        """A threshold of 1.345 times the weighted median absolute residual over 0.6745.
 
         If at least half of the residuals are zero, the median of the others replaces it; if all are, any threshold will
         do, and the scale is one.
         """
-        if self.threshold is not None:
-            return self
-        size, weight = np.abs(np.subtract(y, eta, dtype=np.float64)), np.asarray(weight, dtype=np.float64)
-        return replace(self, threshold=EFFICIENT * robust_scale(size, weight))
+        return EFFICIENT * robust_scale(np.abs(y - eta), weight)
 
-    def settled(self, before: Loss) -> bool:
-        """Whether the threshold is hardly smaller than before."""
-        return not isinstance(before, Huber) or (self.threshold or 0) >= SETTLED * (before.threshold or 0)
-
-    def _null_scalar(self, y: FloatArray, weight: FloatArray, offset: FloatArray) -> float:
-        distance = y - offset
-        middle = weighted_median(distance, weight)
-        loss = self.scaled_to(distance, np.asarray(middle), weight)
-        return best_constant(loss, distance, weight, 0.0, middle, float(loss.threshold or 0))
-
-    def _distance(self, y: FloatArray, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        y, eta = common_dtype(y, eta)
-        r = y - eta
-        return r, np.asarray(self._needed("threshold"), dtype=r.dtype)
-
-
-def robust_scale(size: FloatArray, weight: FloatArray) -> float:
-    """The scale of noise with these absolute values, from their median; of those above zero if that is zero."""
-    median, above = weighted_median(size, weight), (size > 0) & (weight > 0)
-    if median == 0 and above.any():
-        median = weighted_median(size[above], weight[above])
-    return MEDIAN_TO_SCALE * median or 1.0
+    def _distance(self, y: FloatArray, eta: FloatArray) -> tuple[FloatArray, float]:
+        return np.subtract(y, eta, dtype=float), self.known()

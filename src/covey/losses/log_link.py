@@ -8,30 +8,33 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from covey.losses.arrays import LARGEST, common_dtype, floating, namespace, refuse_rows, spread, within_range
+from covey.losses.arrays import LARGEST, doubles, namespace, refuse_rows, spread, within_range
 from covey.losses.base import Loss
 from covey.validation import FloatArray, finite_response
+
+LIMITS = np.finfo(np.float64)
 
 __all__ = ["Gamma", "LogLink", "Poisson", "exponential", "log_ratio"]
 
 # Above 2^53, float64 cannot represent every count.
 LARGEST_COUNT = 2.0**53
 
+# Where the exponential is continued by a parabola, and how far that goes, so that its squares are finite.
+LAST, FARTHEST = 300.0, 1e80
+
 
 def exponential(t: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """``exp(t)`` with its first and second derivatives, continued by a parabola for very large t.
 
     The function is convex, twice differentiable, and finite with finite squares wherever an iteration may go. It is the
-    exponential itself for every mean that data can have: up to ``exp(300)``, or in float32 up to ``exp(40)``, which is
-    above the largest valid count.
+    exponential itself for every mean that data can have.
     """
     xp = namespace(t)
-    end, farthest = (300.0, 1e80) if t.dtype == xp.float64 else (40.0, 1e10)
-    if 0 not in t.shape and t.max() <= end:
+    if 0 not in t.shape and t.max() <= LAST:
         inside = xp.exp(t)
         return inside, inside, inside
-    inside = xp.exp(xp.clip(t, None, end))
-    beyond = xp.clip(t - end, 0, farthest)  # a first step from a flat start can lead anywhere
+    inside = xp.exp(xp.clip(t, None, LAST))
+    beyond = xp.clip(t - LAST, 0, FARTHEST)  # a first step from a flat start can lead anywhere
     slope = inside * (1 + beyond)
     return inside * (1 + beyond * (1 + beyond / 2)), slope, inside
 
@@ -60,13 +63,11 @@ class LogLink(Loss):
 
     def link(self, mean: FloatArray) -> FloatArray:
         """``log(mean)``, finite at zero."""
-        mean = floating(mean)
-        return np.log(np.maximum(mean, np.finfo(mean.dtype).tiny))
+        return np.log(np.maximum(mean, LIMITS.tiny))
 
     def inverse_link(self, eta: FloatArray) -> FloatArray:
         """``exp(eta)``, finite everywhere."""
-        eta = floating(eta)
-        return np.exp(np.minimum(eta, np.floor(np.log(np.finfo(eta.dtype).max))))
+        return np.exp(np.minimum(*doubles(eta, np.floor(np.log(LIMITS.max)))))
 
 
 @dataclass(frozen=True)
@@ -92,22 +93,22 @@ class Poisson(LogLink):
 
     def value(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """``exp(eta) - y eta``."""
-        y, eta = common_dtype(y, eta)
+        y, eta = doubles(y, eta)
         return exponential(eta)[0] - y * eta
 
     def residual(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """``y - exp(eta)``."""
-        y, eta = common_dtype(y, eta)
+        y, eta = doubles(y, eta)
         return y - exponential(eta)[1]
 
     def curvature(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """``exp(eta)``."""
-        y, eta = common_dtype(y, eta)
+        y, eta = doubles(y, eta)
         return spread(exponential(eta)[2], y)
 
     def deviance(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """``2 (y log(y / mean) - y + mean)``."""
-        y, eta = common_dtype(y, eta)
+        y, eta = doubles(y, eta)
         xp = namespace(eta)
         ratio, near = log_ratio(y, eta)
         rise = xp.where(near, y * xp.expm1(xp.where(near, ratio, 0)), exponential(eta)[0] - y)
@@ -117,7 +118,7 @@ class Poisson(LogLink):
         """One for Poisson counts, more if they are overdispersed."""
         return max(1.0, float(mean_deviance))
 
-    def _null_scalar(self, y: FloatArray, weight: FloatArray, offset: FloatArray) -> float:
+    def _constant(self, y: FloatArray, weight: FloatArray, offset: FloatArray) -> float:
         if not y.any():
             raise ValueError("Every count is zero, which no finite rate fits: give rows with positive counts.")
         top = offset.max()
@@ -144,37 +145,37 @@ class Gamma(LogLink):
         rule = f"{name} must be above zero for the gamma loss"
         refuse_rows(y <= 0, y, rule, "Use loss='poisson' where zeros occur, or loss='squared' for any sign.")
         refuse_rows(
-            y < np.finfo(np.float64).tiny,
+            y < LIMITS.tiny,
             y,
-            f"{name} must be at least {np.finfo(np.float64).tiny:.3g}, the least number held in full precision",
+            f"{name} must be at least {LIMITS.tiny:.3g}, the least number held in full precision",
             f"Multiply {name} by a constant: measure it in smaller units.",
         )
         return within_range(y, name)
 
     def value(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """``y exp(-eta) + eta``."""
-        y, eta = common_dtype(y, eta)
+        y, eta = doubles(y, eta)
         return exponential(namespace(eta).log(y) - eta)[0] + eta
 
     def residual(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """``y exp(-eta) - 1``."""
-        y, eta = common_dtype(y, eta)
+        y, eta = doubles(y, eta)
         return exponential(namespace(eta).log(y) - eta)[1] - 1
 
     def curvature(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """``y exp(-eta)``."""
-        y, eta = common_dtype(y, eta)
+        y, eta = doubles(y, eta)
         return exponential(namespace(eta).log(y) - eta)[2]
 
     def deviance(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """``2 (y / mean - 1 - log(y / mean))``."""
-        y, eta = common_dtype(y, eta)
+        y, eta = doubles(y, eta)
         xp = namespace(eta)
         ratio = xp.log(y) - eta
         near = abs(ratio) < 1
         rise = xp.where(near, xp.expm1(xp.where(near, ratio, 0)), exponential(ratio)[0] - 1)
         return xp.clip(2 * (rise - ratio), 0, None)
 
-    def _null_scalar(self, y: FloatArray, weight: FloatArray, offset: FloatArray) -> float:
+    def _constant(self, y: FloatArray, weight: FloatArray, offset: FloatArray) -> float:
         ratio = np.log(y) - offset
         return float(np.log(weight @ np.exp(ratio - ratio.max())) + ratio.max())

@@ -13,10 +13,10 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit, log_expit
+from scipy.special import log_expit
 
 from covey.layout import offsets
-from covey.losses.base import LossOnRows, Response
+from covey.losses.base import CoupledLoss, LossOnRows, Response
 from covey.losses.classes import ClassLoss, read_labels
 from covey.validation import Array, FloatArray, finite_response
 
@@ -54,13 +54,13 @@ def known_order(labels: Sequence[object]) -> list[object]:
 
 
 @dataclass(frozen=True)
-class Ordinal(ClassLoss):
+class Ordinal(CoupledLoss, ClassLoss):
     """Ordered classes: ``log(p / (1 - p)) = threshold_k - eta``, with p the probability of class k or a lower one.
 
     One linear predictor moves the odds of a higher class by the same factor at every threshold (proportional odds). The
     thresholds take the place of an intercept: they are the likeliest ones at each predictor, so that the loss of a row
     depends on the other rows, and adding a constant to `eta` does not change it. `value`, `residual` and `curvature`
-    treat the given rows as all the data, with weights of one, unless the thresholds are known.
+    treat the given rows as all the data, with weights of one; `deviance` takes the thresholds if they are known.
 
     Parameters
     ----------
@@ -82,8 +82,6 @@ class Ordinal(ClassLoss):
     order: Sequence[Any] | None = None
     thresholds: Sequence[float] | None = None
     name: ClassVar[str] = "ordinal"
-    coupled: ClassVar[bool] = True
-    has_intercept: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if self.order is not None:
@@ -133,36 +131,12 @@ class Ordinal(ClassLoss):
         """The loss with the likeliest thresholds at a linear predictor; every class needs a row."""
         return replace(self, thresholds=tuple(self.on(y, weight).thresholds(eta).tolist()))
 
-    def value(self, y: FloatArray, eta: FloatArray) -> FloatArray:
-        """Minus the logarithm of the probability of each row's class."""
-        if self.thresholds is None:
-            return self.on(y, np.ones(len(y))).values(eta)
-        low, high, gap = self._edges(y)
-        return -log_expit(high - eta) - log_expit(eta - low) - gap
-
-    def residual(self, y: FloatArray, eta: FloatArray) -> FloatArray:
-        """The probability of a lower class less that of a higher one, given that the row is in its class or beyond."""
-        if self.thresholds is None:
-            return self.on(y, np.ones(len(y))).score(eta)
-        low, high, _ = self._edges(y)
-        return expit(low - eta) - expit(eta - high)
-
-    def curvature(self, y: FloatArray, eta: FloatArray) -> FloatArray:
-        """The sum of ``p (1 - p)`` at the two thresholds of a row's class; the diagonal of the Hessian."""
-        if self.thresholds is None:
-            return self.on(y, np.ones(len(y))).curvature(eta)
-        low, high, _ = self._edges(y)
-        return expit(low - eta) * expit(eta - low) + expit(eta - high) * expit(high - eta)
-
-    def curvature_product(self, y: FloatArray, eta: FloatArray, direction: FloatArray) -> FloatArray:
-        """The Hessian times a direction; it is diagonal only if the thresholds are known."""
-        if self.thresholds is None:
-            return self.on(y, np.ones(len(y))).curvature_product(eta, direction)
-        return super().curvature_product(y, eta, direction)
-
     def deviance(self, y: FloatArray, eta: FloatArray) -> FloatArray:
-        """Twice the value: a perfect model is sure of every class."""
-        return 2 * self.value(y, eta)
+        """Minus twice the log probability of each row's class: a perfect model is sure of every class."""
+        if self.thresholds is None:
+            return 2 * self.value(y, eta)
+        low, high, gap = self._edges(y)
+        return -2 * (log_expit(high - eta) + log_expit(eta - low) + gap)
 
     def probabilities(self, eta: FloatArray) -> FloatArray:
         """The probability of every class on the last axis, where `eta` has its one predictor."""

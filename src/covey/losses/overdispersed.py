@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import gammaln
 
-from covey.losses.arrays import common_dtype
-from covey.losses.base import Loss
+from covey.losses.arrays import doubles
 from covey.losses.log_link import LogLink, Poisson, log_ratio
 from covey.validation import FloatArray, positive
 
@@ -44,6 +43,7 @@ class NegativeBinomial(LogLink):
 
     overdispersion: float | None = None
     name: ClassVar[str] = "negative-binomial"
+    parameter: ClassVar[str] = "overdispersion"
     title: ClassVar[str] = "negative binomial"
     largest: ClassVar[float] = Poisson.largest
     known_dispersion: ClassVar[bool] = True
@@ -87,19 +87,10 @@ class NegativeBinomial(LogLink):
         """The variance of the response."""
         return "" if self.overdispersion is None else f"the variance is mean + {self.overdispersion:.3g} mean^2"
 
-    @property
-    def has_scale(self) -> bool:
-        """Whether the overdispersion is to be estimated."""
-        return self.overdispersion is None
-
-    def scaled_to(self, y: FloatArray, eta: FloatArray, weight: FloatArray) -> NegativeBinomial:
-        """The loss, with the overdispersion of greatest likelihood at a linear predictor if it has none."""
-        if self.overdispersion is not None:
-            return self
-        y, weight = np.asarray(y, dtype=float), np.asarray(weight, dtype=float)
-        eta = np.broadcast_to(np.asarray(eta, dtype=float), y.shape)
+    def estimate(self, y: FloatArray, eta: FloatArray, weight: FloatArray) -> float:
+        """The overdispersion of greatest likelihood."""
         used = weight > 0
-        y, eta, share = y[used], eta[used], weight[used] / weight.sum()
+        y, eta, share = y[used], np.broadcast_to(eta, y.shape)[used], weight[used] / weight.sum()
 
         def minus(log_a: float) -> float:
             a = np.exp(log_a)
@@ -110,23 +101,21 @@ class NegativeBinomial(LogLink):
         grid = np.linspace(np.log(LEAST), np.log(MOST), 49)
         best = int(np.argmin([minus(point) for point in grid.tolist()]))
         if best == 0:  # round-off error would decide where below the next point
-            return replace(self, overdispersion=LEAST)
+            return LEAST
         low, high = grid[best - 1], grid[min(best + 1, grid.size - 1)]
         found = minimize_scalar(minus, bounds=(low, high), method="bounded", options={"xatol": 1e-9})
-        return replace(self, overdispersion=float(np.exp(found.x)))
+        return float(np.exp(found.x))
 
-    def settled(self, before: Loss) -> bool:
+    def settled(self, before: NegativeBinomial) -> bool:
         """Whether the overdispersion has hardly moved."""
-        if not isinstance(before, NegativeBinomial):
-            return True
-        return abs(np.log((self.overdispersion or 1) / (before.overdispersion or 1))) <= SETTLED
+        return abs(np.log(self.known() / before.known())) <= SETTLED
 
-    def _given(self, y: FloatArray, eta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        y, eta = common_dtype(y, eta)
-        return y, eta, np.asarray(self._needed("overdispersion"), dtype=eta.dtype)
+    def _given(self, y: FloatArray, eta: FloatArray) -> tuple[FloatArray, FloatArray, float]:
+        y, eta = doubles(y, eta)
+        return y, eta, self.known()
 
-    def _null_scalar(self, y: FloatArray, weight: FloatArray, offset: FloatArray) -> float:
-        rate = Poisson()._null_scalar(y, weight, offset)
+    def _constant(self, y: FloatArray, weight: FloatArray, offset: FloatArray) -> float:
+        rate = Poisson()._constant(y, weight, offset)
         if self.overdispersion is None or not np.ptp(offset):
             return rate
-        return super()._null_scalar(y, weight, offset)
+        return super()._constant(y, weight, offset)

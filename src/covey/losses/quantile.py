@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
-from covey.losses.arrays import common_dtype, weighted_median, weighted_quantile
+from covey.losses.arrays import robust_scale, weighted_median
 from covey.losses.base import Loss
-from covey.losses.constant import best_constant
-from covey.losses.huber import robust_scale
 from covey.validation import FloatArray, finite_response, positive, real
 
 __all__ = ["MultiQuantile", "Quantile"]
@@ -30,9 +28,6 @@ FAR = 1e3
 # The least second derivative, in units of one over the residual: where it underflows, Newton's steps stay finite.
 LEAST_CURVATURE = 1e-14
 
-# A scale that is at least this share of the one before has settled: the model depends little on the smoothing.
-SETTLED = 0.8
-
 
 class _Pinball(Loss):
     """The pinball loss of ``r = y - eta``, ``max(level r, (level - 1) r)``, smoothed over a width h.
@@ -43,6 +38,7 @@ class _Pinball(Loss):
     """
 
     scale: float | None
+    parameter: ClassVar[str] = "scale"
     unpenalised: ClassVar[str] = "least pinball loss"
     identity_link: ClassVar[bool] = True
 
@@ -57,25 +53,16 @@ class _Pinball(Loss):
         shares = ", ".join(f"{level:.3g}" for level in np.atleast_1d(self._levels))
         return f"predictions are quantiles: {shares} of the rows lie below"
 
-    @property
-    def has_scale(self) -> bool:
-        """Whether the scale is to be estimated."""
-        return self.scale is None
-
-    def settled(self, before: Loss) -> bool:
-        """Whether the scale is hardly smaller than before."""
-        return not isinstance(before, _Pinball) or (self.scale or 0) >= SETTLED * (before.scale or 0)
-
     def value(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """``level r + h log(1 + exp(-r / h))``, summed over the levels."""
         r, h, small = self._near(y, eta)
-        value = self._levels.astype(r.dtype) * r + (np.maximum(-r, 0) + h * np.log1p(small))
+        value = self._levels * r + (np.maximum(-r, 0) + h * np.log1p(small))
         return value.sum(axis=-1) if self.vector else value
 
     def residual(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """``level - 1 / (1 + exp(r / h))``."""
         r, _, small = self._near(y, eta)
-        return self._levels.astype(r.dtype) - np.where(r > 0, small, 1) / (1 + small)
+        return self._levels - np.where(r > 0, small, 1) / (1 + small)
 
     def curvature(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """A bell of width h around zero; the mean over the levels."""
@@ -84,8 +71,7 @@ class _Pinball(Loss):
 
     def curvature_product(self, y: FloatArray, eta: FloatArray, direction: FloatArray) -> FloatArray:
         """Level by level: they do not interact."""
-        curvature = self._bell(y, eta)
-        return curvature * np.asarray(direction, dtype=curvature.dtype)
+        return self._bell(y, eta) * direction
 
     def bounding_curvature(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """``tanh(r / 2h) / 2r``, the largest of all levels.
@@ -99,9 +85,7 @@ class _Pinball(Loss):
 
     def deviance(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """Twice the pinball loss, without smoothing, summed over the levels."""
-        y, eta = common_dtype(y, eta)
-        r = y - eta
-        level = self._levels.astype(r.dtype)
+        r, level = np.subtract(y, eta), self._levels
         pinball = 2 * np.maximum(level * r, (level - 1) * r)
         return pinball.sum(axis=-1) if self.vector else pinball
 
@@ -124,20 +108,14 @@ class _Pinball(Loss):
         """Minus twice the log-likelihood of asymmetric Laplace noise, whose scale is profiled out."""
         return 2 * super().criterion(mean_deviance, n)
 
-    def scaled_to(self, y: FloatArray, eta: FloatArray, weight: FloatArray) -> Self:
-        """The loss, with the scale of these residuals around their median if it has none; the mean of all levels'."""
-        if self.scale is not None:
-            return self
-        residuals, weight = np.subtract(y, eta, dtype=np.float64), np.asarray(weight, dtype=np.float64)
-        columns = residuals.reshape(len(residuals), -1).T
-        scales = [robust_scale(np.abs(one - weighted_median(one, weight)), weight) for one in columns]
-        return replace(self, scale=float(np.mean(scales)))  # type: ignore[type-var]
+    def estimate(self, y: FloatArray, eta: FloatArray, weight: FloatArray) -> float:
+        """The scale of the residuals around their median; the mean of all levels'."""
+        columns = (y - eta).reshape(len(y), -1).T
+        return float(np.mean([robust_scale(np.abs(one - weighted_median(one, weight)), weight) for one in columns]))
 
-    def _near(self, y: FloatArray, eta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def _near(self, y: FloatArray, eta: FloatArray) -> tuple[FloatArray, float, FloatArray]:
         """The residual r, the width h of the smoothing, and ``exp(-|r| / h)``."""
-        y, eta = common_dtype(y, eta)
-        r = y - eta
-        h = np.asarray(WIDTH * self._needed("scale"), dtype=r.dtype)
+        r, h = np.subtract(y, eta, dtype=float), WIDTH * self.known()
         return r, h, np.exp(-np.minimum(np.abs(r), FAR * h) / h)
 
     def _bell(self, y: FloatArray, eta: FloatArray) -> FloatArray:
@@ -176,12 +154,6 @@ class Quantile(_Pinball):
     @property
     def _levels(self) -> FloatArray:
         return np.asarray(self.level)
-
-    def _null_scalar(self, y: FloatArray, weight: FloatArray, offset: FloatArray) -> float:
-        distance = y - offset
-        start = weighted_quantile(distance, weight, self.level)
-        loss = self.scaled_to(distance, np.asarray(start), weight)
-        return best_constant(loss, distance, weight, 0.0, start, WIDTH * float(loss.scale or 0))
 
 
 @dataclass(frozen=True)
@@ -262,9 +234,9 @@ class MultiQuantile(_Pinball):
         """The response."""
         return np.asarray(y)[:, 0]
 
-    def _null_vector(self, y: FloatArray, weight: FloatArray, offset: FloatArray) -> FloatArray:
+    def _constant(self, y: FloatArray, weight: FloatArray, offset: FloatArray) -> FloatArray:
         columns = zip(self.apart(), y.T, offset.T, strict=True)
-        return np.array([one._null_scalar(response, weight, shift) for one, response, shift in columns])
+        return np.array([one._constant(response, weight, shift) for one, response, shift in columns])
 
 
 def _check_level(level: object, name: str) -> float:

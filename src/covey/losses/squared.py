@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -47,6 +47,10 @@ class _Quadratic(Loss):
         squares = np.square(np.subtract(y, eta))
         return squares.sum(axis=-1) if self.vector else squares
 
+    def _constant(self, y: FloatArray, weight: FloatArray, offset: FloatArray) -> Any:
+        constant = weight @ (y - offset)
+        return constant if self.vector else float(constant)
+
 
 @dataclass(frozen=True)
 class Squared(_Quadratic):
@@ -59,9 +63,6 @@ class Squared(_Quadratic):
     """
 
     name: ClassVar[str] = "squared"
-
-    def _null_scalar(self, y: FloatArray, weight: FloatArray, offset: FloatArray) -> float:
-        return float(weight @ (y - offset))
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,3 @@ class MultiSquared(_Quadratic):
     def observations(self, n_outputs: int) -> int:
         """Every response is one observation."""
         return n_outputs
-
-    def _null_vector(self, y: FloatArray, weight: FloatArray, offset: FloatArray) -> FloatArray:
-        return weight @ (y - offset)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 from scipy.optimize import minimize
 from scipy.special import gammaln, logsumexp
 
-from covey.losses.arrays import common_dtype, spread
-from covey.losses.base import Loss
+from covey.losses.arrays import doubles, spread
 from covey.losses.log_link import LogLink, exponential, log_ratio
 from covey.validation import FloatArray, real
 
@@ -55,6 +54,7 @@ class Tweedie(LogLink):
 
     power: float | None = None
     name: ClassVar[str] = "tweedie"
+    parameter: ClassVar[str] = "power"
     title: ClassVar[str] = "Tweedie"
     effect: ClassVar[str | None] = "ratio of means"
 
@@ -82,8 +82,8 @@ class Tweedie(LogLink):
 
     def deviance(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """Twice the excess of the value over its least, ``y^(2-p) / ((p-1) (2-p))``."""
-        y, eta = common_dtype(y, eta)
-        p = self._needed("power")
+        y, eta = doubles(y, eta)
+        p = self.known()
         ratio, near = log_ratio(y, eta)
         small = np.where(near, ratio, 0)
         unit = np.power(y, 2 - p)
@@ -95,33 +95,26 @@ class Tweedie(LogLink):
         """The variance of the response."""
         return "" if self.power is None else f"the variance is proportional to mean^{self.power:.3g}"
 
-    @property
-    def has_scale(self) -> bool:
-        """Whether the power is to be estimated."""
-        return self.power is None
-
-    def scaled_to(self, y: FloatArray, eta: FloatArray, weight: FloatArray) -> Tweedie:
-        """The loss, with the power of greatest likelihood at a linear predictor if it has none."""
-        if self.power is not None:
-            return self
-        y, eta = np.broadcast_arrays(np.asarray(y, dtype=float), np.asarray(eta, dtype=float))
+    def estimate(self, y: FloatArray, eta: FloatArray, weight: FloatArray) -> float:
+        """The power of greatest likelihood, to four digits: the search for it amplifies round-off error."""
+        y, eta = np.broadcast_arrays(y, eta)
         rows = np.flatnonzero(weight)
         rows = rows[np.lexsort((eta[rows], y[rows]))][:: -(-rows.size // MOST_ROWS)]
-        return replace(self, power=_likeliest_power(y[rows], eta[rows], np.asarray(weight, dtype=float)[rows]))
+        return round(_likeliest_power(y[rows], eta[rows], weight[rows]), 4)
 
-    def settled(self, before: Loss) -> bool:
+    def settled(self, before: Tweedie) -> bool:
         """Whether the power has hardly moved."""
-        return not isinstance(before, Tweedie) or abs(self._needed("power") - before._needed("power")) <= SETTLED
+        return abs(self.known() - before.known()) <= SETTLED
 
     def _parts(self, y: FloatArray, eta: FloatArray) -> tuple[tuple[FloatArray, ...], tuple[FloatArray, ...], float]:
         """``y mean^(1-p)`` and ``mean^(2-p)``, each with the derivatives of its exponential, and p."""
-        y, eta = common_dtype(y, eta)
-        p, some = self._needed("power"), y > 0
+        y, eta = doubles(y, eta)
+        p, some = self.known(), y > 0
         paid = exponential(np.log(np.where(some, y, 1)) - (p - 1) * eta)
         expected = exponential((2 - p) * eta)
         return tuple(some * one for one in paid), tuple(spread(one, y) for one in expected), p
 
-    def _null_scalar(self, y: FloatArray, weight: FloatArray, offset: FloatArray) -> float:
+    def _constant(self, y: FloatArray, weight: FloatArray, offset: FloatArray) -> float:
         if not y.any():
             raise ValueError("Every response is zero, which no finite mean fits: give rows with positive responses.")
         # before the power is known, the rate of Poisson counts

@@ -20,7 +20,7 @@ from covey.designs import Design, as_design
 from covey.groups import Groups
 from covey.layout import Layout, alike, gathered, group_tiles, offsets, run, scatter, spans
 from covey.preprocess.factoring import Standardize, block_diagonal, check_standardize, group_factors, times_factors
-from covey.validation import Array, FloatArray, as_response, as_sample_weight
+from covey.validation import Array, FloatArray, as_numbers, as_response, as_sample_weight
 
 __all__ = ["WorkingProblem", "noise_weights", "prepare", "read_weights", "standard_response"]
 
@@ -262,10 +262,7 @@ def read_weights(
                 n_groups = some.sum() if counts is None else counts[some].sum()
                 named[some] = noise_weights(sizes[some], first, n_groups)
         return (named / np.average(named, weights=counts)).astype(np.float64)
-    try:
-        weights: NDArray[np.float64] = np.asarray(group_weights, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError("group_weights must be 'noise', 'sqrt', None or one number per group.") from None
+    weights = as_numbers(group_weights, "group_weights", finite=False)
     if weights.shape != (ranks.size,):
         raise ValueError(f"group_weights has shape {weights.shape}; there are {ranks.size} groups.")
     bad = np.flatnonzero(~(np.isfinite(weights) & (weights > 0)))

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from covey.designs import Design, as_design
-from covey.designs.rows import canonical_keys, count_rows, hold_out, is_table, mix, split_masks
+from covey.designs.rows import canonical_keys, count_rows, hold_out, is_contingency_table, mix, split_masks
 from covey.losses import Loss, Squared
 from covey.losses.arrays import read_offset
 from covey.search.problem import Parts, Split, Validation, in_parts
@@ -278,7 +278,7 @@ def balanced_folds(
         if keys is not None and same is not None:
             number, equal = _row_numbers(rank, keys[used], same[used], weight[used], k)
         distinct, order = np.unique(rank * used.size + number, return_inverse=True)
-        if keys is None or distinct.size < 2 or is_table(rank, equal, weight[used]):
+        if keys is None or distinct.size < 2 or is_contingency_table(rank, equal, weight[used]):
             order = np.empty(used.size, dtype=np.intp)
             order[np.lexsort((weight[used], equal, number, rank))] = np.arange(used.size)
         elif classes:
