@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtri
 
+from covey.designs.row_blocks import RowBlocks
 from covey.evidence.overlap import chance_correlation
 from covey.groups import Groups
 from covey.layout import offsets, spans
@@ -86,7 +87,7 @@ class Columns:
 def read_columns(problem: Problem) -> tuple[Columns, NDArray[np.intp]]:
     """The columns of a problem on the rows of positive weight, and the positions of their groups, which all vary."""
     design, groups, intercept = problem.design, problem.groups, problem.options["fit_intercept"]
-    if not design.reads_columns:
+    if isinstance(design, RowBlocks):
         raise ValueError(
             f"Knockoffs need the columns of {design.name} in memory, but {type(design).__name__} only streams them: "
             "read them into an array first."

@@ -37,16 +37,26 @@ def outer_folds(
     labels = y if has_classes else np.zeros(n) if events is None else events
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The least populated class")  # a stratum may have fewer events than folds
-        folds = [
-            (np.asarray(train), np.asarray(test))
-            for train, test in check_cv(cv).split(np.zeros((n, 1)), labels, split_groups)
-        ]
+        pairs = check_cv(cv).split(np.zeros((n, 1)), labels, split_groups)
+        folds = [(_positions(train, n), _positions(test, n)) for train, test in pairs]
     for number, (train, test) in enumerate(folds, start=1):
         if train.size == 0 or test.size == 0:
             raise ValueError(f"Fold {number} of cv has no {'test' if train.size else 'training'} rows.")
         if np.intersect1d(train, test).size:
             raise ValueError(f"Fold {number} of cv tests rows that it also trains on, so its score would be biased.")
     return folds
+
+
+def _positions(rows: ArrayLike, n: int) -> Rows:
+    """The rows of one side of a fold: positions, or True for each of them."""
+    places = np.asarray(rows)
+    if places.dtype == bool and places.shape == (n,):
+        return np.flatnonzero(places)
+    if places.ndim != 1 or (
+        places.size and (places.dtype.kind not in "iu" or not 0 <= places.min() <= places.max() < n)
+    ):
+        raise ValueError(f"The rows of a fold of cv must be positions from 0 to {n - 1}, or one True or False per row.")
+    return places.astype(np.intp)
 
 
 def _splitter(

@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator
 
 from covey.designs import RepeatedColumns
 from covey.designs.rows import count_rows
-from covey.evidence.reading import columns_of, members_of, observations_on, problem_of
+from covey.evidence.reading import columns_of, members_of, observations_on, problem_of, read_share
 from covey.evidence.score_test import independent_columns, score_test
 from covey.evidence.selections import CONTROLS, GroupTests
 from covey.groups import Groups
@@ -27,7 +27,7 @@ from covey.search.posed import pose
 from covey.search.problem import Parts, Problem, ancestors
 from covey.search.ranking import ranked_groups
 from covey.search.select import select
-from covey.validation import FloatArray, MatrixLike, PerRow, on_host, one_of, positive, whole
+from covey.validation import FloatArray, MatrixLike, PerRow, on_host, one_of, whole
 
 # A model that is tested has at most this many columns per row: with more, tests are weak, and those of classes and
 # survival times are off.
@@ -135,9 +135,7 @@ def test_groups(
     """
     problem = problem_of(model, X, y, sample_weight, offset)
     one_of(control, tuple(CONTROLS), "control")
-    level, n_first = positive(level, "level"), whole(n_first, "n_first")
-    if level >= 1:
-        raise ValueError(f"level must lie between 0 and 1, not {level:g}.")
+    level, n_first = read_share(level, "level"), whole(n_first, "n_first")
     groups, candidates = problem.groups, np.setdiff1d(np.arange(problem.groups.n_groups), problem.always)
     if not candidates.size:
         raise ValueError("Every group is in always, and none is left to test: covey.evidence.effect tests them.")

@@ -12,7 +12,7 @@ from joblib import delayed
 from numpy.typing import ArrayLike
 
 from covey.evidence.copies import CONSTRUCTIONS, Columns, Construction, Copier, lost_correlation, read_columns
-from covey.evidence.reading import read_problem, read_variables
+from covey.evidence.reading import read_problem, read_share, read_variables
 from covey.evidence.selections import KnockoffSelection
 from covey.evidence.statistic import LEVEL, e_values, filter_threshold, largest_set, signed_maximum, wake_up_rates
 from covey.groups import GroupsLike
@@ -22,7 +22,7 @@ from covey.progress import finished, showing
 from covey.search.problem import Problem
 from covey.search.settings import SETTINGS
 from covey.terms import TermsLike
-from covey.validation import FloatArray, MatrixLike, PerRow, one_of, positive, whole
+from covey.validation import FloatArray, MatrixLike, PerRow, one_of, whole
 
 # A path ends when the number of its columns reaches this share of the rows: groups that wake later respond to noise.
 DEPTH = 0.5
@@ -150,9 +150,7 @@ def knockoffs(
     groups = problem.groups
     if groups.overlapping:
         raise ValueError("Knockoffs need groups without a column in common: give each column to one group.")
-    fdr = positive(fdr, "fdr")
-    if fdr >= 1:
-        raise ValueError(f"fdr must lie between 0 and 1, not {fdr:g}.")
+    fdr = read_share(fdr, "fdr")
     one_of(construction, tuple(CONSTRUCTIONS), "construction")
     n_draws = whole(n_draws, "n_draws")
     if len(problem.always) == groups.n_groups:

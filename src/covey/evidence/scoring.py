@@ -12,7 +12,7 @@ from covey.evidence.folds import Rows
 from covey.losses import Binomial, Loss, Multinomial
 from covey.losses.arrays import read_offset
 from covey.losses.classes import read_labels
-from covey.validation import Array, FloatArray, IntArray, PerRow, on_host
+from covey.validation import Array, FloatArray, IntArray, PerRow, finite_response, on_host
 
 # How often the score on new rows should be within the interval: readers take the number after ± for the range to
 # expect, which one standard error would contain only two times out of three.
@@ -43,7 +43,7 @@ def read_response(y: Any, has_classes: bool, has_deviance: bool) -> Response:
         given = y if hasattr(y, "iloc") else np.asarray(on_host(y))
         return Response(given, given)
     if not has_classes:
-        values = given.astype(float)
+        values = finite_response(given, "y", vector=given.ndim == 2)
         return Response(given, values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values)
     labels = read_labels(given.ravel())
     # an ordered categorical keeps its order

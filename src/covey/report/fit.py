@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 import covey
 from covey.estimators.classifier import for_odds_of
+from covey.estimators.reading import read_weight
 from covey.estimators.term_views import as_terms
 from covey.evidence import GroupTests, NestedScore, StabilitySelection, nested_score
 from covey.evidence.class_scores import class_position, positive_position
@@ -171,6 +172,8 @@ class FitReport:
             raise ValueError("X and y go together: give both, or neither.")
         if y is not None and model.loss_.survival:
             y, target = as_table(model, y), target or f"{model.time} to {model.event}"
+        if sample_weight is not None and y is not None:
+            sample_weight = read_weight(sample_weight, np.shape(y)[0])
         score, why_not = _nested(*given, y, sample_weight, offset, nested, positive)
         if (classes := getattr(model, "classes_", None)) is not None and len(classes) == 2:
             chosen = positive if score is None else score.positive
