@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from joblib import parallel_config
 
 from covey import Groups
@@ -297,6 +298,8 @@ def test_neither_units_nor_rows_of_weight_zero_matter(kind):
     X, y = 3 + data.X * scales, 7 - 1e5 * data.y
     scaled = knockoffs(X, y, data.groups, kind=kind, random_state=0)
     np.testing.assert_allclose(scaled.draws, plain.draws, rtol=1e-5, atol=1e-9)
+    sparse = knockoffs(sp.csr_array(data.X), data.y, data.groups, kind=kind, random_state=0)
+    np.testing.assert_allclose(sparse.draws, plain.draws, rtol=1e-8)
     more, weight = np.r_[data.X, data.X[:20] ** 2], np.r_[np.ones(150), np.zeros(20)]
     same = knockoffs(more, np.r_[data.y, np.ones(20)], data.groups, kind=kind, sample_weight=weight, random_state=0)
     np.testing.assert_allclose(same.draws, plain.draws, rtol=1e-8)
