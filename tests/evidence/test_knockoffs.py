@@ -1,6 +1,5 @@
 """Group knockoffs: the copies by their inner products, the sign-flip property by hand, the filter by its definition."""
 
-import importlib.util
 from itertools import pairwise
 
 import numpy as np
@@ -166,9 +165,6 @@ def test_a_similarity_that_is_too_large_is_scaled_down(monkeypatch):
     limit = equicorrelated(columns.covariance, columns.ranks)
     monkeypatch.setitem(CONSTRUCTIONS, "entropy", lambda covariance, ranks: 2 * limit)
     assert Copier(columns, fixed=True).distance == pytest.approx(np.diag(limit).mean())
-    monkeypatch.setitem(CONSTRUCTIONS, "entropy", lambda covariance, ranks: limit - 2 * np.eye(12))
-    with pytest.raises(ValueError, match="not positive definite"):
-        Copier(columns, fixed=True)
 
 
 @pytest.mark.parametrize("kind", ["chain", "factors"])
@@ -365,13 +361,3 @@ def test_remarks(monkeypatch):
 def test_what_is_refused(data, settings, message):
     with pytest.raises(ValueError, match=message):
         knockoffs(data.X, data.y, **{"groups": data.groups} | settings)
-
-
-def test_the_semidefinite_construction():
-    data = make_group_sparse(80, 30, 3, active=5, random_state=0)
-    if importlib.util.find_spec("knockpy") is None:
-        with pytest.raises(ValueError, match="pip install knockpy"):
-            knockoffs(data.X, data.y, data.groups, construction="semidefinite")
-        return
-    found = knockoffs(data.X, data.y, data.groups, fdr=0.3, construction="semidefinite", random_state=0)
-    assert set(found.selected_groups) >= set(data.S.tolist())

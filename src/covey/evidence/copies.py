@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,7 @@ from covey.progress import tell
 from covey.search.problem import Problem
 from covey.validation import FloatArray
 
-Construction = Literal["entropy", "equicorrelated", "semidefinite"]
+Construction = Literal["entropy", "equicorrelated"]
 
 # If the columns that are always in the model leave less than this of another column, relative to it, the rest is
 # round-off error.
@@ -185,32 +185,15 @@ def maximum_entropy(covariance: FloatArray, ranks: NDArray[np.intp]) -> FloatArr
     return (S + S.T) / 2
 
 
-def _semidefinite(covariance: FloatArray, ranks: NDArray[np.intp]) -> FloatArray:
-    """The S closest to the covariance's blocks, computed by knockpy."""
-    try:
-        from knockpy.smatrix import compute_smatrix
-    except ImportError:
-        raise ValueError(
-            "construction='semidefinite' needs knockpy: pip install knockpy, or use construction='entropy'."
-        ) from None
-    labels = np.repeat(np.arange(1, ranks.size + 1), ranks)
-    S: Any = compute_smatrix(covariance, groups=labels, method="sdp")
-    return np.asarray((S + S.T) / 2)
-
-
-CONSTRUCTIONS = {"entropy": maximum_entropy, "equicorrelated": equicorrelated, "semidefinite": _semidefinite}
+CONSTRUCTIONS = {"entropy": maximum_entropy, "equicorrelated": equicorrelated}
 
 
 def _allowed(S: FloatArray, root: FloatArray) -> FloatArray:
     r"""S, or the largest multiple of it with :math:`S \preceq 2 \Sigma`; `root` is :math:`\Sigma^{-1/2}`.
 
-    Rounding errors and solvers that stop early can leave S slightly above its limit. A smaller S gives valid copies
+    Rounding errors can leave S slightly above its limit. A smaller S gives valid copies
     with somewhat less power; clipping the eigenvalues of the copies' covariance instead would change what they match.
     """
-    if np.linalg.eigvalsh(S)[0] < -ROUNDING:
-        raise ValueError(
-            "The similarity of copies and groups is not positive definite: use construction='equicorrelated'."
-        )
     largest = float(np.linalg.eigvalsh(root @ S @ root)[-1])
     return S * min(1.0, 2.0 / largest) if largest > 0 else S
 

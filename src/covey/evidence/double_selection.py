@@ -189,7 +189,9 @@ def double_selection(
             raise ValueError(f"of: column {name!r} has missing or infinite values: drop these rows, or impute them.")
         if np.ptp(d) == 0:
             raise ValueError(f"of: column {name!r} has the same value in every row, so it has no effect to estimate.")
-    labels = _read_clusters(clusters, len(problem.weight))
+    labels = None if clusters is None else read_row_labels(clusters, len(problem.weight), "clusters")
+    if labels is not None and not labels.any():
+        raise ValueError("clusters has the same label in every row: leave it out.")
     # criteria would count rows by their weights
     searched = replace(problem, weight=(problem.weight > 0).astype(float))
     tasks = [delayed(select)(replace(searched, y=d, loss=Squared(), offset=None), COLUMN_CRITERION) for d in D.T]
@@ -222,15 +224,6 @@ def double_selection(
 
 def _union(problem: Problem, found: list[list[int]]) -> list[int]:
     return list(dict.fromkeys([*problem.always, *(l for one in found for l in one)]))
-
-
-def _read_clusters(clusters: PerRow, n: int) -> NDArray[np.intp] | None:
-    if clusters is None:
-        return None
-    codes = read_row_labels(clusters, n, "clusters")
-    if codes.max() == 0:
-        raise ValueError("clusters has the same label in every row: leave it out.")
-    return codes
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from covey.search.posed import pose
 from covey.search.problem import Parts, Problem, ancestors
 from covey.search.ranking import ranked_groups
 from covey.search.select import select
-from covey.validation import FloatArray, MatrixLike, PerRow, on_host, one_of, whole
+from covey.validation import FloatArray, MatrixLike, PerRow, on_host, one_of, some, whole
 
 # A model that is tested has at most this many columns per row: with more, tests are weak, and those of classes and
 # survival times are off.
@@ -267,10 +267,8 @@ def _remarks(
 ) -> tuple[str, ...]:  # fmt: skip
     remarks = []
     if repeated:
-        named = [*map(str, repeated[:MOST_NAMED]), *["others"] * (len(repeated) > MOST_NAMED)]
-        remarks.append(
-            f"Other groups repeat {', '.join(named)}, so no test can tell which has an effect: leave out all but one."
-        )
+        named = some(repeated, MOST_NAMED)
+        remarks.append(f"Other groups repeat {named}, so no test can tell which has an effect: leave out all but one.")
     if n_crowded:
         remarks.append(
             f"{n_crowded} of {n_tested} tests had no room for all controls, because tested models have at most a third "

@@ -99,9 +99,8 @@ def knockoffs(
         selected or at least ``1 / fdr`` are.
     kind : {"auto", "gaussian", "fixed"}
         "auto" is "fixed" for squared loss with at least twice as many rows as columns, otherwise "gaussian".
-    construction : {"entropy", "equicorrelated", "semidefinite"}
-        How the similarity between a group and its copy is chosen: by maximum entropy; as one number for all groups, in
-        closed form; or by a semidefinite program, which requires knockpy.
+    construction : {"entropy", "equicorrelated"}
+        How the similarity between a group and its copy is chosen: by maximum entropy, or as one number for all groups.
     n_draws : int
         How many times copies are drawn. With one draw, the filter is applied directly, and its result depends on the
         draw. Several draws are combined by e-values (Ren and Barber, 2024), which control the rate whatever the

@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -305,10 +305,5 @@ def _short(text: str) -> str:
 
 def _versions() -> dict[str, str]:
     """The versions of Python and the libraries."""
-    found = {"covey": covey.__version__, "Python": platform.python_version()}
-    for name in PACKAGES:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return {**found, "system": platform.platform(terse=True)}
+    ours = {"covey": covey.__version__, "Python": platform.python_version()}
+    return ours | {name: version(name) for name in PACKAGES} | {"system": platform.platform(terse=True)}
