@@ -99,13 +99,8 @@ def test_groups(
         How many groups are tested at least, if not all are: each takes a search.
     sample_weight, offset : array-like, optional
         As in `fit`. In tests, weights say how precise rows are: they do not count rows.
-    n_jobs : int, optional
-        How many groups are tested in parallel, with joblib.
-    progress : callable, optional
-        Called after each test with the number of finished tests and their total number.
-    verbose : int, optional
-        1 shows progress, 0 nothing; by default there is a progress bar where one can be drawn, on a terminal or in
-        a notebook.
+    n_jobs, progress, verbose
+        As in `covey.evidence.effect`; progress counts tests of groups.
 
     Returns
     -------

@@ -111,12 +111,9 @@ def knockoffs(
         As in `covey.limit_path`. A copy has the same weight as its group.
     factors : int or "auto"
         The number of common factors of groups and copies that are in the model from the start.
-    n_jobs : int, optional
-        How many draws to run in parallel, with joblib.
     random_state : int, Generator or None
-    verbose : int, optional
-        1 shows progress, 0 nothing; by default there is a progress bar where one can be drawn, on a terminal or in
-        a notebook.
+    n_jobs, verbose
+        As in `covey.evidence.effect`; draws run in parallel.
 
     Returns
     -------
