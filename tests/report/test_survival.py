@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, SplineTransformer
@@ -138,6 +139,8 @@ def test_the_page_shows_the_numbers(page, nested):
     assert f"<bdi>{X.columns[j]}</bdi>" in ratios.split("</tr>")[1]
     assert f"{np.exp(MODEL.coef_[j]):.3f}" in ratios
     assert "hazard ratio" in page
+    sparse = survival_part(MODEL, sp.csr_array(X.to_numpy()), Y, nested=nested)
+    np.testing.assert_allclose([r.per_deviation for r in sparse.ratios], [r.per_deviation for r in part.ratios])
     assert "factor that multiplies the hazard" in page
 
 
