@@ -153,8 +153,7 @@ def test_survival_times_are_scored_by_concordance():
     assert result.references["null"].mean == 0.5
     frame = pd.DataFrame({"time": y["time"], "event": y["event"]})
     np.testing.assert_allclose(nested_score(model, X, frame, 3).folds, result.folds)
-    with pytest.raises(ValueError, match="pair of arrays"):
-        nested_score(model, X, (y["time"], y["event"]))
+    np.testing.assert_allclose(nested_score(model, X, (y["time"], y["event"]), 3).folds, result.folds)
 
 
 def test_the_verdict_on_terms_speaks_of_terms():

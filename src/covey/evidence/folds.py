@@ -6,6 +6,7 @@ import warnings
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
@@ -13,9 +14,9 @@ from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, Str
 
 from covey.designs import GenotypeDesign
 from covey.losses.cox import FieldNames, read_survival
-from covey.losses.risk_sets import EVENT, STRATUM
+from covey.losses.risk_sets import EVENT, START, STOP, STRATUM
 from covey.search.splits import SplitsLike, Splitter
-from covey.validation import Array, MatrixLike, PerRow, check_sparse, whole
+from covey.validation import Array, MatrixLike, PerRow, check_sparse, pandas_frame, whole
 
 Rows = NDArray[np.intp]
 
@@ -86,6 +87,15 @@ def event_labels(model: BaseEstimator, y: ArrayLike) -> NDArray[np.intp]:
     """Labels by which folds of survival times are stratified, per stratum: odd numbers are events."""
     observed = read_survival(y, "y", FieldNames.of(model)).rows
     return np.asarray(2 * observed[:, STRATUM] + observed[:, EVENT], dtype=np.intp)
+
+
+def as_table(model: BaseEstimator, y: ArrayLike) -> ArrayLike:
+    """Survival times as one table with one line per row; unlike a pair of arrays, it can be split."""
+    if not isinstance(y, tuple | list):
+        return pandas_frame(y, "y")
+    times = read_survival(y, "y", FieldNames.of(model)).rows
+    table = pd.DataFrame({model.time: times[:, STOP], model.event: times[:, EVENT] > 0})
+    return table.assign(**{model.start: times[:, START]}) if np.isfinite(times[:, START]).any() else table
 
 
 def indexable(X: MatrixLike) -> Any:

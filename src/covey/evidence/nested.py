@@ -16,7 +16,7 @@ from covey.designs import Design
 from covey.estimators import GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor
 from covey.estimators.classifier import class_weight_of_rows
 from covey.evidence.class_scores import class_position
-from covey.evidence.folds import Rows, event_labels, indexable, outer_folds
+from covey.evidence.folds import Rows, as_table, event_labels, indexable, outer_folds
 from covey.evidence.nested_result import MethodScore, NestedScore
 from covey.evidence.reading import read_row_labels
 from covey.evidence.refit import FoldResult, Study, refit
@@ -127,8 +127,8 @@ def nested_score(
     """
     if not hasattr(model, "fit") or isinstance(model, type):
         raise ValueError(f"model must be an estimator, such as GroupSparseRegressor(groups=3), not {model!r}.")
-    y = pandas_frame(y, "y")
     last = last_step(model)
+    y = as_table(last, y) if isinstance(last, GroupSparseCox) else pandas_frame(y, "y")
     reads_terms = last is model and getattr(model, "terms", None) is not None
     X = with_dates_and_codes(as_frame(X)) if reads_terms else pandas_frame(X)
     has_deviance = isinstance(last, GroupSparseRegressor | GroupSparseClassifier)

@@ -18,6 +18,7 @@ from covey.estimators.reading import read_weight
 from covey.estimators.term_views import as_terms
 from covey.evidence import GroupTests, NestedScore, StabilitySelection, nested_score
 from covey.evidence.class_scores import class_position, positive_position
+from covey.evidence.folds import as_table
 from covey.groups import Groups
 from covey.report.choice import constraints_of, rivals_of
 from covey.report.effects import TermPart, expanded_columns, pipeline_effects, term_part
@@ -25,7 +26,7 @@ from covey.report.path import Along, Frames, along_the_path, keep_frames
 from covey.report.predictions import Residuals, residuals
 from covey.report.quality import Response, Score, Test, null_error, quality, responses
 from covey.report.remarks import Remark, remarks
-from covey.report.survival import Survival, as_table, survival_part
+from covey.report.survival import Survival, survival_part
 from covey.search.agreement import selects_groups
 from covey.search.chosen import Judged, how_chosen, in_words, judged, price_of_sparsity
 from covey.terms.effects import Effect

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
-from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
 from covey.designs import as_design
@@ -80,15 +78,6 @@ class Survival:
 def survival_times(model: BaseEstimator, y: PerRow) -> FloatArray:
     """Start, stop, event, and the stratum as the model encodes it, one record per row."""
     return read_survival(on_host(y), "y", FieldNames.of(model)).coded_as(model.strata_)
-
-
-def as_table(model: BaseEstimator, y: ArrayLike) -> ArrayLike:
-    """Survival times as one table with one line per row; unlike a pair of arrays, it can be split."""
-    if not isinstance(y, tuple | list):
-        return y
-    times = survival_times(model, y)
-    table = pd.DataFrame({model.time: times[:, STOP], model.event: times[:, EVENT] > 0})
-    return table.assign(**{model.start: times[:, START]}) if np.isfinite(times[:, START]).any() else table
 
 
 def survival_part(
