@@ -23,7 +23,6 @@ from covey.evidence.copies import (
 )
 from covey.evidence.reading import read_problem
 from covey.evidence.statistic import e_values, filter_threshold, largest_set, signed_maximum, wake_up_rates
-from covey.losses import survival
 
 
 def chain(n, p, rho, seed=0):
@@ -272,17 +271,6 @@ def test_the_signal_is_found(data, n_draws):
         again = knockoffs(data.X, data.y, data.groups, fdr=0.2, n_draws=n_draws, n_jobs=2, random_state=1)
     np.testing.assert_array_equal(again.draws, found.draws)
     assert repr(found).startswith("KnockoffSelection(1")
-
-
-@pytest.mark.parametrize("loss", ["binomial", "cox"])
-def test_classes_and_survival_times(data, loss):
-    rng = np.random.default_rng(0)
-    y = np.where(data.y > np.median(data.y), "high", "low")
-    if loss == "cox":
-        y = survival(rng.exponential(np.exp(-2 * data.y / data.y.std())), rng.random(200) < 0.8)
-    found = knockoffs(data.X, y, data.groups, fdr=0.3, loss=loss, random_state=0)
-    assert found.kind == "gaussian"
-    assert len(set(data.S.tolist()) & set(found.selected_groups)) >= 5
 
 
 @pytest.mark.parametrize("kind", ["gaussian", "fixed"])

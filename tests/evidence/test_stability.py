@@ -9,7 +9,6 @@ from covey.datasets import make_group_sparse
 from covey.evidence import expected_false
 from covey.evidence.bounds import largest_first, least_threshold, tail_bound
 from covey.evidence.stability import complementary_halves
-from covey.losses import survival
 from covey.plots import StabilityDisplay
 
 
@@ -183,28 +182,6 @@ def test_halves_have_every_class():
         stability_selection(X, np.r_[1, np.zeros(59)], loss="binomial", n_pairs=3, random_state=0)
     with pytest.raises(ValueError, match="y has missing labels"):
         stability_selection(X, np.r_[np.nan, np.nan, y[2:]], loss="multinomial", n_pairs=3, random_state=0)
-
-
-@pytest.mark.parametrize("loss", ["binomial", "multinomial", "poisson", "huber", "several", "cox"])
-def test_every_loss(loss):
-    rng = np.random.default_rng(2)
-    X = rng.standard_normal((160, 40))
-    eta = 1.5 * X[:, 4] - 1.5 * X[:, 5]
-    responses = {
-        "binomial": np.where(eta + 0.3 * rng.logistic(size=160) > 0, "yes", "no"),
-        "multinomial": np.digitize(eta + 0.3 * rng.standard_normal(160), [-1, 1]),
-        "poisson": rng.poisson(np.exp(0.7 * eta)),
-        "huber": eta + 0.3 * rng.standard_t(2, 160),
-        "cox": survival(rng.exponential(np.exp(-eta)), rng.random(160) < 0.7),
-        "several": np.stack([eta, X[:, 10]], axis=1) + 0.3 * rng.standard_normal((160, 2)),
-    }
-    name = "squared" if loss == "several" else loss
-    found = stability_selection(X, responses[loss], 2, loss=name, n_pairs=6, n_first=3, always=[0], random_state=0)
-    assert set(found.selected_groups) == ({2, 5} if loss == "several" else {2})
-    assert found.n_groups == 19
-    assert found.always_groups == (0,)
-    assert 0 not in found.to_frame().index
-    assert not (found.orders == 0).any()
 
 
 @pytest.mark.parametrize(
