@@ -154,7 +154,7 @@ class NestedScore(Score):
         p, values = self.predictions, self.response
         if p.ndim == 1:
             p, values = np.column_stack([1 - p, p]), np.column_stack([1 - values, values])
-        rows = ~np.isnan(p[:, 0])  # some splitters do not test every row
+        rows = ~np.isnan(p[:, 0]) & (self.weight > 0)  # some splitters do not test every row
         return ClassScores.of(self.classes, values[rows].argmax(axis=1), p[rows], self.weight[rows], self.positive)
 
     @property
