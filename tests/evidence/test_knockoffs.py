@@ -11,11 +11,9 @@ from covey import Groups
 from covey.datasets import make_group_sparse
 from covey.evidence import knockoffs
 from covey.evidence.copies import (
-    CONSTRUCTIONS,
     Columns,
     Copier,
     _structured,
-    equicorrelated,
     estimated_covariance,
     lost_correlation,
     maximum_entropy,
@@ -105,11 +103,10 @@ def test_the_rate_is_that_of_the_model_a_group_joins():
 # ---------------------------------------------------------------------- the copies
 
 
-@pytest.mark.parametrize("construction", ["entropy", "equicorrelated"])
-def test_fixed_copies_have_their_inner_products(construction):
+def test_fixed_copies_have_their_inner_products():
     X, sizes = chain(90, 14, 0.6), [3, 1, 4, 2, 2, 2]
     columns = columns_of(X, sizes, always=[1], weight=np.random.default_rng(0).uniform(0.5, 2, 90))
-    copier = Copier(columns, fixed=True, construction=construction)
+    copier = Copier(columns, fixed=True)
     copies = copier.draw(np.random.default_rng(3))
     q, Z = columns.q[:, None], columns.Z
     S = columns.covariance - Z.T @ (q * copies)
@@ -132,6 +129,11 @@ def test_gaussian_copies_have_their_moments():
     np.testing.assert_allclose(between[apart], columns.covariance[apart], atol=0.03)
 
 
+def equicorrelated(Sigma):
+    """The largest multiple of the identity that is allowed, for similarities of at most one."""
+    return min(1, 2 * np.linalg.eigvalsh(Sigma)[0]) * np.eye(len(Sigma))
+
+
 def test_entropy_is_stationary_and_allowed():
     ranks = np.array([2, 1, 3, 2])
     Sigma = columns_of(chain(200, 8, 0.8), ranks).covariance
@@ -141,8 +143,7 @@ def test_entropy_is_stationary_and_allowed():
     for a, b in pairwise(starts):
         # the derivative of log det(2 Sigma - S) + log det S in a block
         np.testing.assert_allclose(np.linalg.inv(S[a:b, a:b]), inverse[a:b, a:b], rtol=0.02)
-    plain = equicorrelated(Sigma, ranks)
-    np.testing.assert_allclose(plain, min(1, 2 * np.linalg.eigvalsh(Sigma)[0]) * np.eye(8))
+    plain = equicorrelated(Sigma)
     value = [np.linalg.slogdet(2 * Sigma - s)[1] + np.linalg.slogdet(s)[1] for s in (S, 0.99 * plain)]
     assert value[0] > value[1]
 
@@ -161,8 +162,8 @@ def test_entropy_survives_covariances_of_heavy_tailed_rows():
 def test_a_similarity_that_is_too_large_is_scaled_down(monkeypatch):
     """Not clipped: S of twice the limit gives the copies of half of it."""
     columns = columns_of(chain(90, 12, 0.6), [3] * 4)
-    limit = equicorrelated(columns.covariance, columns.ranks)
-    monkeypatch.setitem(CONSTRUCTIONS, "entropy", lambda covariance, ranks: 2 * limit)
+    limit = equicorrelated(columns.covariance)
+    monkeypatch.setattr("covey.evidence.copies.maximum_entropy", lambda covariance, ranks: 2 * limit)
     assert Copier(columns, fixed=True).distance == pytest.approx(np.diag(limit).mean())
 
 
@@ -339,7 +340,6 @@ def test_remarks(monkeypatch):
         ({"kind": "second-order"}, "kind must be"),
         ({"kind": "fixed"}, "need 301 rows, but there are 200"),
         ({"kind": "fixed", "loss": "huber"}, "are for squared loss"),
-        ({"construction": "sdp"}, "construction must be"),
         ({"n_draws": 0}, "n_draws must be at least 1"),
         ({"always": range(50)}, "No group is left"),
         ({"group_weights": [1.0]}, "group_weights has shape"),

@@ -27,22 +27,13 @@ def found(data):
 def test_bounds_are_their_formulas():
     # Meinshausen and Buehlmann: q^2 / ((2 tau - 1) p)
     assert expected_false(10, 0.6, 100, assumption="none") == pytest.approx(100 / (0.2 * 100))
-    # Shah and Samworth, theorem 2, on both sides of 3/4
-    assert expected_false(10, 0.7, 100, n_pairs=50, assumption="unimodal") == pytest.approx(1 / (2 * (0.4 - 0.01)))
-    assert expected_false(10, 0.9, 100, n_pairs=50, assumption="unimodal") == pytest.approx(4 * (0.1 + 0.01) / 1.02)
-    # continuous at 3/4, and the more is assumed, the lower
-    below, above = (expected_false(10, tau, 100, assumption="unimodal") for tau in (0.75, 0.75 + 1e-9))
-    assert below == pytest.approx(above, rel=0.02)
-    for q, tau in ((1, 0.6), (5, 0.75), (8, 0.9), (40, 0.55)):
-        concave, unimodal, none = (
-            expected_false(q, tau, 100, n_pairs=20, assumption=one) for one in ("r-concave", "unimodal", "none")
-        )
-        assert concave <= unimodal + 1e-12
-        assert unimodal <= none + 1e-12
-    assert expected_false(8, 0.75, 100) < 0.5 * expected_false(8, 0.75, 100, assumption="unimodal")
+    for q, tau in ((1, 0.6), (5, 0.75), (8, 0.9), (40, 0.55)):  # the more is assumed, the lower
+        assert expected_false(q, tau, 100, n_pairs=20) <= expected_false(q, tau, 100, n_pairs=20, assumption="none")
+    # far below theorem 2 of Shah and Samworth, for unimodal distributions
+    assert expected_false(8, 0.75, 100) < 0.5 * (8**2 / 100) / (2 * (0.5 - 0.01))
 
 
-@pytest.mark.parametrize("assumption", ["none", "unimodal", "r-concave"])
+@pytest.mark.parametrize("assumption", ["none", "r-concave"])
 def test_two_limits_decide_the_third(assumption):
     def bound(n_first, tau):
         return expected_false(n_first, tau, 80, n_pairs=20, assumption=assumption)

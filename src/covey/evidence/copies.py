@@ -12,7 +12,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,8 +25,6 @@ from covey.preprocess import prepare
 from covey.progress import tell
 from covey.search.problem import Problem
 from covey.validation import FloatArray
-
-Construction = Literal["entropy", "equicorrelated"]
 
 # If the columns that are always in the model leave less than this of another column, relative to it, the rest is
 # round-off error.
@@ -128,7 +125,7 @@ class Copier:
     `distance` is the mean of the diagonal of S: 1 if copies are unrelated to their groups, 0 if they are identical.
     """
 
-    def __init__(self, columns: Columns, *, fixed: bool, construction: Construction = "entropy") -> None:
+    def __init__(self, columns: Columns, *, fixed: bool) -> None:
         self.columns, self.fixed = columns, fixed
         covariance = columns.covariance if fixed else estimated_covariance(columns)
         values, vectors = np.linalg.eigh(covariance)
@@ -138,7 +135,7 @@ class Copier:
                 "the columns themselves: use kind='gaussian', or leave such groups out."
             )
         inverse = (vectors / values) @ vectors.T
-        S = _allowed(CONSTRUCTIONS[construction](covariance, columns.ranks), (vectors / np.sqrt(values)) @ vectors.T)
+        S = _allowed(maximum_entropy(covariance, columns.ranks), (vectors / np.sqrt(values)) @ vectors.T)
         self._root = _root(2 * S - S @ inverse @ S)
         self._share_of_columns = np.eye(len(S)) - inverse @ S
         self.distance = float(np.diag(S).mean())
@@ -157,19 +154,14 @@ class Copier:
         return np.asarray(columns.Z @ self._share_of_columns + noise @ self._root)
 
 
-def equicorrelated(covariance: FloatArray, ranks: NDArray[np.intp]) -> FloatArray:
-    r""":math:`S = \gamma I` with :math:`\gamma = \min(1, 2 \lambda_{\min}(\Sigma))` (Dai and Barber, 2016)."""
-    return min(1.0, 2 * float(np.linalg.eigvalsh(covariance)[0])) * np.eye(len(covariance))
-
-
 def maximum_entropy(covariance: FloatArray, ranks: NDArray[np.intp]) -> FloatArray:
     r"""The blocks that maximise :math:`\log\det(2 \Sigma - S) + \log\det S` (Gimenez and Zou, 2019).
 
     Given all other blocks, the best one is half of what they leave of :math:`2 \Sigma` there, in closed form, so sweeps
-    over the groups need no step size.
+    over the groups need no step size. They begin at half of Dai and Barber's (2016), a multiple of the identity.
     """
     starts = offsets(ranks)
-    S = 0.5 * equicorrelated(covariance, ranks)
+    S = min(0.5, float(np.linalg.eigvalsh(covariance)[0])) * np.eye(len(covariance))
     for sweep in range(SWEEPS):
         M, before = np.linalg.inv(2 * covariance - S), S.copy()
         for l, (a, b) in enumerate(pairwise(starts), start=1):
@@ -183,9 +175,6 @@ def maximum_entropy(covariance: FloatArray, ranks: NDArray[np.intp]) -> FloatArr
         if np.abs(S - before).max() < SETTLED:
             break
     return (S + S.T) / 2
-
-
-CONSTRUCTIONS = {"entropy": maximum_entropy, "equicorrelated": equicorrelated}
 
 
 def _allowed(S: FloatArray, root: FloatArray) -> FloatArray:

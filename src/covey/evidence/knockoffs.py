@@ -11,7 +11,7 @@ import numpy as np
 from joblib import delayed
 from numpy.typing import ArrayLike
 
-from covey.evidence.copies import CONSTRUCTIONS, Columns, Construction, Copier, lost_correlation, read_columns
+from covey.evidence.copies import Columns, Copier, lost_correlation, read_columns
 from covey.evidence.reading import read_problem, read_share, read_variables
 from covey.evidence.selections import KnockoffSelection
 from covey.evidence.statistic import LEVEL, e_values, filter_threshold, largest_set, signed_maximum, wake_up_rates
@@ -49,7 +49,6 @@ def knockoffs(
     terms: TermsLike = None,
     fdr: float = 0.1,
     kind: Literal["auto", "gaussian", "fixed"] = "auto",
-    construction: Construction = "entropy",
     n_draws: int = 1,
     always: Iterable[Hashable] = (),
     loss: str | Loss = "squared",
@@ -99,8 +98,6 @@ def knockoffs(
         selected or at least ``1 / fdr`` are.
     kind : {"auto", "gaussian", "fixed"}
         "auto" is "fixed" for squared loss with at least twice as many rows as columns, otherwise "gaussian".
-    construction : {"entropy", "equicorrelated"}
-        How the similarity between a group and its copy is chosen: by maximum entropy, or as one number for all groups.
     n_draws : int
         How many times copies are drawn. With one draw, the filter is applied directly, and its result depends on the
         draw. Several draws are combined by e-values (Ren and Barber, 2024), which control the rate whatever the
@@ -147,7 +144,6 @@ def knockoffs(
     if groups.overlapping:
         raise ValueError("Knockoffs need groups without a column in common: give each column to one group.")
     fdr = read_share(fdr, "fdr")
-    one_of(construction, tuple(CONSTRUCTIONS), "construction")
     n_draws = whole(n_draws, "n_draws")
     if len(problem.always) == groups.n_groups:
         raise ValueError("No group is left to select: all are in always.")
@@ -165,7 +161,7 @@ def knockoffs(
     rngs = np.random.default_rng(random_state).spawn(n_draws)
     draws = np.zeros((n_draws, groups.n_groups))
     with showing("knockoffs", verbose):
-        copier = Copier(columns, fixed=fixed, construction=construction)
+        copier = Copier(columns, fixed=fixed)
         tasks = [delayed(_statistics)(copier, observed, weights, rng) for rng in rngs]
         drawn = list(finished(tasks, "draw", n_jobs))
     draws[:, present] = W = np.array([one for one, _ in drawn])

@@ -101,7 +101,7 @@ def stability_selection(
         The largest acceptable expected number of mistakes; 1 unless `threshold` and `n_first` are both given.
     n_pairs : int
         The number of complementary pairs.
-    assumption : {"r-concave", "unimodal", "none"}
+    assumption : {"r-concave", "none"}
         What the bound may assume; see `covey.evidence.expected_false`.
     always : iterable
         Names of groups that are in every model; they are not candidates for selection.
