@@ -250,8 +250,9 @@ def test_ordered_classes(data):
     ids=str,
 )
 def test_a_report_says_what_was_estimated(data, loss, words):
-    page = page_of(GroupSparseRegressor(2, loss=loss, selection="bic"), data["X"], data["count"])
+    page = page_of(GroupSparseRegressor(2, loss=loss, selection="bic"), data["X"], data["count"], nested=2)
     assert [text for text in words if text not in page] == []
+    assert ("ridge are scikit-learn's" in page) == ("<bdi>ridge</bdi>" in page) == isinstance(loss, str)
 
 
 def test_many_responses_keep_the_page_small():

@@ -172,7 +172,10 @@ def encode_classes(y: ArrayLike, loss: Loss) -> ArrayLike:
     if loss.vector:
         return labels.y if labels.loss.vector else np.eye(2)[labels.y.astype(int)]
     if labels.loss.vector:
-        raise ValueError(f"y has {labels.y.shape[1]} classes, and the binomial loss takes 2: use loss='multinomial'.")
+        raise ValueError(
+            f"y has {labels.y.shape[1]} classes, and the binomial loss takes 2: use loss='multinomial', or one class "
+            "against the others."
+        )
     return labels.y
 
 
