@@ -226,6 +226,22 @@ def test_the_margin_does_not_depend_on_how_often_rows_are_tested():
     assert row_margin(*tests, ratio=0.25, n_deals=2.0) == pytest.approx(margin(loss, fold))
 
 
+def test_a_number_of_inner_folds_keeps_labelled_rows_together():
+    labels = np.repeat(np.arange(20), 4)
+    model = GroupSparseRegressor(3, selection=4)
+    result = nested_score(model, X, Y, 4, split_groups=labels, references=False)
+    same = nested_score(
+        clone(model).set_params(selection=GroupKFold(4)), X, Y, 4, split_groups=labels, references=False
+    )
+    np.testing.assert_array_equal(result.folds, same.folds)
+    with pytest.raises(ValueError, match="does not keep rows of one split_groups label together"):
+        nested_score(GroupSparseRegressor(3, selection="holdout"), X, Y, 4, split_groups=labels)
+    with pytest.raises(ValueError, match="the same label in every row"):
+        model.fit(X, Y, split_groups=np.zeros(80))
+    assert len(model.fit(X, Y, split_groups=np.arange(80) % 3).fold_frequencies_) == 4
+    assert model.n_splits_ == 3  # as many as there are labels
+
+
 def test_labelled_rows_stay_together_and_are_one_observation():
     labels = np.repeat(np.arange(20), 4)
     model = GroupSparseRegressor(3, selection=GroupKFold(3))
