@@ -80,6 +80,10 @@ def test_a_weight_of_two_is_the_row_twice():
     pd.testing.assert_frame_equal(one.table, twice.table, rtol=1e-6)
     pd.testing.assert_frame_equal(one.thresholds, twice.thresholds)
     assert one.accuracy == pytest.approx(twice.accuracy)
+    X = np.random.default_rng(0).standard_normal((60, 2))
+    y, some = np.where(X[:, 0] > 0, "a", "b"), np.where(np.arange(60) % 3 == 0, 0.0, 1.0)
+    scored = nested_score(GroupSparseClassifier(selection="bic"), X, y, 2, sample_weight=some, references=False)
+    assert scored.class_scores.confusion().sum() == 40  # rows of weight zero are no rows
     assert one.remark == twice.remark
 
 

@@ -5,8 +5,9 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from covey import Groups, Terms, survival
-from covey.evidence import effect
+from covey import Groups, GroupSparseRegressor, Terms, survival
+from covey.evidence import band, effect, knockoffs, stability_selection, test_groups
+from covey.losses import Quantile
 
 RNG = np.random.default_rng(0)
 N = 200
@@ -147,6 +148,36 @@ def test_neither_units_nor_rows_of_weight_zero_matter():
     np.testing.assert_allclose(same.covariance, found.covariance)
 
 
+def test_a_number_that_is_a_name_is_no_position():
+    numbered = pd.DataFrame(X, columns=range(1, 41))
+    assert effect(numbered, Y, of=1).names == [1]
+    np.testing.assert_allclose(effect(numbered, Y, of=1).estimates, effect(X, Y, of=0).estimates)
+    terms = pd.DataFrame(X[:, :4], columns=range(1, 5))
+    assert effect(terms, Y, of=[1, 2], terms="auto").names == ["1", "2"]
+
+
+def test_few_rows_beyond_a_quantile_are_remarked_on():
+    said = [effect(X[:, :4], Y, of=0, loss=Quantile(level)).remarks for level in (0.5, 0.9)]
+    assert [any("20 rows are beyond the quantile" in one for one in remarks) for remarks in said] == [False, True]
+
+
+def test_one_weight_for_all_rows_changes_nothing():
+    table, model = pd.DataFrame(X[:, :6]), GroupSparseRegressor(3)
+    of_terms, curve = GroupSparseRegressor(terms=Terms(pairs=None)), pd.DataFrame(X[:, :2], columns=list("ab"))
+    plain, weighted = (
+        (
+            effect(table, Y, of=0, sample_weight=weight).covariance,
+            test_groups(model, table, Y, sample_weight=weight).raw,
+            stability_selection(table, Y, 3, n_pairs=2, random_state=0, sample_weight=weight).orders,
+            knockoffs(table, Y, 3, random_state=0, sample_weight=weight).draws,
+            band(of_terms, curve, Y, "a", n=5, sample_weight=weight).high,
+        )
+        for weight in (None, 2.0)
+    )
+    for one, other in zip(plain, weighted, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-9)
+
+
 def test_groups_may_overlap():
     shared = Groups.from_lists([[0, 1, 2, 3], [3, 4, 5], [5, 6]], overlap=True)
     found = effect(X[:, :7], Y, of=0, groups=shared)
@@ -176,6 +207,7 @@ TABLE = pd.DataFrame(X[:, :5], columns=["age", "bmi", "c", "d", "e"])
         ({"y": (TABLE["age"] > 0).astype(float), "loss": "binomial"}, "separate the responses perfectly"),
         ({"y": np.ones(N)}, "y has the same value in every row"),
         ({"clusters": [1, 2]}, "one label per row"),
+        ({"clusters": np.where(np.arange(N) == 3, np.nan, np.arange(N) // 4)}, "missing labels, first in row 3"),
         ({"y": np.column_stack([Y, Y])}, "one response per row"),
         ({"confidence": 95}, "confidence must lie between 0 and 1"),
     ],

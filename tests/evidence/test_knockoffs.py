@@ -1,21 +1,19 @@
 """Group knockoffs: the copies by their inner products, the sign-flip property by hand, the filter by its definition."""
 
-import importlib.util
 from itertools import pairwise
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from joblib import parallel_config
 
 from covey import Groups
 from covey.datasets import make_group_sparse
 from covey.evidence import knockoffs
 from covey.evidence.copies import (
-    CONSTRUCTIONS,
     Columns,
     Copier,
     _structured,
-    equicorrelated,
     estimated_covariance,
     lost_correlation,
     maximum_entropy,
@@ -23,7 +21,6 @@ from covey.evidence.copies import (
 )
 from covey.evidence.reading import read_problem
 from covey.evidence.statistic import e_values, filter_threshold, largest_set, signed_maximum, wake_up_rates
-from covey.losses import survival
 
 
 def chain(n, p, rho, seed=0):
@@ -106,11 +103,10 @@ def test_the_rate_is_that_of_the_model_a_group_joins():
 # ---------------------------------------------------------------------- the copies
 
 
-@pytest.mark.parametrize("construction", ["entropy", "equicorrelated"])
-def test_fixed_copies_have_their_inner_products(construction):
+def test_fixed_copies_have_their_inner_products():
     X, sizes = chain(90, 14, 0.6), [3, 1, 4, 2, 2, 2]
     columns = columns_of(X, sizes, always=[1], weight=np.random.default_rng(0).uniform(0.5, 2, 90))
-    copier = Copier(columns, fixed=True, construction=construction)
+    copier = Copier(columns, fixed=True)
     copies = copier.draw(np.random.default_rng(3))
     q, Z = columns.q[:, None], columns.Z
     S = columns.covariance - Z.T @ (q * copies)
@@ -133,6 +129,11 @@ def test_gaussian_copies_have_their_moments():
     np.testing.assert_allclose(between[apart], columns.covariance[apart], atol=0.03)
 
 
+def equicorrelated(Sigma):
+    """The largest multiple of the identity that is allowed, for similarities of at most one."""
+    return min(1, 2 * np.linalg.eigvalsh(Sigma)[0]) * np.eye(len(Sigma))
+
+
 def test_entropy_is_stationary_and_allowed():
     ranks = np.array([2, 1, 3, 2])
     Sigma = columns_of(chain(200, 8, 0.8), ranks).covariance
@@ -142,8 +143,7 @@ def test_entropy_is_stationary_and_allowed():
     for a, b in pairwise(starts):
         # the derivative of log det(2 Sigma - S) + log det S in a block
         np.testing.assert_allclose(np.linalg.inv(S[a:b, a:b]), inverse[a:b, a:b], rtol=0.02)
-    plain = equicorrelated(Sigma, ranks)
-    np.testing.assert_allclose(plain, min(1, 2 * np.linalg.eigvalsh(Sigma)[0]) * np.eye(8))
+    plain = equicorrelated(Sigma)
     value = [np.linalg.slogdet(2 * Sigma - s)[1] + np.linalg.slogdet(s)[1] for s in (S, 0.99 * plain)]
     assert value[0] > value[1]
 
@@ -162,12 +162,9 @@ def test_entropy_survives_covariances_of_heavy_tailed_rows():
 def test_a_similarity_that_is_too_large_is_scaled_down(monkeypatch):
     """Not clipped: S of twice the limit gives the copies of half of it."""
     columns = columns_of(chain(90, 12, 0.6), [3] * 4)
-    limit = equicorrelated(columns.covariance, columns.ranks)
-    monkeypatch.setitem(CONSTRUCTIONS, "entropy", lambda covariance, ranks: 2 * limit)
+    limit = equicorrelated(columns.covariance)
+    monkeypatch.setattr("covey.evidence.copies.maximum_entropy", lambda covariance, ranks: 2 * limit)
     assert Copier(columns, fixed=True).distance == pytest.approx(np.diag(limit).mean())
-    monkeypatch.setitem(CONSTRUCTIONS, "entropy", lambda covariance, ranks: limit - 2 * np.eye(12))
-    with pytest.raises(ValueError, match="not positive definite"):
-        Copier(columns, fixed=True)
 
 
 @pytest.mark.parametrize("kind", ["chain", "factors"])
@@ -277,17 +274,6 @@ def test_the_signal_is_found(data, n_draws):
     assert repr(found).startswith("KnockoffSelection(1")
 
 
-@pytest.mark.parametrize("loss", ["binomial", "cox"])
-def test_classes_and_survival_times(data, loss):
-    rng = np.random.default_rng(0)
-    y = np.where(data.y > np.median(data.y), "high", "low")
-    if loss == "cox":
-        y = survival(rng.exponential(np.exp(-2 * data.y / data.y.std())), rng.random(200) < 0.8)
-    found = knockoffs(data.X, y, data.groups, fdr=0.3, loss=loss, random_state=0)
-    assert found.kind == "gaussian"
-    assert len(set(data.S.tolist()) & set(found.selected_groups)) >= 5
-
-
 @pytest.mark.parametrize("kind", ["gaussian", "fixed"])
 def test_neither_units_nor_rows_of_weight_zero_matter(kind):
     data = make_group_sparse(150, 60, 3, active=5, random_state=2)
@@ -297,6 +283,8 @@ def test_neither_units_nor_rows_of_weight_zero_matter(kind):
     X, y = 3 + data.X * scales, 7 - 1e5 * data.y
     scaled = knockoffs(X, y, data.groups, kind=kind, random_state=0)
     np.testing.assert_allclose(scaled.draws, plain.draws, rtol=1e-5, atol=1e-9)
+    sparse = knockoffs(sp.csr_array(data.X), data.y, data.groups, kind=kind, random_state=0)
+    np.testing.assert_allclose(sparse.draws, plain.draws, rtol=1e-8)
     more, weight = np.r_[data.X, data.X[:20] ** 2], np.r_[np.ones(150), np.zeros(20)]
     same = knockoffs(more, np.r_[data.y, np.ones(20)], data.groups, kind=kind, sample_weight=weight, random_state=0)
     np.testing.assert_allclose(same.draws, plain.draws, rtol=1e-8)
@@ -352,7 +340,6 @@ def test_remarks(monkeypatch):
         ({"kind": "second-order"}, "kind must be"),
         ({"kind": "fixed"}, "need 301 rows, but there are 200"),
         ({"kind": "fixed", "loss": "huber"}, "are for squared loss"),
-        ({"construction": "sdp"}, "construction must be"),
         ({"n_draws": 0}, "n_draws must be at least 1"),
         ({"always": range(50)}, "No group is left"),
         ({"group_weights": [1.0]}, "group_weights has shape"),
@@ -362,13 +349,3 @@ def test_remarks(monkeypatch):
 def test_what_is_refused(data, settings, message):
     with pytest.raises(ValueError, match=message):
         knockoffs(data.X, data.y, **{"groups": data.groups} | settings)
-
-
-def test_the_semidefinite_construction():
-    data = make_group_sparse(80, 30, 3, active=5, random_state=0)
-    if importlib.util.find_spec("knockpy") is None:
-        with pytest.raises(ValueError, match="pip install knockpy"):
-            knockoffs(data.X, data.y, data.groups, construction="semidefinite")
-        return
-    found = knockoffs(data.X, data.y, data.groups, fdr=0.3, construction="semidefinite", random_state=0)
-    assert set(found.selected_groups) >= set(data.S.tolist())

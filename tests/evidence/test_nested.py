@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from covey import GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor, nested_score, survival
 from covey.evidence.nested_result import MethodScore, NestedScore
 from covey.evidence.scoring import row_margin
-from covey.losses import MultiQuantile
+from covey.losses import MultiQuantile, Ordinal
 from covey.selection import Folds
 
 RNG = np.random.default_rng(1)
@@ -153,8 +153,7 @@ def test_survival_times_are_scored_by_concordance():
     assert result.references["null"].mean == 0.5
     frame = pd.DataFrame({"time": y["time"], "event": y["event"]})
     np.testing.assert_allclose(nested_score(model, X, frame, 3).folds, result.folds)
-    with pytest.raises(ValueError, match="pair of arrays"):
-        nested_score(model, X, (y["time"], y["event"]))
+    np.testing.assert_allclose(nested_score(model, X, (y["time"], y["event"]), 3).folds, result.folds)
 
 
 def test_the_verdict_on_terms_speaks_of_terms():
@@ -194,7 +193,8 @@ def test_rows_tested_more_often_count_once():
     base = nested_score(MODEL, X, Y, HALVES, references=False)
     more = nested_score(MODEL, X, Y, [*HALVES, HALVES[0], HALVES[0]], references=False)
     assert more.mean == pytest.approx(base.mean)
-    once = nested_score(MODEL, X, Y, HALVES[:1], references=False)
+    once = nested_score(MODEL, X, Y, [(np.arange(80) >= 40, np.arange(80) < 40)], references=False)
+    assert once.mean == nested_score(MODEL, X, Y, HALVES[:1], references=False).mean
     assert once.interval[0] < once.mean < once.interval[1]
     assert np.isnan(once.predictions[40:]).all()
 
@@ -224,6 +224,22 @@ def test_the_margin_does_not_depend_on_how_often_rows_are_tested():
     fold, rows, loss = np.arange(60) % 4, np.arange(60), RNG.standard_normal(60)
     tests = (np.r_[loss, loss], np.ones(120), np.full(120, 0.5), np.r_[fold, fold + 4], np.r_[rows, rows])
     assert row_margin(*tests, ratio=0.25, n_deals=2.0) == pytest.approx(margin(loss, fold))
+
+
+def test_a_number_of_inner_folds_keeps_labelled_rows_together():
+    labels = np.repeat(np.arange(20), 4)
+    model = GroupSparseRegressor(3, selection=4)
+    result = nested_score(model, X, Y, 4, split_groups=labels, references=False)
+    same = nested_score(
+        clone(model).set_params(selection=GroupKFold(4)), X, Y, 4, split_groups=labels, references=False
+    )
+    np.testing.assert_array_equal(result.folds, same.folds)
+    with pytest.raises(ValueError, match="does not keep rows of one split_groups label together"):
+        nested_score(GroupSparseRegressor(3, selection="holdout"), X, Y, 4, split_groups=labels)
+    with pytest.raises(ValueError, match="the same label in every row"):
+        model.fit(X, Y, split_groups=np.zeros(80))
+    assert len(model.fit(X, Y, split_groups=np.arange(80) % 3).fold_frequencies_) == 4
+    assert model.n_splits_ == 3  # as many as there are labels
 
 
 def test_labelled_rows_stay_together_and_are_one_observation():
@@ -260,6 +276,14 @@ def test_the_null_model_is_named_for_what_it_is(loss, shift, words):
         ({"cv": 1}, "at least 2"),
         ({"cv": 100}, "too few for 100 folds"),
         ({"cv": [(np.arange(80), np.arange(5))]}, "tests rows that it also trains on"),
+        ({"cv": [(np.arange(79), [-1])]}, "positions from 0 to 79"),
+        ({"cv": [(np.arange(79), [80])]}, "positions from 0 to 79"),
+        ({"split_groups": [None, *"ab" * 39, "a"]}, "split_groups has missing labels, first in row 0"),
+        ({"offset": 1.0}, r"offset has shape \(\), but X has 80 rows"),
+        ({"references": ["ridge"]}, "True, False or a dictionary of estimators"),
+        ({"references": {"trees": 3}}, "True, False or a dictionary of estimators"),
+        ({"model": GroupSparseRegressor}, "model must be an estimator"),
+        ({"y": np.where(Y > 0, "a", "b")}, "y holds text.*covey.GroupSparseClassifier"),
         ({"offset": np.zeros(80), "scoring": "r2"}, "scoring= cannot be combined with an offset"),
         ({"split_groups": np.arange(80) % 3}, "3 different labels"),
         ({"y": Y[:-1]}, "y has 79 entries, but X has 80 rows"),
@@ -270,3 +294,18 @@ def test_the_null_model_is_named_for_what_it_is(loss, shift, words):
 def test_refused(options, words):
     with pytest.raises(ValueError, match=words):
         nested_score(**{"model": MODEL, "X": X, "y": Y} | options)
+
+
+def test_ordered_classes_have_one_offset():
+    """The null model has the thresholds that are best at the offset; classes are named in another order than theirs."""
+    rng = np.random.default_rng(0)
+    offset = 3 * X[:, 5]
+    codes = np.digitize(offset + X[:, 0] + rng.logistic(size=80), [-1.5, 1.5])
+    y = pd.Series(pd.Categorical.from_codes(codes, ["low", "mid", "high"], ordered=True))
+    model = GroupSparseClassifier(3, loss="ordinal", selection="bic")
+    result = nested_score(model, X, y, 2, offset=offset, references=False)
+    for (train, test), score in zip(result.splits, result.folds, strict=True):
+        p = [np.log(result.predictions[i, [1, 2, 0][codes[i]]]) for i in test]
+        alone = Ordinal().with_thresholds(codes[train], offset[train], np.ones(len(train)))
+        null = np.log(alone.probabilities(offset[test, None])[np.arange(len(test)), codes[test]])
+        assert score == pytest.approx(1 - np.sum(p) / null.sum(), rel=1e-9)

@@ -9,7 +9,6 @@ from covey.datasets import make_group_sparse
 from covey.evidence import expected_false
 from covey.evidence.bounds import largest_first, least_threshold, tail_bound
 from covey.evidence.stability import complementary_halves
-from covey.losses import survival
 from covey.plots import StabilityDisplay
 
 
@@ -28,22 +27,13 @@ def found(data):
 def test_bounds_are_their_formulas():
     # Meinshausen and Buehlmann: q^2 / ((2 tau - 1) p)
     assert expected_false(10, 0.6, 100, assumption="none") == pytest.approx(100 / (0.2 * 100))
-    # Shah and Samworth, theorem 2, on both sides of 3/4
-    assert expected_false(10, 0.7, 100, n_pairs=50, assumption="unimodal") == pytest.approx(1 / (2 * (0.4 - 0.01)))
-    assert expected_false(10, 0.9, 100, n_pairs=50, assumption="unimodal") == pytest.approx(4 * (0.1 + 0.01) / 1.02)
-    # continuous at 3/4, and the more is assumed, the lower
-    below, above = (expected_false(10, tau, 100, assumption="unimodal") for tau in (0.75, 0.75 + 1e-9))
-    assert below == pytest.approx(above, rel=0.02)
-    for q, tau in ((1, 0.6), (5, 0.75), (8, 0.9), (40, 0.55)):
-        concave, unimodal, none = (
-            expected_false(q, tau, 100, n_pairs=20, assumption=one) for one in ("r-concave", "unimodal", "none")
-        )
-        assert concave <= unimodal + 1e-12
-        assert unimodal <= none + 1e-12
-    assert expected_false(8, 0.75, 100) < 0.5 * expected_false(8, 0.75, 100, assumption="unimodal")
+    for q, tau in ((1, 0.6), (5, 0.75), (8, 0.9), (40, 0.55)):  # the more is assumed, the lower
+        assert expected_false(q, tau, 100, n_pairs=20) <= expected_false(q, tau, 100, n_pairs=20, assumption="none")
+    # far below theorem 2 of Shah and Samworth, for unimodal distributions
+    assert expected_false(8, 0.75, 100) < 0.5 * (8**2 / 100) / (2 * (0.5 - 0.01))
 
 
-@pytest.mark.parametrize("assumption", ["none", "unimodal", "r-concave"])
+@pytest.mark.parametrize("assumption", ["none", "r-concave"])
 def test_two_limits_decide_the_third(assumption):
     def bound(n_first, tau):
         return expected_false(n_first, tau, 80, n_pairs=20, assumption=assumption)
@@ -183,28 +173,6 @@ def test_halves_have_every_class():
         stability_selection(X, np.r_[1, np.zeros(59)], loss="binomial", n_pairs=3, random_state=0)
     with pytest.raises(ValueError, match="y has missing labels"):
         stability_selection(X, np.r_[np.nan, np.nan, y[2:]], loss="multinomial", n_pairs=3, random_state=0)
-
-
-@pytest.mark.parametrize("loss", ["binomial", "multinomial", "poisson", "huber", "several", "cox"])
-def test_every_loss(loss):
-    rng = np.random.default_rng(2)
-    X = rng.standard_normal((160, 40))
-    eta = 1.5 * X[:, 4] - 1.5 * X[:, 5]
-    responses = {
-        "binomial": np.where(eta + 0.3 * rng.logistic(size=160) > 0, "yes", "no"),
-        "multinomial": np.digitize(eta + 0.3 * rng.standard_normal(160), [-1, 1]),
-        "poisson": rng.poisson(np.exp(0.7 * eta)),
-        "huber": eta + 0.3 * rng.standard_t(2, 160),
-        "cox": survival(rng.exponential(np.exp(-eta)), rng.random(160) < 0.7),
-        "several": np.stack([eta, X[:, 10]], axis=1) + 0.3 * rng.standard_normal((160, 2)),
-    }
-    name = "squared" if loss == "several" else loss
-    found = stability_selection(X, responses[loss], 2, loss=name, n_pairs=6, n_first=3, always=[0], random_state=0)
-    assert set(found.selected_groups) == ({2, 5} if loss == "several" else {2})
-    assert found.n_groups == 19
-    assert found.always_groups == (0,)
-    assert 0 not in found.to_frame().index
-    assert not (found.orders == 0).any()
 
 
 @pytest.mark.parametrize(

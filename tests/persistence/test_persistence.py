@@ -210,29 +210,28 @@ def test_damaged_files_are_refused_at_every_place(model, tmp_path):
     assert refused > 40
 
 
-def test_arrays_that_do_not_belong_together(model, tmp_path):
-    def swap(schema):
-        content = attributes(schema)
-        content["coef_"] = content["group_norms_"]
-
-    refuses(tmp_path, rewritten(dump_bytes(model), swap), "damaged")
+def swap(schema):
+    attributes(schema)["coef_"] = attributes(schema)["group_norms_"]
 
 
-def test_folds_that_were_dealt_no_times(model, tmp_path):
-    def deal_none(schema):
-        attributes(schema)["n_deals_"] |= {"content": "0", "__id__": 0}
-
-    refuses(tmp_path, rewritten(dump_bytes(model), deal_none), "number of deals")
+def deal_none(schema):
+    attributes(schema)["n_deals_"] |= {"content": "0", "__id__": 0}
 
 
-def test_groups_from_a_file_are_checked(model, tmp_path):
-    def drop_a_name(node):
-        if isinstance(node, dict) and node.get("__class__") == "Groups":
-            node["content"]["content"]["names"]["content"] = json.dumps('["ab"]')
-        for part in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
-            drop_a_name(part)
+def drop_a_name(node):
+    if isinstance(node, dict) and node.get("__class__") == "Groups":
+        node["content"]["content"]["names"]["content"] = json.dumps('["ab"]')
+    for part in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
+        drop_a_name(part)
 
-    refuses(tmp_path, rewritten(dump_bytes(model), drop_a_name), "damaged")
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [(swap, "damaged"), (deal_none, "number of deals"), (drop_a_name, "damaged")],
+    ids=["arrays that do not belong together", "folds that were dealt no times", "groups without a name"],
+)
+def test_what_does_not_agree_is_refused(model, tmp_path, change, words):
+    refuses(tmp_path, rewritten(dump_bytes(model), change), words)
 
 
 def test_saving_imports_neither_torch_nor_dask_nor_pytest():

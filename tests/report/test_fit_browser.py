@@ -13,7 +13,7 @@ from covey.report import write
 from covey.report.page import shown, time
 from covey.report.remarks import Remark
 from covey.tables import read_groups
-from report.browser import check_structure, check_width, launched, opened
+from report.browser import check_structure, check_width, opened
 from report.pages import constructed_path, constructed_report
 
 pytestmark = pytest.mark.slow
@@ -24,12 +24,6 @@ HOSTILE = (
     "<!-- \u2028 \" ' & -->",
     "\u202eright-to-left \x00",
 )
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with launched() as found:
-        yield found
 
 
 @pytest.fixture(scope="module")

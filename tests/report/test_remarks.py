@@ -49,20 +49,14 @@ def test_groups_are_distinct_or_not_selected(data):
     assert remarks_on(fit(X, y, selection=Size(0)), X)["No group was selected"].serious
 
 
-def test_only_selected_groups_are_named_as_distinct(data):
-    """The group that is closest to a selected one is not selected, and is no example of distinct selected groups."""
+def test_the_closest_group_is_named_and_said_not_to_be_selected(data):
     X, y = changed(data, 6, lambda X: X[:, 6] + 0.6 * X[:, 1])
     model = fit(X, y)
     assert set(model.selected_groups_) == {"a", "b"}
     overlaps = find_overlaps(X, model.groups_, np.array([0, 1]))
     assert (overlaps.pairs[0].group, overlaps.pairs[0].other) == (0, 2)
-    (pair,) = overlaps.among_selected
-    assert {pair.group, pair.other} == {0, 1}
     meaning = remarks_on(model, X)["Selected groups are distinct"].meaning
-    assert "“c”" not in meaning
-    assert f"at {pair.correlation:.2f}" in meaning
-    alone = remarks_on(fit(X, y, selection=Size(1)), X)
-    assert "“c”" not in alone["The selected group is distinct"].meaning
+    assert f"“a” with “c” ({overlaps.pairs[0].correlation:.2f}, not selected)" in meaning
 
 
 def test_a_double_is_named_with_a_remedy(data):

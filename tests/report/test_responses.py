@@ -112,7 +112,7 @@ def test_many_classes_stay_readable():
 def test_counts_have_rate_ratios(data):
     offset = np.log(data["exposure"])
     model = GroupSparseRegressor(2, loss="poisson", selection="bic").fit(data["X"], data["count"], offset=offset)
-    report = FitReport.from_model(model, data["X"], data["count"], offset=offset, nested=0)
+    report = FitReport.from_model(model, data["X"], data["count"], offset=offset, sample_weight=2.0, nested=0)
     page = render(report)
     assert "rate ratio" in page
     assert "the logarithm of the rate" in page
@@ -149,7 +149,8 @@ def test_training_scores_of_responses_know_weights_and_offsets(data):
     offset = 3 * data["X"][:, 4:6]
     known = {"sample_weight": 1 + np.arange(120) % 3, "offset": offset}
     model = GroupSparseRegressor(2, selection="bic").fit(data["X"], data["both"] + offset, **known)
-    report = FitReport.from_model(model, data["X"], data["both"] + offset, **known, nested=0)
+    same = known | {"sample_weight": known["sample_weight"][:, None]}
+    report = FitReport.from_model(model, data["X"], data["both"] + offset, **same, nested=0)
     (score,) = (one for one in report.scores if "training rows" in one.label)
     assert np.mean([part.r2 for part in report.responses]) == pytest.approx(score.value)
 
@@ -249,8 +250,9 @@ def test_ordered_classes(data):
     ids=str,
 )
 def test_a_report_says_what_was_estimated(data, loss, words):
-    page = page_of(GroupSparseRegressor(2, loss=loss, selection="bic"), data["X"], data["count"])
+    page = page_of(GroupSparseRegressor(2, loss=loss, selection="bic"), data["X"], data["count"], nested=2)
     assert [text for text in words if text not in page] == []
+    assert ("ridge are scikit-learn's" in page) == ("<bdi>ridge</bdi>" in page) == isinstance(loss, str)
 
 
 def test_many_responses_keep_the_page_small():

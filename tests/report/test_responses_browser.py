@@ -6,7 +6,7 @@ import pytest
 from covey import GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor, survival
 from covey.report import FitReport, write
 from covey.report.page import ratio, shown
-from report.browser import check_structure, check_width, launched, opened
+from report.browser import check_structure, check_width, opened
 
 pytestmark = pytest.mark.slow
 
@@ -26,12 +26,6 @@ CASES = {
     "survival": (GroupSparseCox(2, selection="bic", always=[5]), TIMES),
     "several": (GroupSparseRegressor(2, selection="bic"), np.column_stack([ETA, -ETA]) + RNG.standard_normal((90, 2))),
 }
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with launched() as found:
-        yield found
 
 
 @pytest.fixture(scope="module", params=CASES, ids=str)

@@ -9,7 +9,7 @@ import pytest
 
 from covey import GroupSparseClassifier, GroupSparseRegressor, Terms, nested_score
 from covey.report import FitReport, fit_report, render
-from report.browser import check_structure, check_width, launched, opened
+from report.browser import check_structure, check_width, opened
 
 N = 300
 HOSTILE, LEVEL = "<script>alert(1)</script>", '"><img src=x onerror=alert(2)>'
@@ -78,17 +78,16 @@ def test_nothing_is_left_unescaped(page):
     assert page.count("<script") == 2
 
 
-def test_the_page_in_a_browser(page, tmp_path):
+def test_the_page_in_a_browser(page, browser, tmp_path):
     file = tmp_path / "report.html"
     file.write_text(page)
-    with launched() as browser:
-        for width in (1280, 390):
-            with opened(browser, file) as tab:
-                check_structure(tab)
-                check_width(tab, width)
-                assert tab.locator("#variables .map svg path.shade").count() > 3
-                boxes = [one.bounding_box() for one in tab.locator("#variables .plot .area").all()]
-                assert all(box["width"] > 120 and box["height"] > 120 for box in boxes)
+    for width in (1280, 390):
+        with opened(browser, file) as tab:
+            check_structure(tab)
+            check_width(tab, width)
+            assert tab.locator("#variables .map svg path.shade").count() > 3
+            boxes = [one.bounding_box() for one in tab.locator("#variables .plot .area").all()]
+            assert all(box["width"] > 120 and box["height"] > 120 for box in boxes)
 
 
 def test_effects_on_the_page_are_those_of_the_model(model, data):

@@ -107,7 +107,7 @@ def band(
     names = list(frame.columns)
     if not isinstance(of, str | int | np.integer):
         raise ValueError(f"of must be the name of one variable, not {of!r}: call band for each.")
-    of = names[place_of(of, names, len(names))]
+    of = names[place_of(of, X, names, len(names))]
     if len(names) == 1:
         raise ValueError("X has only one variable, and none is left as a control: use an ordinary regression.")
     own = Terms({of: Terms.coerce(model.terms).kinds(names)[of]}, pairs=None)

@@ -11,8 +11,8 @@ from scipy.optimize import brentq, minimize_scalar
 
 from covey.validation import one_of
 
-Assumption = Literal["r-concave", "unimodal", "none"]
-ASSUMPTIONS = ("r-concave", "unimodal", "none")
+Assumption = Literal["r-concave", "none"]
+ASSUMPTIONS = ("r-concave", "none")
 
 # Shah and Samworth's powers for the share of agreeing pairs, and for the share of half-samples.
 PAIRS_CONCAVITY, HALVES_CONCAVITY = -0.5, -0.25
@@ -42,20 +42,17 @@ def expected_false(
         L, the number of groups.
     n_pairs : int
         B, the number of complementary pairs.
-    assumption : {"r-concave", "unimodal", "none"}
+    assumption : {"r-concave", "none"}
         ``"none"``: :math:`q^2 / ((2 \tau - 1) L)`, the bound of Meinshausen and Bühlmann (2010), which Shah and
-        Samworth (2013) prove for complementary pairs without further assumptions. ``"unimodal"``:
-        :math:`C(\tau, B) q^2 / L`, their theorem 2, if the share of agreeing pairs has a unimodal distribution for
-        every mistake. ``"r-concave"``: :math:`L \min\{D(\theta^2, 2\tau - 1, B, -1/2), D(\theta, \tau, 2B, -1/4)\}`,
-        their equation 8, if the share of agreeing pairs has a -1/2-concave distribution and the share of half-samples a
-        -1/4-concave one; only this holds for thresholds of at most 1/2. See `tail_bound` for D.
+        Samworth (2013) prove for complementary pairs without further assumptions. ``"r-concave"``:
+        :math:`L \min\{D(\theta^2, 2\tau - 1, B, -1/2), D(\theta, \tau, 2B, -1/4)\}`, their equation 8, if the share of
+        agreeing pairs has a -1/2-concave distribution and the share of half-samples a -1/4-concave one; only this holds
+        for thresholds of at most 1/2. See `tail_bound` for D.
 
     Examples
     --------
     >>> expected_false(10, 0.75, 200, assumption="none")
     1.0
-    >>> round(expected_false(10, 0.75, 200, assumption="unimodal"), 3)
-    0.51
     >>> round(expected_false(10, 0.75, 200), 3)
     0.13
     """
@@ -66,19 +63,13 @@ def expected_false(
             f"threshold must be above 0 and at most 1, and n_first at most n_groups: not {tau:g}, and {n_first:g} of "
             f"{n_groups}."
         )
-    by_chance = n_first**2 / n_groups
-    plain = by_chance / (2 * tau - 1) if tau > 0.5 else np.inf
     theta = n_first / n_groups
-    if assumption == "r-concave":
-        halves = math.ceil(2 * B * tau - ROUNDING)
-        agreeing = tail_bound(theta**2, halves - B, B, PAIRS_CONCAVITY)
-        return float(min(plain, n_groups * agreeing, n_groups * tail_bound(theta, halves, 2 * B, HALVES_CONCAVITY)))
-    if assumption == "unimodal" and tau > 0.75:
-        return float(min(plain, by_chance * 4 * (1 - tau + 1 / (2 * B)) / (1 + 1 / B)))
-    enough = tau > min(0.5 + theta**2, 0.5 + 1 / (2 * B) + 0.75 * theta**2) and 2 * tau - 1 > 1 / (2 * B)
-    if assumption == "unimodal" and enough:
-        return float(min(plain, by_chance / (2 * (2 * tau - 1 - 1 / (2 * B)))))
-    return float(plain)
+    plain = n_first**2 / n_groups / (2 * tau - 1) if tau > 0.5 else np.inf
+    if assumption == "none":
+        return float(plain)
+    halves = math.ceil(2 * B * tau - ROUNDING)
+    agreeing = tail_bound(theta**2, halves - B, B, PAIRS_CONCAVITY)
+    return float(min(plain, n_groups * agreeing, n_groups * tail_bound(theta, halves, 2 * B, HALVES_CONCAVITY)))
 
 
 @lru_cache(maxsize=4096)

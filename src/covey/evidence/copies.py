@@ -12,12 +12,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtri
 
+from covey.designs.row_blocks import RowBlocks
 from covey.evidence.overlap import chance_correlation
 from covey.groups import Groups
 from covey.layout import offsets, spans
@@ -25,8 +25,6 @@ from covey.preprocess import prepare
 from covey.progress import tell
 from covey.search.problem import Problem
 from covey.validation import FloatArray
-
-Construction = Literal["entropy", "equicorrelated", "semidefinite"]
 
 # If the columns that are always in the model leave less than this of another column, relative to it, the rest is
 # round-off error.
@@ -86,7 +84,7 @@ class Columns:
 def read_columns(problem: Problem) -> tuple[Columns, NDArray[np.intp]]:
     """The columns of a problem on the rows of positive weight, and the positions of their groups, which all vary."""
     design, groups, intercept = problem.design, problem.groups, problem.options["fit_intercept"]
-    if not design.reads_columns:
+    if isinstance(design, RowBlocks):
         raise ValueError(
             f"Knockoffs need the columns of {design.name} in memory, but {type(design).__name__} only streams them: "
             "read them into an array first."
@@ -127,7 +125,7 @@ class Copier:
     `distance` is the mean of the diagonal of S: 1 if copies are unrelated to their groups, 0 if they are identical.
     """
 
-    def __init__(self, columns: Columns, *, fixed: bool, construction: Construction = "entropy") -> None:
+    def __init__(self, columns: Columns, *, fixed: bool) -> None:
         self.columns, self.fixed = columns, fixed
         covariance = columns.covariance if fixed else estimated_covariance(columns)
         values, vectors = np.linalg.eigh(covariance)
@@ -137,7 +135,7 @@ class Copier:
                 "the columns themselves: use kind='gaussian', or leave such groups out."
             )
         inverse = (vectors / values) @ vectors.T
-        S = _allowed(CONSTRUCTIONS[construction](covariance, columns.ranks), (vectors / np.sqrt(values)) @ vectors.T)
+        S = _allowed(maximum_entropy(covariance, columns.ranks), (vectors / np.sqrt(values)) @ vectors.T)
         self._root = _root(2 * S - S @ inverse @ S)
         self._share_of_columns = np.eye(len(S)) - inverse @ S
         self.distance = float(np.diag(S).mean())
@@ -156,19 +154,14 @@ class Copier:
         return np.asarray(columns.Z @ self._share_of_columns + noise @ self._root)
 
 
-def equicorrelated(covariance: FloatArray, ranks: NDArray[np.intp]) -> FloatArray:
-    r""":math:`S = \gamma I` with :math:`\gamma = \min(1, 2 \lambda_{\min}(\Sigma))` (Dai and Barber, 2016)."""
-    return min(1.0, 2 * float(np.linalg.eigvalsh(covariance)[0])) * np.eye(len(covariance))
-
-
 def maximum_entropy(covariance: FloatArray, ranks: NDArray[np.intp]) -> FloatArray:
     r"""The blocks that maximise :math:`\log\det(2 \Sigma - S) + \log\det S` (Gimenez and Zou, 2019).
 
     Given all other blocks, the best one is half of what they leave of :math:`2 \Sigma` there, in closed form, so sweeps
-    over the groups need no step size.
+    over the groups need no step size. They begin at half of Dai and Barber's (2016), a multiple of the identity.
     """
     starts = offsets(ranks)
-    S = 0.5 * equicorrelated(covariance, ranks)
+    S = min(0.5, float(np.linalg.eigvalsh(covariance)[0])) * np.eye(len(covariance))
     for sweep in range(SWEEPS):
         M, before = np.linalg.inv(2 * covariance - S), S.copy()
         for l, (a, b) in enumerate(pairwise(starts), start=1):
@@ -184,32 +177,12 @@ def maximum_entropy(covariance: FloatArray, ranks: NDArray[np.intp]) -> FloatArr
     return (S + S.T) / 2
 
 
-def _semidefinite(covariance: FloatArray, ranks: NDArray[np.intp]) -> FloatArray:
-    """The S closest to the covariance's blocks, computed by knockpy."""
-    try:
-        from knockpy.smatrix import compute_smatrix
-    except ImportError:
-        raise ValueError(
-            "construction='semidefinite' needs knockpy: pip install knockpy, or use construction='entropy'."
-        ) from None
-    labels = np.repeat(np.arange(1, ranks.size + 1), ranks)
-    S: Any = compute_smatrix(covariance, groups=labels, method="sdp")
-    return np.asarray((S + S.T) / 2)
-
-
-CONSTRUCTIONS = {"entropy": maximum_entropy, "equicorrelated": equicorrelated, "semidefinite": _semidefinite}
-
-
 def _allowed(S: FloatArray, root: FloatArray) -> FloatArray:
     r"""S, or the largest multiple of it with :math:`S \preceq 2 \Sigma`; `root` is :math:`\Sigma^{-1/2}`.
 
-    Rounding errors and solvers that stop early can leave S slightly above its limit. A smaller S gives valid copies
+    Rounding errors can leave S slightly above its limit. A smaller S gives valid copies
     with somewhat less power; clipping the eigenvalues of the copies' covariance instead would change what they match.
     """
-    if np.linalg.eigvalsh(S)[0] < -ROUNDING:
-        raise ValueError(
-            "The similarity of copies and groups is not positive definite: use construction='equicorrelated'."
-        )
     largest = float(np.linalg.eigvalsh(root @ S @ root)[-1])
     return S * min(1.0, 2.0 / largest) if largest > 0 else S
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 
-from covey.designs import RepeatedColumns, as_design
+from covey.designs import RepeatedColumns
 from covey.evidence.double_selection import Effects, double_selection
-from covey.evidence.reading import read_problem
+from covey.evidence.reading import read_matrix, read_problem
 from covey.groups import Groups, GroupsLike
 from covey.losses import Loss
 from covey.progress import Progress, showing
@@ -17,7 +19,7 @@ from covey.tables.complaint import near
 from covey.terms import Levels, Terms, TermsLike
 from covey.terms.guessing import guess
 from covey.terms.reading import as_frame, as_labels, as_numbers, level_order, missing_values
-from covey.validation import FloatArray, MatrixLike, PerRow, on_host
+from covey.validation import FloatArray, MatrixLike, PerRow, on_host, pandas_frame
 
 
 def effect(
@@ -135,10 +137,11 @@ def _listed(of: Hashable | Iterable[Hashable]) -> list[Hashable]:
     return given
 
 
-def place_of(one: Hashable, columns: Sequence[Hashable] | None, n: int) -> int:
-    """The position of a column that is given by name or position."""
-    if columns is not None and one in columns:
-        return columns.index(one)
+def place_of(one: Hashable, X: Any, columns: Sequence[Hashable] | None, n: int) -> int:
+    """The position of a column that is given by name, which in a DataFrame may be a number, or by position."""
+    for names in (list(X.columns) if isinstance(X, pd.DataFrame) else None, columns):
+        if names is not None and one in names and not isinstance(one, bool):
+            return names.index(one)
     if isinstance(one, int | np.integer) and not isinstance(one, bool) and 0 <= one < n:
         return int(one)
     if isinstance(one, str) and columns is not None:
@@ -151,9 +154,9 @@ def _read_columns(
     X: MatrixLike, of: Hashable | Iterable[Hashable], groups: GroupsLike
 ) -> tuple[list[Hashable], FloatArray, MatrixLike, Groups]:
     """The columns `of` of a matrix, with their names, and the other columns in the groups that they leave."""
-    design = as_design(X)
+    X, design = pandas_frame(X), read_matrix(X)
     names = None if design.columns is None else list(design.columns)
-    places = [place_of(one, names, design.shape[1]) for one in _listed(of)]
+    places = [place_of(one, X, names, design.shape[1]) for one in _listed(of)]
     partition = Groups.coerce(groups, design.shape[1], design.columns)
     others = np.setdiff1d(np.arange(design.shape[1]), places)
     if not others.size:
@@ -164,7 +167,8 @@ def _read_columns(
     left = {name: one[one >= 0].tolist() for name, one in zip(partition.names, lists, strict=True) if (one >= 0).any()}
     controls = Groups.from_lists(left.values(), names=list(left), n_columns=others.size, overlap=partition.overlapping)
     D = np.asarray(on_host(design.take(np.array(places))), dtype=float)
-    labels: list[Hashable] = [j if names is None else names[j] for j in places]
+    known = list(X.columns) if isinstance(X, pd.DataFrame) else names
+    labels: list[Hashable] = [j if known is None else known[j] for j in places]
     return labels, D, RepeatedColumns(design, others), controls
 
 
@@ -174,7 +178,7 @@ def _read_terms(
     """The variables `of` of a table as named columns, the table of the other variables, and their terms."""
     frame = as_frame(X)
     names = list(frame.columns)
-    chosen = [names[place_of(one, names, len(names))] for one in _listed(of)]
+    chosen = [names[place_of(one, X, names, len(names))] for one in _listed(of)]
     if len(chosen) == len(names):
         raise ValueError("of names every variable, and none is left as a control: use an ordinary regression.")
     labels, columns, kinds = list[Hashable](), [], Terms.coerce(terms).kinds(names)

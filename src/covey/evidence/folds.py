@@ -6,6 +6,7 @@ import warnings
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
@@ -13,9 +14,9 @@ from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, Str
 
 from covey.designs import GenotypeDesign
 from covey.losses.cox import FieldNames, read_survival
-from covey.losses.risk_sets import EVENT, STRATUM
+from covey.losses.risk_sets import EVENT, START, STOP, STRATUM
 from covey.search.splits import SplitsLike, Splitter
-from covey.validation import Array, MatrixLike, PerRow, check_sparse, whole
+from covey.validation import Array, MatrixLike, PerRow, check_sparse, pandas_frame, whole
 
 Rows = NDArray[np.intp]
 
@@ -37,16 +38,26 @@ def outer_folds(
     labels = y if has_classes else np.zeros(n) if events is None else events
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The least populated class")  # a stratum may have fewer events than folds
-        folds = [
-            (np.asarray(train), np.asarray(test))
-            for train, test in check_cv(cv).split(np.zeros((n, 1)), labels, split_groups)
-        ]
+        pairs = check_cv(cv).split(np.zeros((n, 1)), labels, split_groups)
+        folds = [(_positions(train, n), _positions(test, n)) for train, test in pairs]
     for number, (train, test) in enumerate(folds, start=1):
         if train.size == 0 or test.size == 0:
             raise ValueError(f"Fold {number} of cv has no {'test' if train.size else 'training'} rows.")
         if np.intersect1d(train, test).size:
             raise ValueError(f"Fold {number} of cv tests rows that it also trains on, so its score would be biased.")
     return folds
+
+
+def _positions(rows: ArrayLike, n: int) -> Rows:
+    """The rows of one side of a fold: positions, or True for each of them."""
+    places = np.asarray(rows)
+    if places.dtype == bool and places.shape == (n,):
+        return np.flatnonzero(places)
+    if places.ndim != 1 or (
+        places.size and (places.dtype.kind not in "iu" or not 0 <= places.min() <= places.max() < n)
+    ):
+        raise ValueError(f"The rows of a fold of cv must be positions from 0 to {n - 1}, or one True or False per row.")
+    return places.astype(np.intp)
 
 
 def _splitter(
@@ -76,6 +87,15 @@ def event_labels(model: BaseEstimator, y: ArrayLike) -> NDArray[np.intp]:
     """Labels by which folds of survival times are stratified, per stratum: odd numbers are events."""
     observed = read_survival(y, "y", FieldNames.of(model)).rows
     return np.asarray(2 * observed[:, STRATUM] + observed[:, EVENT], dtype=np.intp)
+
+
+def as_table(model: BaseEstimator, y: ArrayLike) -> ArrayLike:
+    """Survival times as one table with one line per row; unlike a pair of arrays, it can be split."""
+    if not isinstance(y, tuple | list):
+        return pandas_frame(y, "y")
+    times = read_survival(y, "y", FieldNames.of(model)).rows
+    table = pd.DataFrame({model.time: times[:, STOP], model.event: times[:, EVENT] > 0})
+    return table.assign(**{model.start: times[:, START]}) if np.isfinite(times[:, START]).any() else table
 
 
 def indexable(X: MatrixLike) -> Any:

@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator
 
 from covey.designs import RepeatedColumns
 from covey.designs.rows import count_rows
-from covey.evidence.reading import columns_of, members_of, observations_on, problem_of
+from covey.evidence.reading import columns_of, members_of, observations_on, problem_of, read_share
 from covey.evidence.score_test import independent_columns, score_test
 from covey.evidence.selections import CONTROLS, GroupTests
 from covey.groups import Groups
@@ -27,7 +27,7 @@ from covey.search.posed import pose
 from covey.search.problem import Parts, Problem, ancestors
 from covey.search.ranking import ranked_groups
 from covey.search.select import select
-from covey.validation import FloatArray, MatrixLike, PerRow, on_host, one_of, positive, whole
+from covey.validation import FloatArray, MatrixLike, PerRow, on_host, one_of, some, whole
 
 # A model that is tested has at most this many columns per row: with more, tests are weak, and those of classes and
 # survival times are off.
@@ -99,13 +99,8 @@ def test_groups(
         How many groups are tested at least, if not all are: each takes a search.
     sample_weight, offset : array-like, optional
         As in `fit`. In tests, weights say how precise rows are: they do not count rows.
-    n_jobs : int, optional
-        How many groups are tested in parallel, with joblib.
-    progress : callable, optional
-        Called after each test with the number of finished tests and their total number.
-    verbose : int, optional
-        1 shows progress, 0 nothing; by default there is a progress bar where one can be drawn, on a terminal or in
-        a notebook.
+    n_jobs, progress, verbose
+        As in `covey.evidence.effect`; progress counts tests of groups.
 
     Returns
     -------
@@ -135,9 +130,7 @@ def test_groups(
     """
     problem = problem_of(model, X, y, sample_weight, offset)
     one_of(control, tuple(CONTROLS), "control")
-    level, n_first = positive(level, "level"), whole(n_first, "n_first")
-    if level >= 1:
-        raise ValueError(f"level must lie between 0 and 1, not {level:g}.")
+    level, n_first = read_share(level, "level"), whole(n_first, "n_first")
     groups, candidates = problem.groups, np.setdiff1d(np.arange(problem.groups.n_groups), problem.always)
     if not candidates.size:
         raise ValueError("Every group is in always, and none is left to test: covey.evidence.effect tests them.")
@@ -269,10 +262,8 @@ def _remarks(
 ) -> tuple[str, ...]:  # fmt: skip
     remarks = []
     if repeated:
-        named = [*map(str, repeated[:MOST_NAMED]), *["others"] * (len(repeated) > MOST_NAMED)]
-        remarks.append(
-            f"Other groups repeat {', '.join(named)}, so no test can tell which has an effect: leave out all but one."
-        )
+        named = some(repeated, MOST_NAMED)
+        remarks.append(f"Other groups repeat {named}, so no test can tell which has an effect: leave out all but one.")
     if n_crowded:
         remarks.append(
             f"{n_crowded} of {n_tested} tests had no room for all controls, because tested models have at most a third "

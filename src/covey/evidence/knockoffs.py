@@ -11,8 +11,8 @@ import numpy as np
 from joblib import delayed
 from numpy.typing import ArrayLike
 
-from covey.evidence.copies import CONSTRUCTIONS, Columns, Construction, Copier, lost_correlation, read_columns
-from covey.evidence.reading import read_problem, read_variables
+from covey.evidence.copies import Columns, Copier, lost_correlation, read_columns
+from covey.evidence.reading import read_problem, read_share, read_variables
 from covey.evidence.selections import KnockoffSelection
 from covey.evidence.statistic import LEVEL, e_values, filter_threshold, largest_set, signed_maximum, wake_up_rates
 from covey.groups import GroupsLike
@@ -22,7 +22,7 @@ from covey.progress import finished, showing
 from covey.search.problem import Problem
 from covey.search.settings import SETTINGS
 from covey.terms import TermsLike
-from covey.validation import FloatArray, MatrixLike, PerRow, one_of, positive, whole
+from covey.validation import FloatArray, MatrixLike, PerRow, one_of, whole
 
 # A path ends when the number of its columns reaches this share of the rows: groups that wake later respond to noise.
 DEPTH = 0.5
@@ -49,7 +49,6 @@ def knockoffs(
     terms: TermsLike = None,
     fdr: float = 0.1,
     kind: Literal["auto", "gaussian", "fixed"] = "auto",
-    construction: Construction = "entropy",
     n_draws: int = 1,
     always: Iterable[Hashable] = (),
     loss: str | Loss = "squared",
@@ -99,9 +98,6 @@ def knockoffs(
         selected or at least ``1 / fdr`` are.
     kind : {"auto", "gaussian", "fixed"}
         "auto" is "fixed" for squared loss with at least twice as many rows as columns, otherwise "gaussian".
-    construction : {"entropy", "equicorrelated", "semidefinite"}
-        How the similarity between a group and its copy is chosen: by maximum entropy; as one number for all groups, in
-        closed form; or by a semidefinite program, which requires knockpy.
     n_draws : int
         How many times copies are drawn. With one draw, the filter is applied directly, and its result depends on the
         draw. Several draws are combined by e-values (Ren and Barber, 2024), which control the rate whatever the
@@ -112,12 +108,9 @@ def knockoffs(
         As in `covey.limit_path`. A copy has the same weight as its group.
     factors : int or "auto"
         The number of common factors of groups and copies that are in the model from the start.
-    n_jobs : int, optional
-        How many draws to run in parallel, with joblib.
     random_state : int, Generator or None
-    verbose : int, optional
-        1 shows progress, 0 nothing; by default there is a progress bar where one can be drawn, on a terminal or in
-        a notebook.
+    n_jobs, verbose
+        As in `covey.evidence.effect`; draws run in parallel.
 
     Returns
     -------
@@ -150,10 +143,7 @@ def knockoffs(
     groups = problem.groups
     if groups.overlapping:
         raise ValueError("Knockoffs need groups without a column in common: give each column to one group.")
-    fdr = positive(fdr, "fdr")
-    if fdr >= 1:
-        raise ValueError(f"fdr must lie between 0 and 1, not {fdr:g}.")
-    one_of(construction, tuple(CONSTRUCTIONS), "construction")
+    fdr = read_share(fdr, "fdr")
     n_draws = whole(n_draws, "n_draws")
     if len(problem.always) == groups.n_groups:
         raise ValueError("No group is left to select: all are in always.")
@@ -171,7 +161,7 @@ def knockoffs(
     rngs = np.random.default_rng(random_state).spawn(n_draws)
     draws = np.zeros((n_draws, groups.n_groups))
     with showing("knockoffs", verbose):
-        copier = Copier(columns, fixed=fixed, construction=construction)
+        copier = Copier(columns, fixed=fixed)
         tasks = [delayed(_statistics)(copier, observed, weights, rng) for rng in rngs]
         drawn = list(finished(tasks, "draw", n_jobs))
     draws[:, present] = W = np.array([one for one, _ in drawn])

@@ -16,8 +16,9 @@ from covey.designs import Design
 from covey.estimators import GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor
 from covey.estimators.classifier import class_weight_of_rows
 from covey.evidence.class_scores import class_position
-from covey.evidence.folds import Rows, event_labels, indexable, outer_folds
+from covey.evidence.folds import Rows, as_table, event_labels, indexable, outer_folds
 from covey.evidence.nested_result import MethodScore, NestedScore
+from covey.evidence.reading import read_row_labels
 from covey.evidence.refit import FoldResult, Study, refit
 from covey.evidence.scoring import fold_margin, pooled, read_response, row_margin
 from covey.progress import finished, showing
@@ -124,10 +125,10 @@ def nested_score(
     >>> bool(result.mean > result.references["lasso"].mean)
     True
     """
-    if not hasattr(model, "fit"):
+    if not hasattr(model, "fit") or isinstance(model, type):
         raise ValueError(f"model must be an estimator, such as GroupSparseRegressor(groups=3), not {model!r}.")
-    y = pandas_frame(y, "y")
     last = last_step(model)
+    y = as_table(last, y) if isinstance(last, GroupSparseCox) else pandas_frame(y, "y")
     reads_terms = last is model and getattr(model, "terms", None) is not None
     X = with_dates_and_codes(as_frame(X)) if reads_terms else pandas_frame(X)
     has_deviance = isinstance(last, GroupSparseRegressor | GroupSparseClassifier)
@@ -140,6 +141,8 @@ def nested_score(
             raise ValueError("positive= names a class, but the response has none: leave it out.")
         class_position(response.classes, positive)
     weight = np.ones(n) if sample_weight is None else as_sample_weight(sample_weight, n) * n
+    if split_groups is not None:
+        split_groups = read_row_labels(split_groups, n, "split_groups")
     folds = outer_folds(
         cv, response.given, has_classes=has_classes, split_groups=split_groups, random_state=random_state,
         events=event_labels(last, response.given) if isinstance(last, GroupSparseCox) else None,
@@ -196,6 +199,14 @@ def _check(X: Any, y: Any, n: int, offset: PerRow, scoring: object, references: 
         X.check_labels(y, "y")
     if isinstance(X, Design) and isinstance(references, Mapping) and references:
         raise ValueError("Estimators in references= need X in memory: leave them out.")
+    others = references.values() if isinstance(references, Mapping) else ()
+    if not isinstance(references, bool | Mapping) or not all(hasattr(one, "fit") for one in others):
+        raise ValueError(
+            "references must be True, False or a dictionary of estimators, such as {'trees': "
+            f"RandomForestRegressor()}}, not {references!r}."
+        )
+    if offset is not None and np.shape(offset)[:1] != (n,):
+        raise ValueError(f"offset has shape {np.shape(offset)}, but X has {n} rows: give one number per row.")
     if offset is not None and scoring is not None:
         raise ValueError("scoring= cannot be combined with an offset: leave out one of them.")
     if offset is not None and isinstance(references, Mapping) and references:

@@ -32,8 +32,22 @@ MOST_RESPONSES = 12
 ALONE = "always in"
 
 
+@dataclass(frozen=True, repr=False)
+class Score:
+    """What the nested score of the model and those of other methods have in common."""
+
+    mean: float
+    margin: float
+    folds: FloatArray
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """A 90% interval for the score on new rows of the model that is fitted to all rows."""
+        return self.mean - self.margin, self.mean + self.margin
+
+
 @dataclass(frozen=True)
-class MethodScore:
+class MethodScore(Score):
     """The nested score of one method.
 
     Attributes
@@ -50,21 +64,13 @@ class MethodScore:
         A description of the method.
     """
 
-    mean: float
-    margin: float
-    folds: FloatArray
     difference: float = 0.0
     difference_margin: float = 0.0
     what: str = ""
 
-    @property
-    def interval(self) -> tuple[float, float]:
-        """A 90% interval for the score on new rows of the model that is fitted to all rows."""
-        return self.mean - self.margin, self.mean + self.margin
-
 
 @dataclass(frozen=True, repr=False)
-class NestedScore:
+class NestedScore(Score):
     """The score of a model on rows that played no part in choosing or fitting it.
 
     Attributes
@@ -101,9 +107,6 @@ class NestedScore:
         What the models select.
     """
 
-    mean: float
-    margin: float
-    folds: FloatArray
     references: Mapping[str, MethodScore]
     measure: str
     splits: list[tuple[Rows, Rows]]
@@ -117,11 +120,6 @@ class NestedScore:
     positive: object = None
     responses: Mapping[Hashable, MethodScore] = field(default_factory=dict)
     selects: str = "groups"
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """A 90% interval for the score on new rows of the model that is fitted to all rows."""
-        return self.mean - self.margin, self.mean + self.margin
 
     @property
     def n_folds(self) -> int:
@@ -156,7 +154,7 @@ class NestedScore:
         p, values = self.predictions, self.response
         if p.ndim == 1:
             p, values = np.column_stack([1 - p, p]), np.column_stack([1 - values, values])
-        rows = ~np.isnan(p[:, 0])  # some splitters do not test every row
+        rows = ~np.isnan(p[:, 0]) & (self.weight > 0)  # some splitters do not test every row
         return ClassScores.of(self.classes, values[rows].argmax(axis=1), p[rows], self.weight[rows], self.positive)
 
     @property
@@ -203,7 +201,7 @@ class NestedScore:
     def as_dict(self) -> dict[str, object]:
         """The figures as plain values, as in run.json."""
 
-        def figures(one: NestedScore | MethodScore) -> dict[str, object]:
+        def figures(one: Score) -> dict[str, object]:
             folds = [plain_number(value) for value in one.folds]
             return {"mean": plain_number(one.mean), "margin": plain_number(one.margin), "folds": folds}
 
@@ -225,8 +223,7 @@ class NestedScore:
             f"{self.measure} on rows that took no part in choosing or fitting the model "
             f"({self.n_folds} outer folds; ± is a 90% interval)"
         ]
-        methods: dict[str, NestedScore | MethodScore] = {"model": self, **self.references}
-        for name, one in methods.items():
+        for name, one in {"model": self, **self.references}.items():
             what = f"   {one.what}" if isinstance(one, MethodScore) and one.what else ""
             margin = "" if np.isnan(one.margin) else f" ± {one.margin:.{digits}f}"
             mean = round(one.mean, digits) + 0.0  # no minus before zero

@@ -41,15 +41,11 @@ class Overlap:
 
 @dataclass(frozen=True)
 class Overlaps:
-    """For each examined group the closest other one, largest correlation first; and groups of dependent columns.
-
-    `among_selected` has the same for each examined group's closest selected one.
-    """
+    """For each examined group the closest other one, largest correlation first; and groups of dependent columns."""
 
     n_rows: int
     pairs: tuple[Overlap, ...]
     dependent: tuple[int, ...]
-    among_selected: tuple[Overlap, ...] = ()
 
 
 def find_overlaps(X: MatrixLike, groups: Groups, selected: NDArray[np.intp], *, centre: bool = True) -> Overlaps:
@@ -70,21 +66,20 @@ def find_overlaps(X: MatrixLike, groups: Groups, selected: NDArray[np.intp], *, 
         return Overlaps(design.shape[0], (), dependent)
     ends = np.cumsum(problem.ranks[examined])
     found: dict[frozenset[int], Overlap] = {}
-    among: dict[frozenset[int], Overlap] = {}
     for l, block in zip(examined, np.split(problem.gram_rows(examined), ends[:-1]), strict=True):
-        for pairs, others in ((found, np.arange(groups.n_groups)), (among, selected)):
-            if (others != l).any():
-                closest = _closest(problem, l, block, others[others != l])
-                pairs.setdefault(frozenset((l, closest.other)), closest)
-    first, second = (tuple(sorted(p.values(), key=lambda pair: -pair.correlation)) for p in (found, among))
-    return Overlaps(design.shape[0], first, dependent, second)
+        closest = _closest(problem, l, block)
+        found.setdefault(frozenset((l, closest.other)), closest)
+    pairs = tuple(sorted(found.values(), key=lambda pair: -pair.correlation))
+    return Overlaps(design.shape[0], pairs, dependent)
 
 
-def _closest(problem: WorkingProblem, l: int, block: NDArray[np.float64], others: NDArray[np.intp]) -> Overlap:
+def _closest(problem: WorkingProblem, l: int, block: NDArray[np.float64]) -> Overlap:
     """The group with the largest norm in one group's Gram rows; Frobenius norms, as upper bounds, prune the search."""
     bounds = problem.group_norms(np.linalg.norm(block, axis=0))
     best, other = -1.0, -1
-    for m in others[np.argsort(-bounds[others], kind="stable")]:
+    for m in np.argsort(-bounds, kind="stable"):
+        if m == l:
+            continue
         if bounds[m] <= best:
             break
         between = block[:, problem.starts[m] : problem.starts[m + 1]]

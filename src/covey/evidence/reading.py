@@ -7,13 +7,14 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
 from covey.designs import Design, as_design
 from covey.estimators import GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor
 from covey.estimators.constraints import constraints_on
-from covey.estimators.reading import read_always
+from covey.estimators.reading import read_always, read_weight
 from covey.groups import Groups, GroupsLike
 from covey.layout import spans
 from covey.losses import Cox, Loss, get_loss, survival
@@ -26,7 +27,7 @@ from covey.search.problem import Problem
 from covey.tables.columns import named_faults, refuse_missing
 from covey.terms import Encoding, Terms, TermsLike, expand
 from covey.terms.requirements import Constraints
-from covey.validation import FloatArray, MatrixLike, PerRow, on_host, pandas_frame
+from covey.validation import FloatArray, MatrixLike, PerRow, on_host, pandas_frame, positive
 
 
 def read_problem(
@@ -44,11 +45,7 @@ def read_problem(
     """Validate the data, a matrix of columns or with `terms` a table of variables; `options` are for the search."""
     loss, expansion = get_loss(loss), None
     if terms is None:
-        X = pandas_frame(X)
-        with named_faults(X):
-            design, structure = as_design(X), {}
-        if hasattr(X, "isna"):
-            refuse_missing(X)
+        design, structure = read_matrix(X), {}
         groups = Groups.coerce(groups, design.shape[1], design.columns)
         always_in = read_always(groups, always, design.columns)
     else:
@@ -60,11 +57,45 @@ def read_problem(
             )
         groups, structure, options["factors"] = expansion.groups, expansion.structure, 0
         always_in = expansion.with_ancestors([*read_always(groups, always), *expansion.always])
-    loss, response, weight, offset = read_rows(design, encode_classes(y, loss), sample_weight, loss, offset)
+    weight = read_weight(sample_weight, design.shape[0])
+    loss, response, weight, offset = read_rows(design, encode_classes(y, loss), weight, loss, offset)
     if constraints:
         known = constraints_on(constraints, loss, groups, design.columns, always_in, expansion)
         structure = structure | {"constraints": known}
     return Problem(design, response, weight, groups, always_in, options, loss, offset, **structure)
+
+
+def read_matrix(X: Any) -> Design:
+    """A matrix of columns without missing values."""
+    X = pandas_frame(X)
+    with named_faults(X):
+        design = as_design(X)
+    if hasattr(X, "isna"):
+        refuse_missing(X)
+    return design
+
+
+def read_share(value: object, name: str) -> float:
+    """A number between 0 and 1."""
+    number = positive(value, name)
+    if number >= 1:
+        raise ValueError(f"{name} must lie between 0 and 1, not {number:g}.")
+    return number
+
+
+def read_row_labels(labels: Any, n_rows: int, name: str) -> NDArray[np.intp]:
+    """Labels of rows that belong together as whole numbers, in their order."""
+    values = np.asarray(on_host(labels))
+    if values.shape != (n_rows,):
+        raise ValueError(f"{name} must have one label per row: {n_rows}, not an array of shape {values.shape}.")
+    codes = np.asarray(pd.factorize(values, sort=True)[0], dtype=np.intp)
+    if (codes < 0).any():
+        row, n_missing = int(np.argmin(codes)), int((codes < 0).sum())
+        raise ValueError(
+            f"{name} has missing labels, first in row {row} ({n_missing} in all): give each of these rows a label of "
+            "its own if it belongs to no other, or leave the rows out."
+        )
+    return codes
 
 
 def problem_of(model: BaseEstimator, X: MatrixLike, y: ArrayLike, sample_weight: PerRow, offset: PerRow) -> Problem:
@@ -141,7 +172,10 @@ def encode_classes(y: ArrayLike, loss: Loss) -> ArrayLike:
     if loss.vector:
         return labels.y if labels.loss.vector else np.eye(2)[labels.y.astype(int)]
     if labels.loss.vector:
-        raise ValueError(f"y has {labels.y.shape[1]} classes, and the binomial loss takes 2: use loss='multinomial'.")
+        raise ValueError(
+            f"y has {labels.y.shape[1]} classes, and the binomial loss takes 2: use loss='multinomial', or one class "
+            "against the others."
+        )
     return labels.y
 
 

@@ -193,7 +193,7 @@ def refit(study: Study, train: Rows, test: Rows) -> FoldResult:
 def _deviances(fold: _Fold) -> FoldResult:
     """The deviance of the test rows for every method."""
     study, test = fold.study, fold.test
-    task = Task.of(fold.fitted.loss_, study.response, study.weight, study.given.get("offset"), fold.train, test)
+    task = Task.of(fold.fitted, study.response, study.weight, study.given.get("offset"), fold.train, test)
 
     def means(fitted: BaseEstimator, X: MatrixLike, **offset: PerRow) -> FloatArray:
         if task.classes is not None:

@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 from scipy.special import stdtrit
+from sklearn.base import BaseEstimator
 
 from covey.evidence.folds import Rows
-from covey.losses import Binomial, Loss, Multinomial
+from covey.losses import Binomial, Loss, Multinomial, Ordinal
 from covey.losses.arrays import read_offset
 from covey.losses.classes import read_labels
-from covey.validation import Array, FloatArray, IntArray, PerRow, on_host
+from covey.validation import Array, FloatArray, IntArray, PerRow, finite_response, on_host
 
 # How often the score on new rows should be within the interval: readers take the number after ± for the range to
 # expect, which one standard error would contain only two times out of three.
@@ -43,7 +44,7 @@ def read_response(y: Any, has_classes: bool, has_deviance: bool) -> Response:
         given = y if hasattr(y, "iloc") else np.asarray(on_host(y))
         return Response(given, given)
     if not has_classes:
-        values = given.astype(float)
+        values = finite_response(given, "y", vector=given.ndim == 2)
         return Response(given, values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values)
     labels = read_labels(given.ravel())
     # an ordered categorical keeps its order
@@ -62,21 +63,28 @@ class Task:
     y_test: FloatArray
     offset_test: FloatArray
     classes: Array | None = None
+    ordinal: tuple[Ordinal, IntArray] | None = None  # with an offset: the loss, and where its classes are
 
     @classmethod
-    def of(cls, loss: Loss, response: Response, weight: FloatArray, offset: PerRow, train: Rows, test: Rows) -> Task:
-        """The fold with these rows."""
-        values = response.values
+    def of(
+        cls, fitted: BaseEstimator, response: Response, weight: FloatArray, offset: PerRow, train: Rows, test: Rows
+    ) -> Task:
+        """The fold with these rows, of which the estimator was fitted to the first."""
+        loss, values, ordinal = fitted.loss_, response.values, None
         if response.classes is not None:
+            if offset is not None and isinstance(loss, Ordinal) and values.ndim == 2:
+                ordinal = loss, np.searchsorted(response.classes, fitted.classes_)
             # a fold whose training rows lack a class is scored like every other
             loss = Binomial() if response.classes.size == 2 else Multinomial()
         elif loss.outputs:
             values = loss.check(values)
         shift: FloatArray = np.zeros(values.shape)
         if offset is not None:
-            outputs = values.shape[1] if values.ndim == 2 else 1
-            shift = read_offset(offset, len(values), outputs, loss).reshape(values.shape)
-        return cls(loss, values[train], weight[train], shift[train], values[test], shift[test], response.classes)
+            outputs = values.shape[1] if values.ndim == 2 and ordinal is None else 1
+            shift = read_offset(offset, len(values), outputs, fitted.loss_ if ordinal else loss)
+            shift = shift[:, 0] if ordinal else shift.reshape(values.shape)
+        rows = values[train], weight[train], shift[train], values[test], shift[test]
+        return cls(loss, *rows, response.classes, ordinal)
 
     @property
     def scale(self) -> FloatArray:
@@ -100,6 +108,12 @@ class Task:
 
     def null_mean(self) -> FloatArray:
         """Predictions of the test rows by the best constant of the training rows."""
+        if self.ordinal is not None:  # thresholds are the constant
+            loss, places = self.ordinal
+            codes, shares = self.y[:, places].argmax(axis=1), np.zeros(self.y_test.shape)
+            known = loss.with_thresholds(codes, self.offset, self.weight)
+            shares[:, places] = known.probabilities(self.offset_test[:, None])
+            return shares
         constant = self.loss.null(self.y, self.weight, self.offset)
         return np.asarray(self.loss.inverse_link(self.offset_test + constant))
 

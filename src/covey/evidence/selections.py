@@ -102,7 +102,7 @@ class StabilitySelection(GroupSelection):
         were fewer. Rows ``2 b`` and ``2 b + 1`` are a complementary pair.
     threshold : float
         The share of half-samples that a group needs to be selected.
-    assumption : {"r-concave", "unimodal", "none"}
+    assumption : {"r-concave", "none"}
         The assumption under which `expected_false` holds.
     always_groups : tuple
         Names of groups that were in every model; they are not selected.
@@ -166,9 +166,9 @@ class StabilitySelection(GroupSelection):
 
     def promise(self) -> str:
         """The guarantee on mistakes, in words."""
-        condition = {"r-concave": ", if its tails are r-concave", "unimodal": ", if unimodal", "none": ""}
+        condition = ", if its tails are r-concave" if self.assumption == "r-concave" else ""
         return (
-            f"Expected number of mistakes: at most {self.expected_false:.3g}{condition[self.assumption]}. A mistake is "
+            f"Expected number of mistakes: at most {self.expected_false:.3g}{condition}. A mistake is "
             f"a selected group that in truth random halves of the rows would name no more often than they name the "
             f"average group that is not selected ({self.chance:.1%} of the halves)."
         )

@@ -101,7 +101,7 @@ def stability_selection(
         The largest acceptable expected number of mistakes; 1 unless `threshold` and `n_first` are both given.
     n_pairs : int
         The number of complementary pairs.
-    assumption : {"r-concave", "unimodal", "none"}
+    assumption : {"r-concave", "none"}
         What the bound may assume; see `covey.evidence.expected_false`.
     always : iterable
         Names of groups that are in every model; they are not candidates for selection.
@@ -111,15 +111,10 @@ def stability_selection(
         As in `covey.limit_path`. Rows of weight zero are ignored.
     factors : int or "auto"
         The number of common factors of the columns to include in the model while the order of the groups is determined.
-    n_jobs : int, optional
-        How many half-samples to run in parallel, with joblib.
     random_state : int, Generator or None
         Seed for the splits.
-    progress : callable, optional
-        Called after each half-sample with the number of finished half-samples and their total number.
-    verbose : int, optional
-        1 shows progress, 0 nothing; by default there is a progress bar where one can be drawn, on a terminal or in
-        a notebook.
+    n_jobs, progress, verbose
+        As in `covey.evidence.effect`; progress counts half-samples.
 
     Returns
     -------

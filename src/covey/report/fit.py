@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -14,9 +14,11 @@ from sklearn.utils.validation import check_is_fitted
 
 import covey
 from covey.estimators.classifier import for_odds_of
+from covey.estimators.reading import read_weight
 from covey.estimators.term_views import as_terms
 from covey.evidence import GroupTests, NestedScore, StabilitySelection, nested_score
 from covey.evidence.class_scores import class_position, positive_position
+from covey.evidence.folds import as_table
 from covey.groups import Groups
 from covey.report.choice import constraints_of, rivals_of
 from covey.report.effects import TermPart, expanded_columns, pipeline_effects, term_part
@@ -24,7 +26,7 @@ from covey.report.path import Along, Frames, along_the_path, keep_frames
 from covey.report.predictions import Residuals, residuals
 from covey.report.quality import Response, Score, Test, null_error, quality, responses
 from covey.report.remarks import Remark, remarks
-from covey.report.survival import Survival, as_table, survival_part
+from covey.report.survival import Survival, survival_part
 from covey.search.agreement import selects_groups
 from covey.search.chosen import Judged, how_chosen, in_words, judged, price_of_sparsity
 from covey.terms.effects import Effect
@@ -171,6 +173,8 @@ class FitReport:
             raise ValueError("X and y go together: give both, or neither.")
         if y is not None and model.loss_.survival:
             y, target = as_table(model, y), target or f"{model.time} to {model.event}"
+        if sample_weight is not None and y is not None:
+            sample_weight = read_weight(sample_weight, np.shape(y)[0])
         score, why_not = _nested(*given, y, sample_weight, offset, nested, positive)
         if (classes := getattr(model, "classes_", None)) is not None and len(classes) == 2:
             chosen = positive if score is None else score.positive
@@ -302,10 +306,5 @@ def _short(text: str) -> str:
 
 def _versions() -> dict[str, str]:
     """The versions of Python and the libraries."""
-    found = {"covey": covey.__version__, "Python": platform.python_version()}
-    for name in PACKAGES:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return {**found, "system": platform.platform(terse=True)}
+    ours = {"covey": covey.__version__, "Python": platform.python_version()}
+    return ours | {name: version(name) for name in PACKAGES} | {"system": platform.platform(terse=True)}

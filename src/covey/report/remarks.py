@@ -19,7 +19,7 @@ from covey.estimators.group_views import too_good
 from covey.estimators.term_views import as_terms
 from covey.evidence import NestedScore
 from covey.evidence.nested_result import MEASURES
-from covey.evidence.overlap import Overlaps, find_overlaps, inner_coherence
+from covey.evidence.overlap import Overlap, Overlaps, find_overlaps, inner_coherence
 from covey.groups.checks import plural
 from covey.report.page import asset
 from covey.search.agreement import fold_counts, split_warning
@@ -261,16 +261,14 @@ def overlap(fit: Fit) -> Found:
     if not pairs:
         return ("too_wide", {"n": n}) if fit.overlaps.pairs else None
     names = [_quoted(name) for name in fit.model.groups_.names]
+
+    def described(pair: Overlap) -> str:
+        both = "both" if pair.other in fit.selected else "not"
+        return f"{names[pair.group]} with {names[pair.other]} ({pair.correlation:.2f}, {both} selected)"
+
     if not close:
-        if not fit.overlaps.among_selected:
-            return "one_distinct", {"group": names[pairs[0].group], "pair": pairs[0], "n": n}
-        pair = fit.overlaps.among_selected[0]
-        return "distinct", {"group": names[pair.group], "other": names[pair.other], "pair": pair, "n": n}
-    listed = [
-        f"{names[pair.group]} with {names[pair.other]} ({pair.correlation:.2f}, "
-        f"{'both' if pair.other in fit.selected else 'not'} selected)"
-        for pair in close[:MOST_NAMES]
-    ]
+        return "distinct", {"pair": described(pairs[0]), "chance": pairs[0].chance, "n": n}
+    listed = [described(pair) for pair in close[:MOST_NAMES]]
     more = [f"and {len(close) - MOST_NAMES} more"] if len(close) > MOST_NAMES else []
     return "overlapping", {
         "chance": pairs[0].chance,

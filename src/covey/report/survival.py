@@ -7,17 +7,16 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
-from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
+from covey.designs import as_design
 from covey.estimators.survival import kaplan_meier
 from covey.evidence import NestedScore
 from covey.losses.cox import FieldNames, read_survival
 from covey.losses.risk_sets import EVENT, START, STOP
 from covey.report.drawing import Axis, Plot, steps
 from covey.report.page import MOST_COLOURS, colour
-from covey.validation import FloatArray, IntArray, MatrixLike, PerRow, on_host
+from covey.validation import FloatArray, MatrixLike, PerRow, on_host
 
 # The most strata in the baseline plot.
 MOST_STRATA = 60
@@ -53,17 +52,12 @@ class Curve:
 
 
 class HazardRatio(NamedTuple):
-    """Logarithms of the hazard ratio of one column: for an increase by one, and by one standard deviation if known."""
+    """Logarithms of the hazard ratio of one column: for an increase by one, and by one standard deviation."""
 
     column: str
     group: str
     per_unit: float
-    per_deviation: float | None
-
-    @property
-    def size(self) -> float:
-        """What its bar shows: the ratio per standard deviation, or per unit if that is unknown."""
-        return self.per_unit if self.per_deviation is None else self.per_deviation
+    per_deviation: float
 
 
 @dataclass(frozen=True)
@@ -84,15 +78,6 @@ class Survival:
 def survival_times(model: BaseEstimator, y: PerRow) -> FloatArray:
     """Start, stop, event, and the stratum as the model encodes it, one record per row."""
     return read_survival(on_host(y), "y", FieldNames.of(model)).coded_as(model.strata_)
-
-
-def as_table(model: BaseEstimator, y: ArrayLike) -> ArrayLike:
-    """Survival times as one table with one line per row; unlike a pair of arrays, it can be split."""
-    if not isinstance(y, tuple | list):
-        return y
-    times = survival_times(model, y)
-    table = pd.DataFrame({model.time: times[:, STOP], model.event: times[:, EVENT] > 0})
-    return table.assign(**{model.start: times[:, START]}) if np.isfinite(times[:, START]).any() else table
 
 
 def survival_part(
@@ -161,26 +146,17 @@ def _baseline(model: BaseEstimator, times: FloatArray) -> tuple[Curve, ...]:
 def _ratios(model: BaseEstimator, X: MatrixLike, expanded: Collection[int]) -> tuple[HazardRatio, ...]:
     """The ratios of columns with nonzero coefficients, by the strength of their groups, then by size."""
     groups, coef = model.groups_, np.asarray(model.coef_, dtype=float)
-    deviations = _deviations(X, np.flatnonzero(coef))
+    used = np.flatnonzero(coef)
+    deviations = np.zeros(coef.size)
+    deviations[used] = np.asarray(on_host(as_design(X).take(used)), dtype=float).std(axis=0)
     found: dict[int, HazardRatio] = {}
     for l in np.argsort(-model.group_strengths_, kind="stable"):
         columns = groups.members[groups.starts[l] : groups.starts[l + 1]].tolist()
         new = [j for j in columns if coef[j] != 0 and j not in found and j not in expanded]  # groups may overlap
-        for j in sorted(new, key=lambda j: -abs(coef[j] * deviations.get(j, 1.0))):
-            per_deviation = coef[j] * deviations[j] if j in deviations else None
-            found[j] = HazardRatio(groups.column_name(j), str(groups.names[l]), float(coef[j]), per_deviation)
+        for j in sorted(new, key=lambda j: -abs(coef[j] * deviations[j])):
+            in_units = float(coef[j]), float(coef[j] * deviations[j])
+            found[j] = HazardRatio(groups.column_name(j), str(groups.names[l]), *in_units)
     return tuple(found.values())
-
-
-def _deviations(X: MatrixLike, used: IntArray) -> dict[int, float]:
-    """The standard deviations of the used columns of a table or dense array; empty for other kinds of data."""
-    if hasattr(X, "iloc") and not hasattr(X, "dask"):
-        values = X.iloc[:, used].to_numpy(dtype=float)
-    elif isinstance(X, np.ndarray):
-        values = X[:, used].astype(float)
-    else:
-        return {}
-    return dict(zip(used.tolist(), values.std(axis=0).tolist(), strict=True))
 
 
 def survival_view(part: Survival | None) -> dict[str, object] | None:
