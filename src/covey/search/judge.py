@@ -190,6 +190,11 @@ class Judge:
             self._places.append({})
             self._distances.append({})
 
+    def forget(self, n_splits: int) -> None:
+        """Keep the first splits."""
+        for of_splits in (self.scores, self._tables, self._losses, self._places, self._distances):
+            del of_splits[n_splits:]
+
     def add(self, split: int, recipes: Sequence[Recipe], table: FloatArray, sizes: Sequence[float]) -> None:
         """Add candidates of a split: predictors with models along the last axis, and numbers of columns."""
         places, at = self._places[split], self._losses[split].size
@@ -296,7 +301,8 @@ class Board:
         return Verdict(
             recipes=self.recipes,
             errors=errors,
-            by_split=losses / totals,
+            # a fold of which no row counts, as where late groups cannot predict it, has no error
+            by_split=np.divide(losses, totals, out=np.full_like(losses, np.nan), where=totals > 0),
             sizes=sizes,
             standard_errors=standard_errors,
             weights=weights,

@@ -252,6 +252,13 @@ class Found:
         self.scored += trainings
         self.n_deals += 1
 
+    def forget_deals(self) -> None:
+        """Go back to the first deal."""
+        self.scored = [training for training in self.trainings if training.split.test]
+        self.judge.forget(len(self.scored))
+        self._dense_of_deals.clear()
+        self.n_deals = 1
+
     def starts_from(self, kept: Recipe | None, trainings: Sequence[Training]) -> list[list[int]]:
         """The groups from which the next round starts on every split: those of a recipe, in pieces."""
         if kept is None:
