@@ -12,17 +12,24 @@ def table():
     return pd.DataFrame({"site": ["a"] * 50 + ["b"] * 30 + ["c"] * 20})
 
 
-def test_levels_are_centred_and_an_unseen_one_is_their_weighted_mean(table):
+@pytest.mark.parametrize("ordered", [False, True])
+def test_levels_are_centred_and_an_unseen_one_is_their_weighted_mean(table, ordered):
     weights = np.random.default_rng(0).random(100)
+    if ordered:
+        table["site"] = pd.Categorical(table["site"], ordered=True)
     encoding = Terms().fit(table, weights)
+    X = encoding.transform(table)
+    np.testing.assert_allclose(weights @ X, 0, atol=1e-12)
+    effects = np.array([1.0, 5.0, -2.0])[: X.shape[1]]  # an ordered category has a line and one column of a curve
+    unseen = encoding.transform(pd.DataFrame({"site": ["z", None]})) @ effects
+    np.testing.assert_allclose(unseen, weights @ (X @ effects) / weights.sum(), atol=1e-12)
+
+
+def test_a_category_is_one_term_with_a_column_per_level(table):
+    encoding = Terms().fit(table)
     (term,) = encoding.terms
     assert (term.kind, term.columns, encoding.stems(0)) == ("levels", slice(0, 3), slice(0, 3))
     assert encoding.column_names == ("site=a", "site=b", "site=c")
-    X = encoding.transform(table)
-    np.testing.assert_allclose(weights @ X, 0, atol=1e-12)
-    effects = np.array([1.0, 5.0, -2.0])
-    unseen = encoding.transform(pd.DataFrame({"site": ["z", None]})) @ effects
-    np.testing.assert_allclose(unseen, weights @ (X @ effects) / weights.sum(), atol=1e-12)
 
 
 def test_missing_values_are_a_level(table):
