@@ -232,6 +232,10 @@ def test_tables_are_exact_for_lines_and_levels_and_near_for_curves(data):
     rows = table[names].iloc[:40]
     errors = [np.abs(rated(bent.to_tables(bins=n), rows) - bent.predict(rows)).max() for n in (10, 80)]
     assert errors[1] < 0.4 * errors[0]
+    curve = GroupSparseRegressor(terms=Terms(pairs=None)).fit(table[["age"]], y)
+    assert curve.variables_["shape"].tolist() == ["curved"]
+    eta = curve.predict(rows)
+    assert np.abs(rated(curve.to_tables(), rows) - eta).max() < 0.02 * np.ptp(eta)  # 0.04 with a constant per bin
     with pytest.raises(ValueError, match="bins must be at least 1"):
         bent.to_tables(bins=0)
 

@@ -217,10 +217,10 @@ class TermViews(FittedModel):
         The points of a row's values and the constant add up to the linear predictor: of each table take the line whose
         ``from`` and ``to`` (or ``level``) the value falls in, and add ``points + slope * (value - from)``.
 
-        Levels, numbers with two values, straight lines and their pairs with levels are exact. Curves and pairs of
-        numbers are cut into bins, with the value at the middle of each bin: more bins are more exact. Values outside
-        the range of fit, and levels that were not in the table of fit, have no line; `predict` extrapolates the first
-        and takes the mean for the second.
+        Levels, numbers with two values, straight lines and their pairs with levels are exact. A curve is cut into bins,
+        in each of which it is a straight line between its values at the ends. Dates, and pairs of numbers, have the
+        value at the middle of a bin. More bins are more exact. Values outside the range of fit, and levels that were
+        not in the table of fit, have no line; `predict` extrapolates the first and takes the mean for the second.
 
         Parameters
         ----------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -113,7 +113,7 @@ class Number:
 
     def state(self) -> dict[str, object]:
         """Plain values, for JSON."""
-        return asdict(self) | {"knots": self.knots.tolist(), "values": self.values.tolist()}
+        return vars(self) | {"knots": self.knots.tolist(), "values": self.values.tolist()}
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Number:

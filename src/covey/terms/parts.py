@@ -82,7 +82,8 @@ class Axis:
 
     @classmethod
     def at(cls, expansion: Expansion, root: int, values: Raw) -> Axis:
-        """The given values of a variable."""
+        """The given values of a variable, or a single one."""
+        values = [values] if np.ndim(values) == 0 else values
         grid = cls.of(expansion, root, 2)
         return cls(grid.name, grid.kind, np.asarray(values), values, grid.quantiles)
 

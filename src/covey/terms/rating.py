@@ -47,20 +47,22 @@ def rating_tables(fitted: FittedTerms, bins: int = 20) -> dict[str, pd.DataFrame
 
 def _table(fitted: FittedTerms, part: Part, bins: int) -> pd.DataFrame:
     names = [fitted.expansion.encoding.terms[root].name for root in part.roots]
-    straight = _straight(fitted, part)
-    n_bins = bins if len(names) == 1 else max(2, bins // 2)
-    lines = [_lines(fitted, root, n_bins, root == straight) for root in part.roots]
+    straight = not {"curve", "surface"} & {fitted.expansion.terms[term].kind for term in part.terms}
+    n_bins = max(2, bins // 2) if len(names) > 1 else 1 if straight else bins
+    wide = [root for root in part.roots if _is_wide(fitted, root, n_bins)]
+    sloped = wide[0] if len(wide) == 1 else None
+    lines = [_lines(fitted, root, 1 if straight and root == sloped else n_bins, root == sloped) for root in part.roots]
     at = [cells["at"].tolist() for cells in lines]
     begin = fitted.effect(*names, at=_at(at)).effect
     values = begin.reshape(*begin.shape[: len(names)], -1)
     slopes = np.zeros_like(values)
-    if straight is not None:
-        side = part.roots.index(straight)
+    if sloped is not None:
+        side = part.roots.index(sloped)
         ends = [cells["to" if k == side else "at"].tolist() for k, cells in enumerate(lines)]
         end = fitted.effect(*names, at=_at(ends)).effect.reshape(values.shape)
         width = (lines[side]["to"] - lines[side]["from"]).to_numpy(dtype=float)
         spread = width.reshape([-1 if k == side else 1 for k in range(len(names))] + [1])
-        with np.errstate(invalid="ignore", divide="ignore"):
+        with np.errstate(invalid="ignore"):
             slopes = np.where(spread > 0, (end - values) / spread, 0.0)
     columns: dict[str, object] = {"term": part.name}
     grid = np.meshgrid(*(np.arange(len(cells)) for cells in lines), indexing="ij")
@@ -85,32 +87,23 @@ def _by_output(fitted: FittedTerms, values: FloatArray, name: str = "points") ->
     return {f"{name} {output}": values[:, k] for k, output in enumerate(fitted.outputs)}
 
 
-def _straight(fitted: FittedTerms, part: Part) -> int | None:
-    """The number in which a part is a straight line, if the other variable has a line per value: its slope is exact."""
-    expansion = fitted.expansion
-    if {"curve", "surface"} & {expansion.terms[term].kind for term in part.terms}:
-        return None
-    sloped, others = [], []
-    for root in part.roots:
-        term = expansion.terms[root]
-        one = expansion.encoding.variable(term.variables[0])
-        is_listed = term.kind == "levels" or (isinstance(one, Number) and (one.labels is not None or _few(one, 1)))
-        if isinstance(one, Number) and not is_listed:
-            sloped.append(root)
-        else:
-            others.append(is_listed)
-    return sloped[0] if len(sloped) == 1 and all(others) else None
+def _is_wide(fitted: FittedTerms, root: int, bins: int) -> bool:
+    """Whether a main term is a number with too many values for a line each."""
+    encoding = fitted.expansion.encoding
+    one = encoding.variable(encoding.terms[root].variables[0])
+    return isinstance(one, Number) and one.labels is None and not _few(one, bins)
 
 
-def _few(number: object, bins: int) -> bool:
+def _few(number: Number, bins: int) -> bool:
     """Whether a number has so few values that each gets a line."""
-    if not isinstance(number, Number):
-        return False
     return number.n_distinct == 2 or (number.integer and number.high - number.low < bins)
 
 
-def _lines(fitted: FittedTerms, root: int, bins: int, straight: bool) -> pd.DataFrame:
-    """The lines of a main term: from, to, level, and the value at which points are computed."""
+def _lines(fitted: FittedTerms, root: int, bins: int, sloped: bool) -> pd.DataFrame:
+    """The lines of a main term: from, to, level, and the value at which points are computed.
+
+    That is the beginning of a bin if a slope goes on from there, or else its middle.
+    """
     expansion = fitted.expansion
     term = expansion.encoding.terms[root]
     one = expansion.encoding.variable(term.variables[0])
@@ -121,14 +114,13 @@ def _lines(fitted: FittedTerms, root: int, bins: int, straight: bool) -> pd.Data
         return _season_lines(axis)
     number = one.trend if isinstance(one, Date) else one
     assert isinstance(number, Number)
-    if straight:
-        cells = _frame(at=[number.low], begin=[number.low], end=[number.high])
-    elif _few(one, bins):
+    if isinstance(one, Number) and _few(one, bins):
         values = one.grid(10**6)
         cells = _frame(at=values, begin=values, end=values)
     else:
         edges = _edges(np.array(number.quantiles), bins)
-        cells = _frame(at=(edges[1:] + edges[:-1]) / 2, begin=edges[:-1], end=edges[1:])
+        at = edges[:-1] if sloped else (edges[1:] + edges[:-1]) / 2
+        cells = _frame(at=at, begin=edges[:-1], end=edges[1:])
     if isinstance(one, Date):
         for name in ("at", "from", "to"):
             seconds = (cells[name].to_numpy(dtype=float) * 86_400).round().astype("int64")
