@@ -40,7 +40,7 @@ _hints = cache(get_type_hints)  # for a table of thousands of variables
 
 def check_fields(part: Any) -> None:
     """Refuse a dataclass without one of its fields, or with one that has not its annotated type."""
-    hints = _hints(type(part))
+    hints: dict[str, Any] = _hints(type(part))  # type: ignore[arg-type]
     for field in fields(part):
         holds = hasattr(part, field.name) and has_type(getattr(part, field.name), hints[field.name])
         require(holds, f"{field.name} of {type(part).__name__} is not as it was written")
