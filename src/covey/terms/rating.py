@@ -9,7 +9,6 @@ from collections.abc import Iterable, Sequence
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
