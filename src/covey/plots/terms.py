@@ -125,7 +125,7 @@ class TermsDisplay:
                 draw_single(axes, one, scales[1])
                 across, up = (axes.get_xlabel() or effect_label, "") if levels[0] else (across, up)
             # levels with long names leave less room
-            longest = 18 if len(shown) == 2 else 20 if levels[0] else 32
+            longest = 10 if levels == [True, True] else 18 if len(shown) == 2 else 20 if levels[0] else 32
             title = " × ".join(plain(axis.name, longest) for axis in one.axes)
             if one.outputs and len(shown) == 2:
                 title += f": {plain(one.outputs[k], 8)}"

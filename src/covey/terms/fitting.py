@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 
-from covey.designs.rows import repetitions
 from covey.tables.complaint import Column, TableError, listed
 from covey.tables.marks import are_codes
 from covey.tables.unreadable import complaint, find_faulty
@@ -25,7 +22,6 @@ from covey.terms.numbers import BOOLEAN, LEAST_FLAGGED, Number, Sample, fit_numb
 from covey.terms.pairs import PairsLike, find_pairs
 from covey.terms.reading import (
     as_days,
-    as_frame,
     as_labels,
     as_numbers,
     has_time_zone,
@@ -34,7 +30,7 @@ from covey.terms.reading import (
     text_columns,
 )
 from covey.terms.splines import default_knots
-from covey.validation import FloatArray, MatrixLike
+from covey.validation import FloatArray
 
 __all__ = ["fit_encoding"]
 
@@ -67,15 +63,9 @@ class _LeftOutError(Exception):
     """A variable is left out; the message is the reason."""
 
 
-def fit_encoding(
-    kinds: Callable[[Sequence[str]], Mapping[str, Kind]], pairs: PairsLike, table: MatrixLike,
-    sample_weight: ArrayLike | None,
-) -> Encoding:  # fmt: skip
-    """Fit the encoding of a table, with the kind and the pairs that a user gave for its variables."""
-    frame = as_frame(table)
+def fit_encoding(frame: pd.DataFrame, given: Mapping[str, Kind], pairs: PairsLike, weights: FloatArray) -> Encoding:
+    """Fit the encoding of a table, with the kinds and the pairs that a user gave; weights count as repetitions."""
     names = list(frame.columns)
-    given = kinds(names)
-    weights = repetitions(sample_weight, len(frame))
     if not weights.all():  # rows without weight are no rows
         frame, weights = frame.loc[weights > 0], weights[weights > 0]
     _refuse_faulty(column for name, column in text_columns(frame) if not isinstance(given[name], Drop | Levels))
@@ -253,7 +243,7 @@ def _totals(frame: pd.DataFrame) -> str:
     return ""
 
 
-def _remarks(fitted: Any) -> list[str]:
+def _remarks(fitted: Collection[Variable]) -> list[str]:
     """Remarks on codes, joined levels and missing values."""
     categories = [one for one in fitted if isinstance(one, Category)]
     joined = {one.name: f"{len(one.joined)} levels" for one in categories if one.joined}

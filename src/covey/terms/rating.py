@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
@@ -31,6 +31,8 @@ CONSTANT = "constant"
 NOT_IN_SHEETS = re.compile(r"[\[\]:*?/\\\x00-\x1f]")
 LONGEST_SHEET = 31
 
+# What is known of a line: where points are computed if it has no width, its ends, or its level.
+WORDS = ("at", "from", "to", "level", "width")
 Cells = Sequence[object] | Array
 
 
@@ -102,24 +104,24 @@ def _lines(fitted: FittedTerms, root: int, bins: int) -> pd.DataFrame:
     one = expansion.encoding.variable(term.variables[0])
     axis = Axis.of(expansion, root, 2)
     if axis.kind == "levels":
-        return _frame(at=list(axis.raw), level=list(axis.values))
+        return _frame({"at": axis.raw, "level": axis.values})
     if axis.kind == "season":
         return _season_lines(axis)
     number = one.trend if isinstance(one, Date) else one
     assert isinstance(number, Number)
     if isinstance(one, Number) and _few(one, bins):
         values = one.grid(10**6)
-        cells = _frame(at=values, begin=values, end=values)
+        cells = _frame({"at": values, "from": values, "to": values})
     else:
         edges = _edges(np.array(number.quantiles), bins)
         middles = (edges[1:] + edges[:-1]) / 2
-        cells = _frame(at=middles, begin=edges[:-1], end=edges[1:], width=np.diff(edges))
+        cells = _frame({"at": middles, "from": edges[:-1], "to": edges[1:], "width": np.diff(edges)})
     if isinstance(one, Date):
         for name in ("at", "from", "to"):
             seconds = (cells[name].to_numpy(dtype=float) * 86_400).round().astype("int64")
             cells[name] = pd.Series(seconds.astype("datetime64[s]"), dtype=object)
     if number.share_missing:
-        gap = _frame(at=[None if isinstance(one, Date) else np.nan], level=[MISSING])
+        gap = _frame({"at": [None if isinstance(one, Date) else np.nan], "level": [MISSING]})
         cells = pd.concat([cells.astype(object), gap.astype(object)], ignore_index=True)
     return cells
 
@@ -135,18 +137,13 @@ def _season_lines(axis: Axis) -> pd.DataFrame:
     else:
         edges = start + np.arange(0, 1441, 60).astype("timedelta64[m]")
         words = [f"{hour:02d}:00" for hour in range(25)]
-    return _frame(at=list(edges[:-1] + (edges[1:] - edges[:-1]) // 2), begin=words[:-1], end=words[1:])
+    return _frame({"at": edges[:-1] + (edges[1:] - edges[:-1]) // 2, "from": words[:-1], "to": words[1:]})
 
 
-def _frame(
-    at: Cells, begin: Cells | None = None, end: Cells | None = None, level: Cells | None = None,
-    width: Cells | None = None,
-) -> pd.DataFrame:  # fmt: skip
-    blank = [None] * len(at)
-    columns = {"at": at, "from": begin, "to": end, "level": level, "width": width}
-    return pd.DataFrame(
-        {name: pd.Series(list(blank if values is None else values), dtype=object) for name, values in columns.items()}
-    )
+def _frame(cells: Mapping[str, Cells]) -> pd.DataFrame:
+    """Lines from the words that are known of them; others are None."""
+    blank = [None] * len(cells["at"])
+    return pd.DataFrame({word: pd.Series(list(cells.get(word, blank)), dtype=object) for word in WORDS})
 
 
 def _edges(quantiles: FloatArray, bins: int) -> FloatArray:
