@@ -82,6 +82,16 @@ def test_numbers_as_levels_are_the_same_as_integers_and_as_floats():
     assert (X[1] == 0).all()
 
 
+@pytest.mark.parametrize("ordered", [False, True])
+def test_categories_with_the_same_text_are_one_level(ordered):
+    values = pd.Categorical([1, "1", 2, "3", ""] * 9, categories=[1, "1", 2, "3", ""], ordered=ordered)
+    encoding = Terms().fit(pd.DataFrame({"s": values}))
+    assert encoding.variable("s").labels[:3] == ("1", "2", "3")
+    X = encoding.encode("s", values[:5])
+    np.testing.assert_array_equal(X[[0, 4]], encoding.encode("s", ["1", None]))
+    np.testing.assert_array_equal(X[0], X[1])
+
+
 def test_categories_keep_their_order_and_unused_ones_are_no_levels():
     values = pd.Categorical(["b", "a"] * 10, categories=["c", "b", "a"])
     encoding = Terms().fit(pd.DataFrame({"s": values}))

@@ -25,7 +25,6 @@ from covey.terms.reading import (
     as_labels,
     as_numbers,
     has_time_zone,
-    label,
     level_order,
     text_columns,
 )
@@ -170,9 +169,9 @@ def _plan_number(column: Column, kind: Kind, found: Guess, weights: FloatArray) 
     name = str(column.name)
     labels: tuple[str, ...] | None = None
     if found.holds == "ordered":
-        codes = np.asarray(column.cat.codes, dtype=np.float64)
-        x: FloatArray = np.where(codes < 0, np.nan, codes)
-        labels = tuple(label(value) for value in column.cat.categories)
+        labels = tuple(level_order(column, ()))
+        places: dict[str | None, float] = {text: float(j) for j, text in enumerate(labels)}
+        x = np.array([places.get(text, np.nan) for text in as_labels(column)])
     else:
         x = as_numbers(column)
         labels = BOOLEAN if found.holds == "boolean" else None

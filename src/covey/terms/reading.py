@@ -177,7 +177,7 @@ def as_labels(column: Column) -> Array:
 def level_order(column: Column, texts: Sequence[str]) -> list[str]:
     """The levels in the order of the categories, of their numbers, or of the alphabet."""
     if hasattr(column, "cat"):
-        return [label(value) for value in column.cat.categories]
+        return list(dict.fromkeys(label(value) for value in column.cat.categories))  # 1 and "1" are one level
     try:
         return sorted(set(texts), key=float)
     except ValueError:
