@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Protocol, TypeAlias, TypeVar
 
@@ -64,7 +65,21 @@ def pandas_frame(values: Any, name: str = "X") -> Any:
         return values
     import pandas as pd
 
-    return pd.DataFrame({str(column): np.asarray(values[column]) for column in columns})
+    if twice := [column for column, count in Counter(map(str, columns)).items() if count > 1]:
+        raise ValueError(f"{name} has several columns of the same name: {', '.join(map(repr, twice))}; rename them.")
+    return pd.DataFrame({str(column): _pandas_column(values[column]) for column in columns})
+
+
+def _pandas_column(column: Any) -> Any:
+    """A column of another library in a form that pandas reads, with the order of its levels if it has one."""
+    if hasattr(column, "dictionary_encode"):  # pyarrow, whose dictionaries lose missing values in numpy
+        return column.to_pandas()
+    values = np.asarray(column)
+    if type(getattr(column, "dtype", None)).__name__ == "Enum":  # polars
+        import pandas as pd
+
+        return pd.Categorical(values, categories=list(column.dtype.categories), ordered=True)
+    return values
 
 
 def name_columns(indices: Iterable[int], columns: Sequence[str] | None = None, limit: int = 6) -> str:

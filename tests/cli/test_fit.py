@@ -167,7 +167,7 @@ def test_predict_says_what_is_new_in_a_table(fitted, frame, tmp_path):
     result = covey("predict", fitted, tmp_path / "new.csv", "--json")
     assert "kind is 'violet' in 1 row, a level that the fit did not have" in result.stderr
     assert "age is missing in 1 row" in result.stderr
-    assert "notice: The variable 'age' holds 'old' where fit had numbers" in result.stderr
+    assert "notice: age is 'old' in 1 row, where the fit had numbers" in result.stderr
     assert "The model was fitted without 'extra': ignored." in result.stderr
     predicted = json.loads(result.stdout)["prediction"]
     assert predicted[0] == pytest.approx(known @ shares)  # the mean of the known levels

@@ -66,6 +66,14 @@ def test_some_names_with_the_rows_and_given_axes(model):
         model.plot_terms(["agee"])
 
 
+def test_a_pair_may_be_named_in_either_order_and_need_not_be_selected(model):
+    display = model.plot_terms(["age:sex", "sex:age", "sex:day"])
+    assert [ax.get_title(loc="left") for ax in display.axes_] == ["age × sex", "sex × age", "sex × day"]
+    np.testing.assert_array_equal(display.effects[0].effect, display.effects[1].effect.T)
+    with pytest.raises(ValueError, match="no variable 'sex:old'"):
+        model.plot_terms(["sex:old"])
+
+
 def test_bands_and_outputs_are_named(model):
     display = model.plot_terms(["age", "sex"], refits=[model, model])
     assert "range of 2 refits" in display.figure_.get_supxlabel()

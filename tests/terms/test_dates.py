@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from covey import GroupSparseRegressor, nested_score
 from covey.tables import TableError
 from covey.terms import Encoding, Terms
 
@@ -121,8 +122,6 @@ def test_dates_of_two_orders_are_refused():
 
 
 def test_a_fold_does_not_lose_the_order_of_days_and_months():
-    from covey import GroupSparseRegressor, nested_score
-
     days = pd.date_range("2010-01-01", periods=60, freq="MS").to_series(index=range(60)) + pd.Timedelta(0)
     days[7] += pd.Timedelta(days=20)  # the only row that shows the order
     table, y = pd.DataFrame({"d": days.dt.strftime("%d/%m/%Y")}), np.arange(60.0)
@@ -137,3 +136,14 @@ def test_dates_of_another_country_may_be_written_as_iso_later():
     np.testing.assert_array_equal(encoding.transform(pd.DataFrame({"d": days.dt.strftime("%Y-%m-%d")})), same)
     with pytest.raises(TableError, match=r"no dates; write them like 31\.05\.2026"):
         encoding.transform(pd.DataFrame({"d": ["03/31/2020"] * 5}))
+
+
+def test_the_slope_of_a_rating_table_is_per_day():
+    days = pd.date_range("2020-01-01", periods=80, freq="3D")
+    table, y = pd.DataFrame({"d": days}), 0.01 * np.arange(80.0)
+    model = GroupSparseRegressor(terms={"d": "linear"}).fit(table, y)
+    tables = model.to_tables()
+    (line,) = tables["d"].to_dict("records")
+    since = (days - line["from"]) / pd.Timedelta("1D")
+    points = tables["constant"]["points"][0] + line["points"] + line["slope"] * since
+    np.testing.assert_allclose(points, model.predict(table), atol=1e-9)

@@ -10,7 +10,7 @@ import pytest
 from sklearn.base import clone
 
 from covey import Curve, GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor, Levels, Linear, Terms
-from covey.terms.unusual import NewValuesWarning
+from covey.terms.unusual import NewValuesWarning, unusual_values
 
 # rows far from those of the fit, or with new levels, are what many of these tests are about
 pytestmark = pytest.mark.filterwarnings("ignore::covey.terms.unusual.NewValuesWarning")
@@ -116,6 +116,23 @@ def test_predict_warns_of_values_that_the_fit_did_not_have(fitted, changed, mess
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model.predict(table.assign(id="new"))  # left out in fit
+
+
+@pytest.mark.parametrize(
+    ("usual", "unusual", "message"),
+    [
+        (pd.Categorical(["low", "mid", "high"] * 20, ordered=True), "huge", "is 'huge' in 3 rows, a level that"),
+        ([True, False, False] * 20, 2, "is 2 in 3 rows, far from 0 to 1"),
+        (pd.to_timedelta(np.arange(60) % 17, unit="h"), pd.Timedelta("9D"), "is 9 in 3 rows, far from 0 to 0.666"),
+    ],
+    ids=["ordered", "boolean", "duration"],
+)
+def test_what_is_unusual_depends_on_the_kind_of_a_variable(usual, unusual, message):
+    table = pd.DataFrame({"v": usual, "x": np.arange(60.0)})
+    encoding = Terms().fit(table)
+    assert unusual_values(encoding, table, ["v", "x"]) == []
+    (sentence,) = unusual_values(encoding, table.head(3).assign(v=unusual), ["v", "x"])
+    assert message in sentence
 
 
 def test_columns_are_found_by_name(fitted):

@@ -12,17 +12,24 @@ def table():
     return pd.DataFrame({"site": ["a"] * 50 + ["b"] * 30 + ["c"] * 20})
 
 
-def test_levels_are_centred_and_an_unseen_one_is_their_weighted_mean(table):
+@pytest.mark.parametrize("ordered", [False, True])
+def test_levels_are_centred_and_an_unseen_one_is_their_weighted_mean(table, ordered):
     weights = np.random.default_rng(0).random(100)
+    if ordered:
+        table["site"] = pd.Categorical(table["site"], ordered=True)
     encoding = Terms().fit(table, weights)
+    X = encoding.transform(table)
+    np.testing.assert_allclose(weights @ X, 0, atol=1e-12)
+    effects = np.array([1.0, 5.0, -2.0])[: X.shape[1]]  # an ordered category has a line and one column of a curve
+    unseen = encoding.transform(pd.DataFrame({"site": ["z", None]})) @ effects
+    np.testing.assert_allclose(unseen, weights @ (X @ effects) / weights.sum(), atol=1e-12)
+
+
+def test_a_category_is_one_term_with_a_column_per_level(table):
+    encoding = Terms().fit(table)
     (term,) = encoding.terms
     assert (term.kind, term.columns, encoding.stems(0)) == ("levels", slice(0, 3), slice(0, 3))
     assert encoding.column_names == ("site=a", "site=b", "site=c")
-    X = encoding.transform(table)
-    np.testing.assert_allclose(weights @ X, 0, atol=1e-12)
-    effects = np.array([1.0, 5.0, -2.0])
-    unseen = encoding.transform(pd.DataFrame({"site": ["z", None]})) @ effects
-    np.testing.assert_allclose(unseen, weights @ (X @ effects) / weights.sum(), atol=1e-12)
 
 
 def test_missing_values_are_a_level(table):
@@ -73,6 +80,16 @@ def test_numbers_as_levels_are_the_same_as_integers_and_as_floats():
     X = encoding.transform(with_missing)
     np.testing.assert_array_equal(X[[0, 2]], encoding.encode("grade", ["1", 10]))
     assert (X[1] == 0).all()
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+def test_categories_with_the_same_text_are_one_level(ordered):
+    values = pd.Categorical([1, "1", 2, "3", ""] * 9, categories=[1, "1", 2, "3", ""], ordered=ordered)
+    encoding = Terms().fit(pd.DataFrame({"s": values}))
+    assert encoding.variable("s").labels[:3] == ("1", "2", "3")
+    X = encoding.encode("s", values[:5])
+    np.testing.assert_array_equal(X[[0, 4]], encoding.encode("s", ["1", None]))
+    np.testing.assert_array_equal(X[0], X[1])
 
 
 def test_categories_keep_their_order_and_unused_ones_are_no_levels():

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from covey.terms import Curve, Linear, Terms
+from covey.terms.unusual import unusual_values
 
 
 def columns_of(encoding, X, name):
@@ -66,9 +67,9 @@ def test_text_among_new_numbers_is_missing_and_a_column_of_text_is_refused(x):
     x[::10] = np.nan
     encoding = Terms().fit(pd.DataFrame({"x": x}))
     new = pd.DataFrame({"x": [1.5, "rotary", None, "2.5", "none"]})
-    with pytest.warns(UserWarning, match="'x' holds 'rotary' where fit had numbers; 2 such values"):
-        found = encoding.transform(new)
-    np.testing.assert_array_equal(found, encoding.transform([[1.5], [None], [None], [2.5], [None]]))
+    said = ["x is 'rotary', 'none' in 2 rows, where the fit had numbers: predicted as missing."]
+    assert unusual_values(encoding, new, ["x"]) == said
+    np.testing.assert_array_equal(encoding.transform(new), encoding.transform([[1.5], [None], [None], [2.5], [None]]))
     with pytest.raises(ValueError, match="'x' holds 'a' where numbers are expected"):
         encoding.transform(pd.DataFrame({"x": ["a", "b"]}))
 

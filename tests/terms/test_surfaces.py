@@ -91,10 +91,9 @@ def test_effects_of_a_detail_follow_the_hills(hills):
 
 
 def test_models_are_shown_and_saved(by_level, hills, tmp_path):
-    for (table, _, model), pair in ((by_level, "age:treated"), (hills, "age:bmi")):
+    for table, _, model in (by_level, hills):
         covey.save(model, tmp_path / "model.skops")
         np.testing.assert_array_equal(covey.load(tmp_path / "model.skops").predict(table), model.predict(table))
-        assert not model.to_tables()[pair]["slope"].to_numpy(dtype=float).any()  # bent: no slope is exact
         pytest.importorskip("matplotlib").use("Agg")
         model.plot_terms()
 

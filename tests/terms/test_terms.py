@@ -109,6 +109,31 @@ def test_tables_of_every_library_are_the_same(table):
         np.testing.assert_allclose(encoding.transform(other), X)
 
 
+def test_types_of_arrow_and_polars_are_those_of_pandas():
+    """Missing values and the order of levels among them."""
+    pyarrow, polars = pytest.importorskip("pyarrow"), pytest.importorskip("polars")
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(
+        {
+            "size": pd.Categorical(rng.choice(["small", "large"], N), categories=["small", "large"], ordered=True),
+            "site": pd.Categorical(rng.choice(list("cab"), N)),
+            "visit": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 900, N), unit="D"),
+            "share": rng.normal(size=N),
+        }
+    )
+    table.loc[::7] = None
+    dates = pyarrow.array(table["visit"]).cast(pyarrow.date32())
+    arrow = pyarrow.Table.from_pandas(table).set_column(2, "visit", dates)
+    sizes = polars.Series(arrow["size"].to_pylist(), dtype=polars.Enum(["small", "large"]))
+    as_arrow = arrow.to_pandas(types_mapper=pd.ArrowDtype).set_axis(np.arange(N)[::-1])
+    X = Terms().fit(table).transform(table)
+    for other in (arrow, as_arrow, polars.from_arrow(arrow).with_columns(size=sizes)):
+        np.testing.assert_allclose(Terms().fit(other).transform(other), X, atol=1e-12)
+    twice = pyarrow.table([[1, 2], [3, 4]], names=["a", "a"])
+    with pytest.raises(ValueError, match="several columns of the same name: 'a'; rename them"):
+        Terms().fit(twice)
+
+
 def test_arrays_and_lists_have_numbered_names():
     values = np.random.default_rng(0).normal(size=(N, 2))
     encoding = Terms().fit(values)

@@ -215,12 +215,13 @@ class TermViews(FittedModel):
         """The model as a rating table: points per value or level of each variable and pair.
 
         The points of a row's values and the constant add up to the linear predictor: of each table take the line whose
-        ``from`` and ``to`` (or ``level``) the value falls in, and add ``points + slope * (value - from)``.
+        ``from`` and ``to`` (or ``level``) the value falls in, and add ``points + slope * (value - from)``. A pair has
+        columns for each of its variables, such as ``from_1`` and ``slope_2``. Slopes of dates are per day.
 
         Levels, numbers with two values, straight lines and their pairs with levels are exact. Curves and pairs of
-        numbers are cut into bins, with the value at the middle of each bin: more bins are more exact. Values outside
-        the range of fit, and levels that were not in the table of fit, have no line; `predict` extrapolates the first
-        and takes the mean for the second.
+        numbers are cut into bins, in each of which they are straight, and seasons into months or hours with one value:
+        more bins are more exact. Values outside the range of fit, and levels that were not in the table of fit, have no
+        line; `predict` extrapolates the first and takes the mean for the second.
 
         Parameters
         ----------

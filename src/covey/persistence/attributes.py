@@ -10,6 +10,7 @@ from __future__ import annotations
 import numbers
 from collections.abc import Callable, Mapping
 from dataclasses import fields
+from functools import cache
 from types import UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
@@ -34,9 +35,12 @@ def require(holds: object, problem: str) -> None:
         raise ValueError(problem)
 
 
+_hints = cache(get_type_hints)  # for a table of thousands of variables
+
+
 def check_fields(part: Any) -> None:
     """Refuse a dataclass without one of its fields, or with one that has not its annotated type."""
-    hints = get_type_hints(type(part))
+    hints: dict[str, Any] = _hints(type(part))  # type: ignore[arg-type]
     for field in fields(part):
         holds = hasattr(part, field.name) and has_type(getattr(part, field.name), hints[field.name])
         require(holds, f"{field.name} of {type(part).__name__} is not as it was written")

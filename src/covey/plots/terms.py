@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -93,9 +93,12 @@ class TermsDisplay:
         parts = {part.name: part for part in last.fitted_terms_.parts}
         wanted = list(parts) if names is None else [names] if isinstance(names, str) else list(names)
         effects = []
+        terms = last.encoding_.terms
         for name in wanted:
-            terms = last.encoding_.terms
-            roots = [terms[root].name for root in parts[name].roots] if name in parts else [name]
+            if name in parts:
+                roots = [terms[root].name for root in parts[name].roots]
+            else:
+                roots = _variables(name, {term.name for term in terms if not term.parents})
             effect = last.effect(*roots, main=len(roots) == 2, refits=refits)
             effects.append(effect.divided(last.response_deviations_) if last.loss_.several else effect)
         if names is None:
@@ -125,7 +128,7 @@ class TermsDisplay:
                 draw_single(axes, one, scales[1])
                 across, up = (axes.get_xlabel() or effect_label, "") if levels[0] else (across, up)
             # levels with long names leave less room
-            longest = 18 if len(shown) == 2 else 20 if levels[0] else 32
+            longest = 10 if levels == [True, True] else 18 if len(shown) == 2 else 20 if levels[0] else 32
             title = " × ".join(plain(axis.name, longest) for axis in one.axes)
             if one.outputs and len(shown) == 2:
                 title += f": {plain(one.outputs[k], 8)}"
@@ -162,6 +165,16 @@ class TermsDisplay:
         said += [f"{self.n_left} smaller effect{'s' * (self.n_left > 1)} not drawn"] if self.n_left else []
         if said and alone:
             self.figure_.supxlabel("; ".join(said), fontsize=8, color=MARK)
+
+
+def _variables(name: str, known: Container[str]) -> list[str]:
+    """The two variables of a pair that was not selected, or is named in the other order; else the name alone.
+
+    >>> _variables("sex:age", {"age", "sex"}), _variables("a:b", {"a:b", "a", "b"}), _variables("a:c", {"a", "b"})
+    (['sex', 'age'], ['a:b'], ['a:c'])
+    """
+    splits = [[name[:j], name[j + 1 :]] for j, letter in enumerate(name) if letter == ":" and name not in known]
+    return next((pair for pair in splits if pair[0] in known and pair[1] in known), [name])
 
 
 def _unit(model: BaseEstimator) -> str:

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 
-from covey.designs.rows import repetitions
 from covey.tables.complaint import Column, TableError, listed
 from covey.tables.marks import are_codes
 from covey.tables.unreadable import complaint, find_faulty
@@ -25,16 +22,14 @@ from covey.terms.numbers import BOOLEAN, LEAST_FLAGGED, Number, Sample, fit_numb
 from covey.terms.pairs import PairsLike, find_pairs
 from covey.terms.reading import (
     as_days,
-    as_frame,
     as_labels,
     as_numbers,
     has_time_zone,
-    label,
     level_order,
     text_columns,
 )
 from covey.terms.splines import default_knots
-from covey.validation import FloatArray, MatrixLike
+from covey.validation import FloatArray
 
 __all__ = ["fit_encoding"]
 
@@ -67,15 +62,9 @@ class _LeftOutError(Exception):
     """A variable is left out; the message is the reason."""
 
 
-def fit_encoding(
-    kinds: Callable[[Sequence[str]], Mapping[str, Kind]], pairs: PairsLike, table: MatrixLike,
-    sample_weight: ArrayLike | None,
-) -> Encoding:  # fmt: skip
-    """Fit the encoding of a table, with the kind and the pairs that a user gave for its variables."""
-    frame = as_frame(table)
+def fit_encoding(frame: pd.DataFrame, given: Mapping[str, Kind], pairs: PairsLike, weights: FloatArray) -> Encoding:
+    """Fit the encoding of a table, with the kinds and the pairs that a user gave; weights count as repetitions."""
     names = list(frame.columns)
-    given = kinds(names)
-    weights = repetitions(sample_weight, len(frame))
     if not weights.all():  # rows without weight are no rows
         frame, weights = frame.loc[weights > 0], weights[weights > 0]
     _refuse_faulty(column for name, column in text_columns(frame) if not isinstance(given[name], Drop | Levels))
@@ -180,9 +169,9 @@ def _plan_number(column: Column, kind: Kind, found: Guess, weights: FloatArray) 
     name = str(column.name)
     labels: tuple[str, ...] | None = None
     if found.holds == "ordered":
-        codes = np.asarray(column.cat.codes, dtype=np.float64)
-        x: FloatArray = np.where(codes < 0, np.nan, codes)
-        labels = tuple(label(value) for value in column.cat.categories)
+        labels = tuple(level_order(column, ()))
+        places: dict[str | None, float] = {text: float(j) for j, text in enumerate(labels)}
+        x = np.array([places.get(text, np.nan) for text in as_labels(column)])
     else:
         x = as_numbers(column)
         labels = BOOLEAN if found.holds == "boolean" else None
@@ -253,7 +242,7 @@ def _totals(frame: pd.DataFrame) -> str:
     return ""
 
 
-def _remarks(fitted: Any) -> list[str]:
+def _remarks(fitted: Collection[Variable]) -> list[str]:
     """Remarks on codes, joined levels and missing values."""
     categories = [one for one in fitted if isinstance(one, Category)]
     joined = {one.name: f"{len(one.joined)} levels" for one in categories if one.joined}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -94,7 +94,7 @@ class Category:
 
     def state(self) -> dict[str, object]:
         """Plain values, for JSON."""
-        return asdict(self)
+        return dict(vars(self))
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Category:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -61,6 +61,11 @@ class Number:
         return self.quantiles[-1]
 
     @property
+    def ordered(self) -> bool:
+        """Whether it is an ordered category: its values are labels."""
+        return self.labels is not None and self.labels != BOOLEAN
+
+    @property
     def terms(self) -> tuple[tuple[str, str, int | None, tuple[str, ...]], ...]:
         """Name, kind, parent and column names of each term."""
         flag = (f"{self.name} missing",) if self.share_missing else ()
@@ -71,11 +76,11 @@ class Number:
         return (line, *(term for term in (curve, detail) if term[-1]))
 
     def read(self, column: Column) -> FloatArray:
-        """Raw values as numbers; an unknown label is the mean."""
-        if self.labels is None or self.labels == BOOLEAN:
+        """Raw values as numbers, NaN for missing ones; a label that was not in the data of fit is infinite."""
+        if not self.ordered:
             return as_numbers(column, lenient=True)
-        places: dict[str | None, float] = {text: float(j) for j, text in enumerate(self.labels)} | {None: np.nan}
-        return np.array([places.get(text, self.mean) for text in as_labels(column)], dtype=np.float64)
+        places: dict[str | None, float] = {text: float(j) for j, text in enumerate(self.labels or ())} | {None: np.nan}
+        return np.array([places.get(text, np.inf) for text in as_labels(column)], dtype=np.float64)
 
     def encode(self, x: FloatArray) -> FloatArray:
         """The encoded columns of numbers, NaN for missing ones."""
@@ -108,7 +113,7 @@ class Number:
 
     def state(self) -> dict[str, object]:
         """Plain values, for JSON."""
-        return asdict(self) | {"knots": self.knots.tolist(), "values": self.values.tolist()}
+        return vars(self) | {"knots": self.knots.tolist(), "values": self.values.tolist()}
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Number:
@@ -233,12 +238,15 @@ def _batches(numbers: Sequence[Number], n_rows: int) -> Iterator[list[int]]:
 
 
 def encode_numbers(numbers: Sequence[Number], x: FloatArray, starts: Sequence[int], out: FloatArray) -> None:
-    """Write the encoded columns of numbers (columns of x) into `out`, each from its start on."""
+    """Write the encoded columns of numbers (columns of x) into `out`, each from its start on.
+
+    What is missing or infinite is 0, the mean, in a line and its curve.
+    """
     for batch in _batches(numbers, len(x)):
         some = [numbers[j] for j in batch]
         z = ((x[:, batch] - [one.mean for one in some]) / [one.sd for one in some]).T
-        missing = np.isnan(z)
-        z[missing] = 0.0
+        missing, unknown = np.isnan(z), ~np.isfinite(z)
+        z[unknown] = 0.0
         width = some[0].values.shape[1]
         if width:
             # beyond the range that was seen, a curve stays where it is and the line goes on
@@ -246,7 +254,7 @@ def encode_numbers(numbers: Sequence[Number], x: FloatArray, starts: Sequence[in
             high = np.array([(one.high - one.mean) / one.sd for one in some])[:, None]
             knots, values = np.array([one.knots for one in some]), np.array([one.values for one in some])
             curves = basis(np.clip(z, low, high), knots) @ values
-            curves[missing] = 0.0
+            curves[unknown] = 0.0
         for place, (j, number) in enumerate(zip(batch, some, strict=True)):
             after = starts[j] + 1
             out[:, starts[j]] = z[place]

@@ -104,8 +104,9 @@ def find_pairs(
         for name in pairs["with"]:
             fixed = _named(encoding, name, f"{{'with': {name!r}}}")
             both = [(i, j) for i in fixed for j in mains if encoding.terms[j].variables != encoding.terms[i].variables]
-            found += [pair for pair in map(_ordered, both) if pair not in disjoint]
-        return Pairs(tuple(dict.fromkeys(found))), []
+            found += map(_ordered, both)
+        usable = [pair for pair in dict.fromkeys(found) if pair not in disjoint]
+        return Pairs(tuple(usable)), _left_out(encoding, disjoint.intersection(found), "no rows in common")
     for left, right in pairs:
         where = f"({left!r}, {right!r})"
         first, second = (_named(encoding, name, where) for name in (left, right))
@@ -154,15 +155,14 @@ def _useless(
     if len(numbers) * len(steep) <= MOST_CHECKED:
         thin += [_ordered((i, j)) for i in numbers for j in steep]
     thin = sorted(set(thin) - set(same))
-    remarks = [
-        f"Pairs left out, {reason}: {listed(f'{terms[i].name}:{terms[j].name}' for i, j in pairs)}."
-        for pairs, reason in (
-            (thin, "too few rows per cell or level, or one within the other"),
-            (sorted(disjoint), "no rows in common"),
-        )
-        if pairs
-    ]
-    return [*same, *thin, *disjoint], remarks
+    remarks = _left_out(encoding, thin, "too few rows per cell or level, or one within the other")
+    return [*same, *thin, *disjoint], [*remarks, *_left_out(encoding, disjoint, "no rows in common")]
+
+
+def _left_out(encoding: Encoding, pairs: Collection[Pair], reason: str) -> list[str]:
+    """A remark on pairs that are left out, if there are any."""
+    names = listed(f"{encoding.terms[i].name}:{encoding.terms[j].name}" for i, j in sorted(pairs))
+    return [f"Pairs left out, {reason}: {names}."] if pairs else []
 
 
 def _disjoint(encoding: Encoding, frame: pd.DataFrame) -> set[Pair]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -81,10 +81,10 @@ class Axis:
         return cls(term.name, "number", np.asarray(values), values, quantiles, flagged=flagged)
 
     @classmethod
-    def at(cls, expansion: Expansion, root: int, values: Raw) -> Axis:
-        """The given values of a variable."""
-        grid = cls.of(expansion, root, 2)
-        return cls(grid.name, grid.kind, np.asarray(values), values, grid.quantiles)
+    def at(cls, expansion: Expansion, root: int, values: Any) -> Axis:
+        """The given values of a variable, or a single one."""
+        raw, grid = [values] if np.ndim(values) == 0 else values, cls.of(expansion, root, 2)
+        return cls(grid.name, grid.kind, np.asarray(raw), raw, grid.quantiles)
 
 
 def _date_axis(date: Date, name: str, kind: str, n: int) -> Axis:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import io
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -32,6 +31,8 @@ CONSTANT = "constant"
 NOT_IN_SHEETS = re.compile(r"[\[\]:*?/\\\x00-\x1f]")
 LONGEST_SHEET = 31
 
+# What is known of a line: where points are computed if it has no width, its ends, or its level.
+WORDS = ("at", "from", "to", "level", "width")
 Cells = Sequence[object] | Array
 
 
@@ -46,95 +47,81 @@ def rating_tables(fitted: FittedTerms, bins: int = 20) -> dict[str, pd.DataFrame
 
 
 def _table(fitted: FittedTerms, part: Part, bins: int) -> pd.DataFrame:
+    """The points of a part: of its values one by one, or of bins in which it is a plane through its sides' middles."""
     names = [fitted.expansion.encoding.terms[root].name for root in part.roots]
-    straight = _straight(fitted, part)
+    straight = not {"curve", "surface"} & {fitted.expansion.terms[term].kind for term in part.terms}
     n_bins = bins if len(names) == 1 else max(2, bins // 2)
-    lines = [_lines(fitted, root, n_bins, root == straight) for root in part.roots]
-    at = [cells["at"].tolist() for cells in lines]
-    begin = fitted.effect(*names, at=_at(at)).effect
-    values = begin.reshape(*begin.shape[: len(names)], -1)
-    slopes = np.zeros_like(values)
-    if straight is not None:
-        side = part.roots.index(straight)
-        ends = [cells["to" if k == side else "at"].tolist() for k, cells in enumerate(lines)]
-        end = fitted.effect(*names, at=_at(ends)).effect.reshape(values.shape)
-        width = (lines[side]["to"] - lines[side]["from"]).to_numpy(dtype=float)
-        spread = width.reshape([-1 if k == side else 1 for k in range(len(names))] + [1])
-        with np.errstate(invalid="ignore", divide="ignore"):
-            slopes = np.where(spread > 0, (end - values) / spread, 0.0)
+    wide = [_is_wide(fitted, root, 1 if straight and len(names) == 1 else n_bins) for root in part.roots]
+    n_wide = 1 if straight and sum(wide) == 1 else n_bins
+    lines = [_lines(fitted, root, n_wide if w else n_bins) for root, w in zip(part.roots, wide, strict=True)]
+
+    def values(side: int = 0, word: str = "at") -> FloatArray:
+        at = [cells[word if k == side else "at"].tolist() for k, cells in enumerate(lines)]
+        return fitted.effect(*names, at=at[0] if len(at) == 1 else at).effect.reshape(*map(len, lines), -1)
+
+    ends = {side: (values(side, "from"), values(side, "to")) for side in np.flatnonzero(wide).tolist()}
+    points = values()
+    if ends:
+        middles = np.mean([(begin + end) / 2 for begin, end in ends.values()], axis=0)
+        points = middles - np.sum([(end - begin) / 2 for begin, end in ends.values()], axis=0)
     columns: dict[str, object] = {"term": part.name}
+    slopes: dict[str, FloatArray] = {}
     grid = np.meshgrid(*(np.arange(len(cells)) for cells in lines), indexing="ij")
     for k, (name, cells) in enumerate(zip(names, lines, strict=True)):
         after = f"_{k + 1}" if len(names) > 1 else ""
         columns[f"variable{after}"] = name
         for word in ("from", "to", "level"):
             columns[f"{word}{after}"] = cells[word].to_numpy()[grid[k].ravel()]
-    columns |= _by_output(fitted, values.reshape(-1, values.shape[-1]))
-    columns |= _by_output(fitted, slopes.reshape(-1, values.shape[-1]), "slope")
-    return pd.DataFrame(columns)
-
-
-def _at(values: list[Any]) -> Any:
-    return values[0] if len(values) == 1 else values
+        begin, end = ends.get(k, (points, points))
+        width = np.array([one or np.inf for one in cells["width"]])[grid[k]]
+        slopes |= _by_output(fitted, (end - begin) / width[..., None], f"slope{after}")
+    return pd.DataFrame(columns | _by_output(fitted, points) | slopes)
 
 
 def _by_output(fitted: FittedTerms, values: FloatArray, name: str = "points") -> dict[str, FloatArray]:
-    """A column of points, or one per output."""
-    if not fitted.outputs:
-        return {name: values[:, 0]}
-    return {f"{name} {output}": values[:, k] for k, output in enumerate(fitted.outputs)}
+    """A column of points, or one per output; outputs are the last axis."""
+    names = [f"{name} {output}" for output in fitted.outputs] or [name]
+    return {one: values[..., k].ravel() for k, one in enumerate(names)}
 
 
-def _straight(fitted: FittedTerms, part: Part) -> int | None:
-    """The number in which a part is a straight line, if the other variable has a line per value: its slope is exact."""
-    expansion = fitted.expansion
-    if {"curve", "surface"} & {expansion.terms[term].kind for term in part.terms}:
-        return None
-    sloped, others = [], []
-    for root in part.roots:
-        term = expansion.terms[root]
-        one = expansion.encoding.variable(term.variables[0])
-        is_listed = term.kind == "levels" or (isinstance(one, Number) and (one.labels is not None or _few(one, 1)))
-        if isinstance(one, Number) and not is_listed:
-            sloped.append(root)
-        else:
-            others.append(is_listed)
-    return sloped[0] if len(sloped) == 1 and all(others) else None
+def _is_wide(fitted: FittedTerms, root: int, bins: int) -> bool:
+    """Whether a main term is a number, or the trend of a date, with too many values for a line each."""
+    term = fitted.expansion.encoding.terms[root]
+    one = fitted.expansion.encoding.variable(term.variables[0])
+    number = one.trend if isinstance(one, Date) and term.kind == "linear" else one
+    return isinstance(number, Number) and number.labels is None and not _few(number, bins)
 
 
-def _few(number: object, bins: int) -> bool:
+def _few(number: Number, bins: int) -> bool:
     """Whether a number has so few values that each gets a line."""
-    if not isinstance(number, Number):
-        return False
     return number.n_distinct == 2 or (number.integer and number.high - number.low < bins)
 
 
-def _lines(fitted: FittedTerms, root: int, bins: int, straight: bool) -> pd.DataFrame:
-    """The lines of a main term: from, to, level, and the value at which points are computed."""
+def _lines(fitted: FittedTerms, root: int, bins: int) -> pd.DataFrame:
+    """The lines of a main term: from, to, level, the value in the middle, and the width, None if it has none."""
     expansion = fitted.expansion
     term = expansion.encoding.terms[root]
     one = expansion.encoding.variable(term.variables[0])
     axis = Axis.of(expansion, root, 2)
     if axis.kind == "levels":
-        return _frame(at=list(axis.raw), level=list(axis.values))
+        return _frame({"at": axis.raw, "level": axis.values})
     if axis.kind == "season":
         return _season_lines(axis)
     number = one.trend if isinstance(one, Date) else one
     assert isinstance(number, Number)
-    if straight:
-        cells = _frame(at=[number.low], begin=[number.low], end=[number.high])
-    elif _few(one, bins):
+    if isinstance(one, Number) and _few(one, bins):
         values = one.grid(10**6)
-        cells = _frame(at=values, begin=values, end=values)
+        cells = _frame({"at": values, "from": values, "to": values})
     else:
         edges = _edges(np.array(number.quantiles), bins)
-        cells = _frame(at=(edges[1:] + edges[:-1]) / 2, begin=edges[:-1], end=edges[1:])
+        middles = (edges[1:] + edges[:-1]) / 2
+        cells = _frame({"at": middles, "from": edges[:-1], "to": edges[1:], "width": np.diff(edges)})
     if isinstance(one, Date):
         for name in ("at", "from", "to"):
             seconds = (cells[name].to_numpy(dtype=float) * 86_400).round().astype("int64")
             cells[name] = pd.Series(seconds.astype("datetime64[s]"), dtype=object)
     if number.share_missing:
-        gap = _frame(at=[None if isinstance(one, Date) else np.nan], level=[MISSING])
+        gap = _frame({"at": [None if isinstance(one, Date) else np.nan], "level": [MISSING]})
         cells = pd.concat([cells.astype(object), gap.astype(object)], ignore_index=True)
     return cells
 
@@ -150,15 +137,13 @@ def _season_lines(axis: Axis) -> pd.DataFrame:
     else:
         edges = start + np.arange(0, 1441, 60).astype("timedelta64[m]")
         words = [f"{hour:02d}:00" for hour in range(25)]
-    return _frame(at=list(edges[:-1] + (edges[1:] - edges[:-1]) // 2), begin=words[:-1], end=words[1:])
+    return _frame({"at": edges[:-1] + (edges[1:] - edges[:-1]) // 2, "from": words[:-1], "to": words[1:]})
 
 
-def _frame(at: Cells, begin: Cells | None = None, end: Cells | None = None, level: Cells | None = None) -> pd.DataFrame:
-    blank = [None] * len(at)
-    columns = {"at": at, "from": begin, "to": end, "level": level}
-    return pd.DataFrame(
-        {name: pd.Series(list(blank if values is None else values), dtype=object) for name, values in columns.items()}
-    )
+def _frame(cells: Mapping[str, Cells]) -> pd.DataFrame:
+    """Lines from the words that are known of them; others are None."""
+    blank = [None] * len(cells["at"])
+    return pd.DataFrame({word: pd.Series(list(cells.get(word, blank)), dtype=object) for word in WORDS})
 
 
 def _edges(quantiles: FloatArray, bins: int) -> FloatArray:
@@ -194,8 +179,8 @@ def write_tables(tables: dict[str, pd.DataFrame], path: str | os.PathLike[str]) 
 
 def _long(tables: list[pd.DataFrame]) -> pd.DataFrame:
     """All tables below each other; those of one variable have the columns of the first variable of a pair."""
-    named = {"variable": "variable_1", "from": "from_1", "to": "to_1", "level": "level_1"}
-    renamed = [table.rename(columns=named).astype(object) for table in tables]
+    single = re.compile(r"^(variable|from|to|level|slope)\b")
+    renamed = [table.rename(columns=lambda name: single.sub(r"\1_1", name)).astype(object) for table in tables]
     every = list(dict.fromkeys(column for table in renamed for column in table.columns))
     points = [column for column in every if column.startswith(("points", "slope"))]
     order = [column for column in every if column not in points] + points

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -44,6 +43,9 @@ def as_frame(table: MatrixLike, names: Sequence[str] | None = None) -> pd.DataFr
         raise ValueError("X must be a table of variables, not a single column: pass X.to_frame().")
     if isinstance(table, pd.DataFrame):
         frame = table.set_axis([str(name) for name in table.columns], axis=1)
+        arrow = [j for j, dtype in enumerate(frame.dtypes) if isinstance(dtype, pd.ArrowDtype) and dtype.kind in "fMO"]
+        for j in arrow:  # types of which pandas has its own
+            frame.isetitem(j, frame.iloc[:, j].array.__arrow_array__().to_pandas().array)
     else:
         frame = _from_array(table, names)
     twice = [name for name, count in Counter(frame.columns).items() if count > 1]
@@ -90,7 +92,7 @@ def missing_values(column: Column) -> Array:
 def as_numbers(column: Column, *, lenient: bool = False) -> FloatArray:
     """The values as float64, NaN for missing ones; booleans are 0 and 1, time differences days.
 
-    If `lenient`, text among numbers is missing, with a warning: a code such as "rotary" may occur in new rows alone.
+    If `lenient`, text among numbers is missing: a code such as "rotary" may occur in new rows alone.
     """
     name = column.name
     dtype = column.dtype
@@ -112,13 +114,7 @@ def as_numbers(column: Column, *, lenient: bool = False) -> FloatArray:
                 f"The variable {name!r} holds {odd[0]!r} where numbers are expected, {marks[0]}; read the table with "
                 f"{marks[1]}."
             )
-        if odd and lenient and not np.isnan(numbers).all():
-            warnings.warn(
-                f"The variable {name!r} holds {odd[0]!r} where fit had numbers; {len(odd)} such value"
-                f"{' is' if len(odd) == 1 else 's are'} predicted as missing.",
-                stacklevel=7,
-            )
-        elif odd:
+        if odd and not (lenient and np.isfinite(numbers).any()):
             raise TableError(
                 f"The variable {name!r} holds {str(odd[0])!r} in row {rows[0] + 1} where numbers are expected; correct "
                 "the values, or fit it with Levels()."
@@ -136,7 +132,8 @@ def _objects(column: Column) -> Array:
 
 def _is_nan(value: object) -> bool:
     """Whether a value is missing, or text that means a number that is missing."""
-    return value is None or (isinstance(value, str) and value.strip().lower() in ("nan", "+nan", "-nan"))
+    is_text = isinstance(value, str) and value.strip().lower() in ("nan", "+nan", "-nan")
+    return value is None or value != value or is_text
 
 
 def check_finite(numbers: FloatArray, name: object) -> None:
@@ -181,7 +178,7 @@ def as_labels(column: Column) -> Array:
 def level_order(column: Column, texts: Sequence[str]) -> list[str]:
     """The levels in the order of the categories, of their numbers, or of the alphabet."""
     if hasattr(column, "cat"):
-        return [label(value) for value in column.cat.categories]
+        return list(dict.fromkeys(label(value) for value in column.cat.categories))  # 1 and "1" are one level
     try:
         return sorted(set(texts), key=float)
     except ValueError:

@@ -9,11 +9,13 @@ from typing import TypeAlias, Union
 
 from numpy.typing import ArrayLike
 
+from covey.designs.rows import repetitions
 from covey.tables.complaint import near
 from covey.terms.encoding import Encoding
 from covey.terms.fitting import fit_encoding
 from covey.terms.kinds import Auto, Kind, as_kind
 from covey.terms.pairs import PairsLike, as_pairs
+from covey.terms.reading import as_frame
 from covey.validation import MatrixLike
 
 __all__ = ["Terms", "TermsLike"]
@@ -95,7 +97,8 @@ class Terms:
 
     def fit(self, table: MatrixLike, sample_weight: ArrayLike | None = None) -> Encoding:
         """Fit the encoding of a table; row weights count as repetitions of rows."""
-        return fit_encoding(self.kinds, self.pairs, table, sample_weight)
+        frame = as_frame(table)
+        return fit_encoding(frame, self.kinds(list(frame.columns)), self.pairs, repetitions(sample_weight, len(frame)))
 
 
 def _text(name: object) -> str:
