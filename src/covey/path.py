@@ -154,7 +154,8 @@ class Path:
                 "same order."
             )
         used = np.unique(self.coefs.indices % expected).astype(np.intp)
-        coefs = self.coefs[:, _per_output(used, expected, self.n_outputs)].toarray().reshape(-1, used.size)
+        coefs = self.coefs[:, _per_output(used, expected, self.n_outputs)].toarray()
+        coefs = coefs.reshape(self.intercepts.size, used.size)
         fitted = design.predict(used, coefs, np.ravel(self.intercepts))
         return np.asarray(fitted, dtype=float).reshape(-1, *self.intercepts.shape)
 

@@ -121,6 +121,31 @@ def test_rows_are_dealt_again_only_while_the_verdict_is_open():
     assert max(deals) <= 8
 
 
+@pytest.mark.parametrize("rule", ["select", "predict"])
+def test_what_was_left_out_comes_back_where_what_was_kept_goes_astray(rule):
+    """Two rows decide a coefficient; where a later deal holds out both, models with it predict them by round-off."""
+    rng = np.random.default_rng(23)
+    X = rng.standard_normal((40, 6))
+    X[:, 5] = 1e-3 * rng.standard_normal(40)
+    X[:2, 5] = 10.0, -8.0
+    y = X[:, 0] + 0.5 * X[:, 1] + 0.02 * rng.standard_normal(40) + 0.3 * X[:, 5]
+    model = GroupSparseRegressor(groups=1, selection=3, rule=rule).fit(X, y)
+    assert model.n_deals_ > 1
+    assert 0 in model.selected_groups_
+    assert model.score(X, y) > 0.8
+
+
+def test_a_fold_of_which_no_row_counts_has_no_error():
+    """Details of curves are judged without the outermost rows; folds of one row may have no other."""
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((60, 2))
+    y = np.exp(2 * x[:, 0]) + 0.01 * rng.standard_normal(60)
+    model = GroupSparseRegressor(terms="auto", selection=60).fit(x, y)
+    folds = model.candidates_.filter(like="fold_")
+    assert folds.isna().all().any()
+    assert np.isfinite(model.candidates_["mse"]).all()
+
+
 def test_a_wrong_number_of_deals_is_refused():
     X, y, groups = noisy_problem("weak")
     with pytest.raises(ValueError, match="deals"):

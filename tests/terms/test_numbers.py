@@ -70,7 +70,7 @@ def test_text_among_new_numbers_is_missing_and_a_column_of_text_is_refused(x):
     said = ["x is 'rotary', 'none' in 2 rows, where the fit had numbers: predicted as missing."]
     assert unusual_values(encoding, new, ["x"]) == said
     np.testing.assert_array_equal(encoding.transform(new), encoding.transform([[1.5], [None], [None], [2.5], [None]]))
-    with pytest.raises(ValueError, match="'x' holds 'a' where numbers are expected"):
+    with pytest.raises(ValueError, match="'x' holds 'a' in row 1 where numbers are expected"):
         encoding.transform(pd.DataFrame({"x": ["a", "b"]}))
 
 

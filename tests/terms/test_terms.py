@@ -70,7 +70,10 @@ def test_terms_are_values(table):
         (lambda t: Levels(rare=0), "rare must be at least 1"),
         (lambda t: Terms({"agee": "linear"}).fit(t), "no variable 'agee'; did you mean 'age'"),
         (lambda t: Terms({"z*": "linear"}).fit(t), r"no variable that matches 'z\*'; the columns are"),
-        (lambda t: Terms({"site": "linear"}).fit(t), r"'site' holds '.' where numbers are expected.*Levels\(\)"),
+        (
+            lambda t: Terms({"site": "linear"}).fit(t),
+            r"'site' holds '.' in row 1 where numbers are expected.*Levels\(\)",
+        ),
         (lambda t: Terms({"*": "drop"}).fit(t), "No variable of the table can be used: Left out: 'age'.* terms="),
         (lambda t: Terms().fit(t.assign(age=np.inf)), "'age' has infinite values"),
         (lambda t: Terms().fit(t.assign(age=t["age"] * 1e200)), "'age' has values up to .*change the units"),
@@ -84,7 +87,10 @@ def test_terms_are_values(table):
         (lambda t: Terms().fit(t).transform(t.drop(columns="age")), "no variable 'age', with which"),
         (lambda t: Terms().fit(t).transform(t[["age"]]), "no variables 'lab_a', 'lab_b'"),
         (lambda t: Terms().fit(t).transform(np.ones((2, 3))), "X has 3 features, but .* 6 variables"),
-        (lambda t: Terms().fit(t).transform(t.assign(age="old")), "'age' holds 'old' where numbers are expected"),
+        (
+            lambda t: Terms().fit(t).transform(t.assign(age="old")),
+            "'age' holds 'old' in row 1 where numbers are expected",
+        ),
         (lambda t: Terms().fit(t).transform(t.assign(lab_a=-np.inf)), "'lab_a' has infinite values"),
         (lambda t: Terms().fit(t).grid("agee"), "no variable 'agee'; did you mean 'age'"),
         (lambda t: Terms({"age": "drop"}).fit(t).encode("age", [1]), "'age' is left out: as you said"),
@@ -190,3 +196,9 @@ def test_the_table_says_what_became_of_each_variable(table):
     assert lines["variable"].tolist() == [*table.columns, "one"]
     assert lines["kind"].tolist() == ["curve", "curve", "curve", "levels", "curve + [week]", "linear", "left out"]
     assert lines["missing"].tolist()[2] == table["lab_b"].isna().sum()
+
+
+def test_a_table_that_is_not_in_memory_is_refused(table):
+    frames = pytest.importorskip("dask.dataframe")
+    with pytest.raises(ValueError, match="X is of dask.*groups= instead of terms="):
+        covey.GroupSparseRegressor(terms="auto").fit(frames.from_pandas(table, npartitions=2), np.arange(len(table)))

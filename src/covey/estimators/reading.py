@@ -23,7 +23,7 @@ from covey.tables.columns import named_faults
 from covey.tables.complaint import shown
 from covey.tables.unreadable import disguise_of
 from covey.terms import expand
-from covey.terms.reading import as_frame
+from covey.terms.reading import as_frame, refuse_storage
 from covey.terms.unusual import NewValuesWarning, unusual_values
 from covey.validation import (
     Array,
@@ -161,6 +161,7 @@ def _group_of(groups: Groups, name: Hashable, places: dict[str, int]) -> Hashabl
 
 def _read_terms(estimator: BaseEstimator, X: Any, sample_weight: PerRow) -> Design:
     """The columns of the terms of a table, which the estimator keeps."""
+    refuse_storage(X)
     n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
     if n_rows == 1:
         raise ValueError("X has 1 row; a fit needs at least 2.")

@@ -122,7 +122,6 @@ class Rule(ABC):
             recipes |= {verdict.recipes[i] for i in np.flatnonzero(near)}
         return recipes
 
-
     def is_overtaken(self, first: Verdict) -> bool:
         """Whether a recipe that was left out after the first deal had less error there than the best one has now.
 

@@ -18,7 +18,7 @@ from covey.validation import Array, FloatArray, MatrixLike, is_sparse, is_tensor
 
 __all__ = [
     "as_days", "as_frame", "as_labels", "as_numbers", "has_time_zone", "label", "level_order", "missing_values",
-    "text_columns",
+    "refuse_storage", "text_columns",
 ]  # fmt: skip
 
 DAY = 86_400.0  # seconds
@@ -28,8 +28,8 @@ OFFSET = re.compile(r":\d{2}([.,]\d+)?\s?[+-](?!00:?00)\d{2}:?\d{2}$")
 LARGEST = 1e150
 
 
-def as_frame(table: MatrixLike, names: Sequence[str] | None = None) -> pd.DataFrame:
-    """A table of variables as a DataFrame with text for names; an array gets the given names, or x0, x1, ..."""
+def refuse_storage(table: MatrixLike) -> None:
+    """Refuse what is no table in memory."""
     library = type(table).__module__.partition(".")[0]
     sparse = is_sparse(table) or str(getattr(table, "layout", "torch.strided")) != "torch.strided"
     if sparse or library in ("dask", "zarr") or isinstance(table, Design):
@@ -38,6 +38,11 @@ def as_frame(table: MatrixLike, names: Sequence[str] | None = None) -> pd.DataFr
             f"X is {storage}, and terms= reads tables in memory (pandas, polars, pyarrow, numpy, torch): convert it, "
             "or give a matrix of columns with groups= instead of terms=."
         )
+
+
+def as_frame(table: MatrixLike, names: Sequence[str] | None = None) -> pd.DataFrame:
+    """A table of variables as a DataFrame with text for names; an array gets the given names, or x0, x1, ..."""
+    refuse_storage(table)
     table = on_host(table) if is_tensor(table) else pandas_frame(table)
     if isinstance(table, pd.Series):
         raise ValueError("X must be a table of variables, not a single column: pass X.to_frame().")
