@@ -200,5 +200,5 @@ def test_the_table_says_what_became_of_each_variable(table):
 
 def test_a_table_that_is_not_in_memory_is_refused(table):
     frames = pytest.importorskip("dask.dataframe")
-    with pytest.raises(ValueError, match="X is of dask.*groups= instead of terms="):
+    with pytest.raises(ValueError, match=r"X is of dask.*groups= instead of terms="):
         covey.GroupSparseRegressor(terms="auto").fit(frames.from_pandas(table, npartitions=2), np.arange(len(table)))

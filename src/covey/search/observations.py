@@ -171,17 +171,15 @@ class Observations:
         """The same for several models of one output, whose predictors are the columns of `eta`."""
         if self.loss.coupled:
             return [self.on_rows.gram(one + self.offset[:, 0], host(A)) for one in eta.T]
-        return [weighted_gram(A, one) for one in self._curvatures(eta).T]
+        weights = self.weight[:, None] * self.loss.curvature(self.y[:, None], eta + self.offset)
+        return [weighted_gram(A, one) for one in weights.T]
 
     def relative_curvatures(self, eta: ArrayOrTensor, one: int) -> FloatArray:
         """The curvature of several models of one output, summed over the rows, in units of that of one of them."""
         if self.loss.coupled:  # that of survival times sums to the number of events at every model
             return np.ones(eta.shape[1])
-        sums = host(self._curvatures(eta).sum(0))
+        sums = host(self.weight @ self.loss.curvature(self.y[:, None], eta + self.offset))
         return sums / sums[one] if sums.min() > 0 else np.ones_like(sums)
-
-    def _curvatures(self, eta: ArrayOrTensor) -> ArrayOrTensor:
-        return self.weight[:, None] * self.loss.curvature(self.y[:, None], eta + self.offset)
 
     def curvature_product(self, eta: FloatArray, direction: FloatArray) -> FloatArray:
         """The second derivative of the total times a direction; shape (n_rows, n_outputs)."""
