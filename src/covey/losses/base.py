@@ -359,7 +359,7 @@ class LossOnRows:
 
     def total(self, eta: FloatArray) -> float | FloatArray:
         """The weighted sum: a float, or one per model."""
-        return self._sum(self.values(eta))
+        return self._sum(self.loss.value(self.y, eta))
 
     def deviance(self, eta: FloatArray) -> float | FloatArray:
         """Twice the excess of the total over the saturated model's."""
