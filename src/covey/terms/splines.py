@@ -53,7 +53,7 @@ def quantile_knots(values: FloatArray, rows: FloatArray, n_knots: int) -> FloatA
 
     A value that many rows share counts as no more than the rows of one knot, so that it does not attract several.
     """
-    cumulated = np.append(0.0, np.cumsum(rows))
+    rows_up_to = np.append(0.0, np.cumsum(rows))
     knots = values
     if len(values) > n_knots:
         weights = rows / rows.sum()
@@ -61,14 +61,11 @@ def quantile_knots(values: FloatArray, rows: FloatArray, n_knots: int) -> FloatA
             weights = np.minimum(weights, 1 / n_knots)
             weights = weights / weights.sum()
         knots = quantiles(values, weights, np.linspace(TAIL, 1 - TAIL, n_knots))
-    rows_up_to, rows_below = (cumulated[np.searchsorted(values, knots, side=side)] for side in ("right", "left"))
+    rows_up_to = rows_up_to[np.searchsorted(values, knots, side="right")]
     least, kept = CLOSEST * (knots[-1] - knots[0]), [0]
     for j in range(1, len(knots)):
         if knots[j] - knots[kept[-1]] > least and rows_up_to[j] - rows_up_to[kept[-1]] >= ROWS_BETWEEN_KNOTS:
             kept.append(j)
-    # the lower end as the upper one
-    while len(kept) > 1 and rows_below[kept[1]] - rows_below[kept[0]] < ROWS_BETWEEN_KNOTS:
-        kept.pop(0)
     return knots[kept]
 
 
