@@ -170,7 +170,7 @@ def select(problem: Problem, selection: Selection, rule: str = "select", setting
         found.score_further()
         choice = RULES[rule](found)
         everything = choice.judge.board(found.recipes)
-        some = True  # only recipes in contention are scored on later deals, unless others overtake them
+        first_verdict, narrowed = everything.verdict(), True
         while found.n_deals < selection.most_deals and not choice.is_settled:
             tell("the verdict is open: folds dealt again", "deal", found.n_deals + 1, selection.most_deals)
             try:
@@ -179,11 +179,11 @@ def select(problem: Problem, selection: Selection, rule: str = "select", setting
                 break
             if parts.is_same(first):  # every fold is one row, or one of the few distinct responses
                 break
-            found.deal_again(parts, choice.in_contention if some else found.recipes)
+            found.deal_again(parts, choice.in_contention if narrowed else found.recipes)
             choice = RULES[rule](found)
-            if some and choice.is_overtaken(everything.verdict()):
+            if narrowed and choice.is_overtaken(first_verdict):  # once more from the first deal on, with all recipes
                 found.forget_deals()
-                choice, some = RULES[rule](found), False
+                choice, narrowed = RULES[rule](found), False
         return _selected(problem.with_pairs(posed.met), choice, everything)
 
 
