@@ -10,6 +10,7 @@ import pytest
 from covey import GroupSparseRegressor
 from covey.designs import DenseDesign, ProductColumns
 from covey.designs import columns as columns_module
+from covey.designs.columns import Within
 
 N, P = 70, 12
 LEFT, RIGHT = np.array(list(combinations(range(P), 2)), dtype=np.intp).T
@@ -59,6 +60,18 @@ def test_ranges_bound_the_factors_of_products_only(designs):
     wanted = np.column_stack([X, Z[:, LEFT] * Z[:, RIGHT]])
     np.testing.assert_array_equal(bounded.take(np.arange(wanted.shape[1])), wanted)
     close(bounded.correlate(X.T), X.T @ wanted)
+
+
+def test_values_are_bounded_within_levels():
+    levels = np.array([0, 1, 2, 0, 1, 2, 0])
+    x = np.array([0.0, 5.0, -9.0, 1.0, 6.0, 7.0, 9.0])
+    X = np.column_stack([x, np.eye(3)[levels][:, 1:] - 0.2])  # a level without a column of its own comes first
+    ends = np.array([[0.0, 5.0, -1.0], [1.0, 5.5, 1.0]])
+    products = ProductColumns(DenseDesign(X), np.array([0, 3, 2]), np.array([1, 1, 3]), within=[Within(0, 1, 3, ends)])
+    bounded = np.array([0.0, 5.0, -1.0, 1.0, 5.5, 1.0, 1.0])
+    wanted = np.column_stack([X, x * X[:, 1], bounded * X[:, 1], X[:, 2] * bounded])
+    for columns in (np.arange(6), np.array([5, 0]), np.array([4])):
+        np.testing.assert_array_equal(products.take(columns), wanted[:, columns])
 
 
 def test_a_square_and_a_repeated_factor():

@@ -54,12 +54,17 @@ def test_rows_of_weight_zero_are_in_no_fold():
     np.testing.assert_array_equal(fold[weight > 0], balanced_folds(y[weight > 0], np.ones(39), k=5))
 
 
-def test_a_response_of_two_values_is_dealt_out_row_by_row():
-    y = np.repeat([0.0, 1.0], [30, 20])
-    fold = balanced_folds(y, np.ones(50), k=5)
-    for value in (0.0, 1.0):
-        counts = np.bincount(fold[y == value], minlength=5)
-        assert counts.max() - counts.min() <= 1
+@pytest.mark.parametrize("n_values", [2, 8, 20])
+def test_rows_with_equal_responses_go_to_different_folds(n_values):
+    """A fold must not have all rows of a value: the training rows would have been chosen by their response."""
+    rng = np.random.default_rng(n_values)
+    X, y = rng.standard_normal((100, 3)), rng.permutation(np.arange(100) % n_values).astype(float)
+    for deal in (0, 1):
+        fold = Folds(5).parts(as_design(X), y, np.ones(100), deal=deal).labels
+        for value in range(n_values):
+            counts = np.bincount(fold[y == value], minlength=5)
+            assert counts.min() >= 1
+            assert counts.max() - counts.min() <= 2  # rounds of five neighbours may begin with another value
 
 
 def test_no_more_folds_than_distinct_rows():

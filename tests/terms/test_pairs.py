@@ -1,13 +1,15 @@
 """Which pairs are wanted, and which are of no use."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
+import covey
 from covey import GroupSparseRegressor
-from covey.terms import Pairs, Terms
+from covey.terms import Pairs, Terms, expansion
 
 N = 200
 
@@ -135,3 +137,34 @@ def test_a_product_goes_on_for_a_standard_deviation_beyond_the_range():
     assert outside - near == pytest.approx(0.8 * 0.9 * sd, abs=0.05)
     assert far == pytest.approx(0.8 * (1 + sd), abs=0.1)
     assert farther == pytest.approx(far)
+
+
+@pytest.mark.parametrize("listed", [True, False])
+@pytest.mark.parametrize("levels", [["a", "b"], [0.0, 1.0]])
+@pytest.mark.filterwarnings("ignore::covey.terms.unusual.NewValuesWarning")
+def test_a_slope_per_level_goes_on_for_a_standard_deviation_of_the_level(levels, listed, tmp_path, monkeypatch):
+    """What a level's slope would be far beyond its rows is anybody's guess: the slope of all rows goes on alone."""
+    if not listed:
+        monkeypatch.setattr(expansion, "LISTED", 0)
+    rng = np.random.default_rng(0)
+    second = rng.permutation(np.arange(N) % 2).astype(bool)
+    x = np.where(second, rng.uniform(0, 1, N), rng.uniform(-10, 10, N))
+    table = pd.DataFrame({"x": x, "site": np.array(levels)[second.astype(int)], "other": rng.normal(size=N)})
+    y = x + 5 * second * x + 0.01 * rng.standard_normal(N)
+    model = GroupSparseRegressor(terms=Terms(pairs="auto"), selection=3).fit(table, y)
+    assert "x:site" in model.selected_groups_
+    end = x[second].max() + x[second].std()
+    at = pd.DataFrame({"x": [x[second].max(), end, 5.0, 10.0], "site": levels[1], "other": 0.0})
+    first, last, far, farther = model.predict(at) - model.predict(at.assign(site=levels[0]))
+    assert last - first == pytest.approx(5 * x[second].std(), rel=0.05)
+    # the slope of all rows goes on, and that of the other level in its own range
+    assert (far - last) / (5.0 - end) == pytest.approx((farther - far) / 5.0, rel=1e-6)
+    effect = model.effect("x", "site", at=[at["x"], levels], main=True).effect
+    np.testing.assert_allclose(effect[:, 1] - effect[:, 0], [first, last, far, farther], rtol=1e-9)
+    covey.save(model, tmp_path / "model.skops")
+    np.testing.assert_array_equal(covey.load(tmp_path / "model.skops").predict(at), model.predict(at))
+    # rows of the fit are inside
+    inside = GroupSparseRegressor(terms=Terms(pairs="auto"), selection=3).fit(table, y)
+    inside.expansion_ = replace(inside.expansion_, within=())
+    np.testing.assert_array_equal(inside.predict(table), model.predict(table))
+    assert abs(inside.predict(at)[3] - model.predict(at)[3]) > 10

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from covey.designs.moments import Moments
 from covey.designs.protocol import Design, Models
 from covey.validation import Array, ArrayOrTensor, FloatArray
 
-__all__ = ["ProductColumns", "RepeatedColumns"]
+__all__ = ["ProductColumns", "RepeatedColumns", "Within"]
 
 # Products that are computed at a time: 2^18 numbers, or 2 MiB, stay in a core's cache; more come from a device.
 TILE, DEVICE_TILE = 2**18, 2**26
@@ -66,6 +66,35 @@ class RepeatedColumns(Design):
         return self.design.triangles(q, [self.index[piece] for piece in pieces], means, gains)
 
 
+@dataclass(frozen=True)
+class Within:
+    """A column that is bounded within each level before it is multiplied.
+
+    Attributes
+    ----------
+    column : int
+    first, stop : int
+        The columns of the levels. A row has the level whose column is positive, if one is.
+    ends : ndarray, shape (2, 1 + n_levels)
+        The least and the largest value: first without a level, then in each level.
+    """
+
+    column: int
+    first: int
+    stop: int
+    ends: FloatArray
+
+    @property
+    def columns(self) -> NDArray[np.intp]:
+        """All columns that are needed, that of the values first."""
+        return np.array([self.column, *range(self.first, self.stop)], dtype=np.intp)
+
+    def bounded(self, X: FloatArray) -> FloatArray:
+        """The values, given `columns`."""
+        level = (X[:, 1:] > 0) @ np.arange(1, self.ends.shape[1])
+        return X[:, 0].clip(*self.ends[:, level])
+
+
 class ProductColumns(Design):
     """The columns of another design, followed by products of two of its columns.
 
@@ -79,16 +108,23 @@ class ProductColumns(Design):
         The two columns of each product.
     ranges : ndarray, shape (2, n_columns of the other design), optional
         Values outside are moved to the nearest end before they are multiplied: products of extrapolated values would
-        leave all bounds.
+        leave all bounds. Not on a device.
+    within : sequence of Within
+        Further columns that `left` and `right` may name, numbered after those of the other design.
     """
 
     def __init__(
-        self, design: Design, left: NDArray[np.intp], right: NDArray[np.intp], ranges: FloatArray | None = None
+        self,
+        design: Design,
+        left: NDArray[np.intp],
+        right: NDArray[np.intp],
+        ranges: FloatArray | None = None,
+        within: Sequence[Within] = (),
     ) -> None:
         n, p = design.shape
         super().__init__((n, p + left.size), design.dtype, columns=None, name=design.name)
         self.design, self.left, self.right = design, np.asarray(left), np.asarray(right)
-        self.on_device, self.ranges = design.on_device, ranges
+        self.on_device, self.ranges, self.within = design.on_device, ranges, within
         self.tile = DEVICE_TILE if design.on_device else TILE
 
     @property
@@ -125,14 +161,28 @@ class ProductColumns(Design):
             np.concatenate([columns[~is_product], self.left[which], self.right[which]]), return_inverse=True
         )
         plain, left, right = np.split(at, np.cumsum([columns.size - which.size, which.size]))
-        X = read(used)
-        bounded = X
-        if self.ranges is not None:
-            ends = self.ranges[:, used]
-            bounded = X.clip(*(ends if isinstance(X, np.ndarray) else map(self.design.put, ends)))
+        X, bounded = self._factors(used, read)
         products = bounded[:, left] * bounded[:, right]
         if not plain.size:
             return products
         out = X[:, np.zeros(columns.size, dtype=np.intp)]
         out[:, np.flatnonzero(~is_product)], out[:, np.flatnonzero(is_product)] = X[:, plain], products
         return out
+
+    def _factors(self, used: NDArray[np.intp], read: Any) -> tuple[ArrayOrTensor, ArrayOrTensor]:
+        """Columns as they are, and bounded, as they are multiplied; those within levels come last in `used`."""
+        p = self.design.shape[1]
+        within = [self.within[k - p] for k in used[used >= p]]
+        columns = np.unique(np.concatenate([used[used < p], *(one.columns for one in within)])) if within else used
+        X = bounded = read(columns)
+        if self.ranges is not None:
+            bounded = X.clip(*self.ranges[:, columns])
+        if not within:
+            return X, bounded
+        plain = np.searchsorted(columns, used[used < p])
+        out = X[:, np.zeros(used.size, dtype=np.intp)]
+        out[:, : plain.size] = bounded[:, plain]
+        for k, one in enumerate(within, plain.size):
+            some = X[:, np.searchsorted(columns, one.columns)]
+            out[:, k] = one.bounded(some)
+        return X[:, plain], out

@@ -213,7 +213,9 @@ class GroupSparseEstimator(GroupViews, BaseEstimator):
         """Set the fitted attributes."""
         self.loss_, weight = found.loss, np.asarray(problem.weight, dtype=float)
         if found.met:
-            self.expansion_, problem = self.expansion_.with_pairs(found.met), problem.with_pairs(found.met)
+            encoded = problem.design.take(np.arange(problem.design.n_stored))
+            self.expansion_ = self.expansion_.with_pairs(found.met, encoded)
+            problem = problem.with_pairs(found.met)
         groups, design = problem.groups, problem.design
         self.groups_ = groups
         self.always_groups_ = [groups.names[l] for l in problem.always]
@@ -231,6 +233,7 @@ class GroupSparseEstimator(GroupViews, BaseEstimator):
             print(f"[covey] {len(self.selected_groups_)} of {groups.n_groups} groups: {self.recipe_}")
         if hasattr(self, "expansion_"):
             chosen = [groups.position(name) for name in self.selected_groups_]
+            self.expansion_ = self.expansion_.in_use((np.atleast_2d(self.coef_) != 0).any(axis=0))
             self.term_means_ = term_means(self.expansion_, design, weight, np.atleast_2d(self.coef_), chosen)
         self.predictor_range_ = None
         if not self.loss_.identity_link and self.selected_groups_:

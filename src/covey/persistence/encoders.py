@@ -14,6 +14,7 @@ from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder
 
+from covey.designs.columns import Within
 from covey.persistence.attributes import check_fields, has_type, require
 from covey.terms import Encoding, Expansion
 from covey.terms.dates import Date
@@ -153,10 +154,20 @@ def check_expansion(expansion: Expansion) -> None:
     _check_encoding(encoding)
     fits = ranges.shape == (2, len(encoding.column_names)) and (ranges[0] <= ranges[1]).all()
     require(fits, "the ranges of the encoded columns are not as they were written")
+    known = all(_is_within(one, len(encoding.column_names)) for one in expansion.within)
+    known = known and _ascend([one.column * len(encoding.column_names) + one.first for one in expansion.within])
+    require(known, "the ranges within levels are not as they were written")
     known = 1 <= expansion.depth <= len(CHILDREN) and _are_pairs(expansion.pairs, len(encoding.terms))
     require(known, "the pairs of the expansion are not as they were written")
     known = expansion.unlisted in ((), encoding.pairs.members)
     require(known, "the expansion has unlisted pairs of terms that do not exist")
+
+
+def _is_within(one: Within, n_columns: int) -> bool:
+    """Whether the columns and the ranges of values within levels belong together."""
+    check_fields(one)
+    exist = 0 <= one.column < n_columns and 0 <= one.first < one.stop <= n_columns
+    return exist and one.ends.shape == (2, 1 + one.stop - one.first) and bool((one.ends[0] <= one.ends[1]).all())
 
 
 def _check_encoding(encoding: Encoding) -> None:

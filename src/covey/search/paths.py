@@ -82,9 +82,13 @@ class Paths:
     paths : list of EventPath
         Groups are positions among the near ones.
     late : bool
-    ended : bool
-        Whether nothing is left to explain on some split.
+    exhausted : set of int
+        The splits on which nothing is left to explain: they stay as they are.
+    n_columns : int
+        Where all paths have ended; set by `end_at`.
     """
+
+    n_columns: int
 
     def __init__(self, table: Table, starts: Sequence[Sequence[int]], mains: bool = False, late: bool = False) -> None:
         self.table, self.posed, self.late = table, table.posed, late
@@ -114,7 +118,7 @@ class Paths:
         for one, first_norms, some in zip(active, table.gradient_norms(null), more, strict=True):
             racing = self.racing[table.groups] | np.isin(table.groups, some)
             self.paths.append(EventPath(one, self._weights(len(self.paths)), table.groups, first_norms, racing))
-        self.ended = False
+        self.exhausted: set[int] = set()
         self._same = 0
         self._checked = [len(groups) for groups in starts]
         self._sums = np.zeros((len(starts), self.posed.ranks.size))
@@ -153,22 +157,43 @@ class Paths:
         models = active.coefficients(begun, len(active.groups))
         levels = models[:, :, 0] if i else np.zeros(models.shape[:2])
         times = [0.0, *self.paths[split].times[begun:]]
-        return Knots(self.groups(split), times, models[:, :, i:], levels, active.separated[begun:], self.ended)
+        exhausted = split in self.exhausted
+        return Knots(self.groups(split), times, models[:, :, i:], levels, active.separated[begun:], exhausted)
+
+    def predictors(self, split: int, which: NDArray[np.intp], first: int, last: int) -> FloatArray:
+        """Predictors of the models after the first m events of a split, for every m from first to last, on some rows.
+
+        Where nothing was left to explain earlier, those of its last model; shape (n_rows, n_outputs, n_models).
+        """
+        active, begun, done = self.active(split), len(self.starts[split]), self._n_events(split)
+        known = active.predictors(which, begun + min(first, done), begun + min(last, done))
+        return known[:, :, np.minimum(np.arange(first, last + 1), done) - min(first, done)]
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing is left to explain on any split."""
+        return len(self.exhausted) == len(self.paths)
 
     def n_events(self) -> int:
-        """The number of events that every split has had, not counting groups awake from the start."""
-        return min(self._n_events(s) for s in range(len(self.paths)))
+        """The number of events that every split has had that is not exhausted; if all are, the largest number.
 
-    def n_wakings(self) -> NDArray[np.intp]:
-        """How many of the first events took time on the path of all rows, for every number of events.
-
-        A group and its parents wake at the same time, and so do groups that are tied, up to round-off error.
+        Groups that were awake from the start do not count.
         """
-        times = np.array([0.0, *self.paths[-1].times[len(self.starts[-1]) :]])
-        return np.append(0, np.cumsum(np.diff(times) > TIE * times[1:]))
+        n_events = [self._n_events(s) for s in range(len(self.paths))]
+        return min((n for s, n in enumerate(n_events) if s not in self.exhausted), default=max(n_events))
+
+    def n_wakings(self, n_events: int) -> list[int]:
+        """How many of the first events took time on the path of all rows, for every number of events up to `n_events`.
+
+        A group and its parents wake at the same time, and so do groups that are tied, up to round-off error. Events
+        that only other splits have take time.
+        """
+        times = np.array([0.0, *self.paths[-1].times[len(self.starts[-1]) :]])[: n_events + 1]
+        took = np.append(np.diff(times) > TIE * times[1:], np.ones(n_events + 1 - times.size, dtype=bool))
+        return [0, *np.cumsum(took).tolist()]
 
     def advance(self, n_events: int, *, checked: bool = True) -> int:
-        """Advance every split to `n_events` events, or until nothing is left to explain on some split.
+        """Advance every split to `n_events` events, or until nothing is left to explain.
 
         If they need not be `checked`, the events of a streamed X may wait for `is_revised`. Returns how many events
         from before are still the same.
@@ -177,13 +202,23 @@ class Paths:
         while self.n_events() < n_events and not self.ended:
             done = self.n_events()
             target = n_events if self.all_near else min(n_events, done + self._events_per_check)
-            self.ended = bool(self._wake([target] * len(self.paths)))
-            if checked and self.is_revised():
-                self.ended = False
+            self.exhausted = set(self._wake([target] * len(self.paths)))
+            if checked:
+                self.is_revised()
         return self._same
+
+    def width_after(self, n_events: int) -> int:
+        """The columns after some events on all rows; if nothing was left to explain earlier, the most on any split.
+
+        A split may need groups to explain its rows that all rows do without.
+        """
+        last = len(self.paths) - 1
+        splits = range(last, last + 1) if self._n_events(last) >= n_events else range(len(self.paths))
+        return max(self._width(s, len(self.starts[s]) + min(n_events, self._n_events(s))) for s in splits)
 
     def end_at(self, n_columns: int) -> None:
         """End the path of every split where its groups would have more than `n_columns` columns."""
+        self.n_columns = n_columns
         short = {s for s in range(len(self.paths)) if self.width(s) < n_columns}
         while short or self.is_revised():
             short = short or {s for s in range(len(self.paths)) if self.width(s) < n_columns}
@@ -191,12 +226,19 @@ class Paths:
             ended = self._wake(most, n_columns)
             short = {s for s in short.difference(ended) if self.width(s) <= n_columns}
         for s, path in enumerate(self.paths):
-            path.truncate(max(self.length(s, n_columns), len(self.starts[s])))
+            length = max(self.length(s, n_columns), len(self.starts[s]))
+            if length < len(path):
+                self.exhausted.discard(s)
+            path.truncate(length)
 
     def width(self, split: int) -> int:
         """The number of columns of the awake groups of a split."""
+        return self._width(split, -1)
+
+    def _width(self, split: int, n_groups: int) -> int:
+        """The number of columns of the first awake groups of a split."""
         active = self.active(split)
-        return active.widths[-1] - active.n_first
+        return active.widths[n_groups] - active.n_first
 
     def length(self, split: int, n_columns: int) -> int:
         """How many of the first awake groups of a split have at most `n_columns` columns together."""
@@ -291,6 +333,7 @@ class Paths:
             return False
         for path, first in zip(self.paths, self._checked, strict=True):
             path.truncate(first)
+        self.exhausted = set()
         self._same = min(self._same, self.n_events())
         soon = [self._soonest(far, self._sums[split], rate) for split, rate in next_rates.items()]
         self._widen(np.unique(np.concatenate(soon)), sorted(set(pairs)))

@@ -150,8 +150,7 @@ class Found:
                 best, end = _stop(paths, errors, settings)
             elif end is None:
                 end = len(errors) - 1
-        active, begun = paths.active(self.final.number), len(paths.starts[-1])
-        paths.end_at(active.widths[begun + end] - active.n_first)
+        paths.end_at(paths.width_after(end))
         if not self.n_rounds:
             # the first path on all rows is shown to the user
             self.knots, self._null = paths.knots(self.final.number), errors[0]
@@ -162,8 +161,7 @@ class Found:
         """The summed deviance of some models of the paths on their held-out rows; shape (last - first + 1,)."""
         total = np.zeros(last - first + 1)
         for training, score in zip(self.scored, scores, strict=True):
-            active, begun = self.paths.active(training.number), len(self.paths.starts[training.number])
-            total += score.errors(active.predictors(training.scored, begun + first, begun + last))
+            total += score.errors(self.paths.predictors(training.number, training.scored, first, last))
         return total
 
     def add_round(self) -> None:
@@ -173,7 +171,7 @@ class Found:
         """
         paths, round_ = self.paths, self.n_rounds
         recipes = clean(self.trainings, paths, round_, self.ridges)
-        self._rounds.append((recipes, paths.width(self.final.number)))
+        self._rounds.append((recipes, paths.n_columns))
         for number, training in enumerate(self.trainings):
             if training.rough:
                 training.rounds[round_].finish()
@@ -359,7 +357,7 @@ def _is_exhaustive(paths: Paths) -> bool:
 
 def _stop(paths: Paths, errors: Sequence[float], settings: Settings) -> tuple[int, int | None]:
     """The last event at which errors fell, and the event after which they have not fallen for too long, if any."""
-    best, n_wakings = 0, paths.n_wakings().tolist()
+    best, n_wakings = 0, paths.n_wakings(len(errors) - 1)
     for m, error in enumerate(errors):
         if error < errors[best] * (1 - TIE):
             best = m

@@ -41,9 +41,9 @@ class Folds:
     Parameters
     ----------
     cv : int, splitter or iterable of (train, test)
-        A number of folds, or anything that scikit-learn accepts. A number gives folds that depend only on the response:
-        neighbours among the sorted values go to different folds, equal values to the same one (if the response has few
-        values, equal rows do). The order of the rows does not matter, and repeated rows stay together.
+        A number of folds, or anything that scikit-learn accepts. A number gives folds that depend only on the data:
+        neighbours among the sorted responses go to different folds, equal rows to the same one. The order of the rows
+        does not matter.
     labels : array-like of shape (n_rows,), optional
         Labels of the rows, for splitters such as GroupKFold.
     random_state : int or None
@@ -115,7 +115,7 @@ class Folds:
             # keys decide the order of equal responses, seeds which neighbour goes to which fold
             mixed = tuple(mix(one + np.uint64(deal)) for one in keys)
             seed = [int(np.random.default_rng(0 if seed is None else seed).integers(2**31)), deal]
-        return balanced_folds(balance, weight, *mixed, k=k, seed=seed, classes=classes, apart=loss.coupled), keys
+        return balanced_folds(balance, weight, *mixed, k=k, seed=seed, classes=classes), keys
 
 
 @dataclass(frozen=True)
@@ -252,17 +252,17 @@ def balanced_folds(
     k: int,
     seed: int | Sequence[int] | None = None,
     classes: bool = False,
-    apart: bool = False,
 ) -> NDArray[np.intp]:
     """The fold of every row: k neighbours among the sorted responses go to k different folds; -1 for weight zero.
 
-    `keys` and `same` are the two keys of `covey.designs.rows.canonical_keys`.
+    `keys` and `same` are the two keys of `covey.designs.rows.canonical_keys`, by which rows with equal responses are
+    told apart. Where many rows have the same response, they must be: a fold with all of them would be predicted by
+    rows that were chosen by their response.
 
-    Equal responses count as one neighbour, unless a single value would fill a fold by itself, they are classes, or
-    `apart` is true. Then equal rows, as identified by their keys, count as one; if many rows differ only in their
-    response, as in a table of a few categories, and most are repeated, every row counts separately. Classes are dealt
-    round-robin, so that no fold gets a second row of a class while another has none. A class that consists of one
-    repeated row is in no fold (-1): it has to be in every training set.
+    Equal rows, as identified by their keys, count as one neighbour; if many rows differ only in their response, as in a
+    table of a few categories, and most are repeated, every row counts separately. Without keys, equal responses count
+    as one. Classes are dealt round-robin, so that no fold gets a second row of a class while another has none. A class
+    that consists of one repeated row is in no fold (-1): it has to be in every training set.
 
     >>> y = np.array([3.0, 1.0, 2.0, 2.0, 5.0, 4.0])
     >>> folds = balanced_folds(y, np.ones(6), k=2)
@@ -272,13 +272,11 @@ def balanced_folds(
     used = np.flatnonzero(weight > 0)
     out = np.full(y.size, -1, dtype=np.intp)
     rank = _ranks(y[used])
-    shares = np.bincount(rank, weights=weight[used])
-    if classes or apart or shares.max(initial=0.0) * k > shares.sum():
-        number = equal = np.zeros(used.size, dtype=np.intp)
-        if keys is not None and same is not None:
-            number, equal = _row_numbers(rank, keys[used], same[used], weight[used], k)
+    if keys is not None and same is not None:
+        shares = np.bincount(rank, weights=weight[used])
+        number, equal = _row_numbers(rank, keys[used], same[used], weight[used], k)
         distinct, order = np.unique(rank * used.size + number, return_inverse=True)
-        if keys is None or distinct.size < 2 or is_contingency_table(rank, equal, weight[used]):
+        if distinct.size < 2 or is_contingency_table(rank, equal, weight[used]):
             order = np.empty(used.size, dtype=np.intp)
             order[np.lexsort((weight[used], equal, number, rank))] = np.arange(used.size)
         elif classes:
@@ -331,10 +329,10 @@ def _used_ranks(y: FloatArray, weight: FloatArray) -> NDArray[np.intp]:
 
 
 def _is_tied(y: FloatArray, weight: FloatArray, k: int) -> bool:
-    """Whether one value of the response would fill a fold by itself."""
+    """Whether so many rows have the same response that each fold could have one of them."""
     used = weight > 0
     shares = np.bincount(_ranks(y[used]), weights=weight[used])
-    return bool(shares.max(initial=0.0) * k > shares.sum())
+    return bool(shares.max(initial=0.0) * count_rows(weight) > (k - 0.5) * shares.sum())
 
 
 def _from_splitter(pairs: Sequence[tuple[Array, Array]]) -> tuple[NDArray[np.intp], list[Split]]:

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covey.designs import DenseDesign, Design, ProductColumns
+from covey.designs.columns import Within
 from covey.groups import Groups
 from covey.search.pairs import AllPairs
 from covey.search.problem import ancestors
@@ -34,8 +35,10 @@ __all__ = ["Expansion", "expand"]
 CHILDREN = (("pair", ""), ("surface", "~"), ("detail", "~~"))
 CURVE_COLUMNS = (0, 2, 5)
 
-# Columns in products are bounded to the range seen in `fit` and so much beyond it, a standard deviation of a number:
-# the product of two numbers far outside would be far from anything seen, but many new rows are a little outside.
+# Columns in products are bounded to the range seen in `fit` and so many standard deviations beyond it: the product of
+# two numbers far outside would be far from anything seen, but many new rows are a little outside. Beside a category or
+# a flag it is the range and the standard deviation within each level, so that nothing is added where a combination of
+# levels is new.
 BEYOND = 1.0
 
 # A ridge shrinks the columns of a curve in proportion to their half waves: so many in the first one, which is shrunk
@@ -71,6 +74,8 @@ class Expansion:
         1 for pairs alone, 2 if they have surfaces where a term has a curve, 3 if surfaces have details.
     unlisted : tuple of int
         Main terms whose pairs are in the race without being listed; those that came near are in `pairs`.
+    within : tuple of Within
+        The same ranges of columns in products with levels, for each level; in the order of their columns.
     """
 
     encoding: Encoding
@@ -78,6 +83,7 @@ class Expansion:
     pairs: tuple[tuple[int, int], ...] = ()
     depth: int = len(CHILDREN)
     unlisted: tuple[int, ...] = ()
+    within: tuple[Within, ...] = ()
 
     @classmethod
     def of(cls, encoding: Encoding, columns: FloatArray, most: int = MOST_COLUMNS) -> Expansion:
@@ -90,11 +96,11 @@ class Expansion:
         sizes = np.array([_size(encoding.stems(l)) for l in range(len(encoding.terms))], dtype=np.intp)
         if not wanted.members:
             n_columns = sum(int(sizes[i] * sizes[j]) for i, j in wanted.listed)
-            return cls(encoding, ranges, wanted.listed, _depth(n_columns))
+            return cls(encoding, ranges, depth=_depth(n_columns))._with(wanted.listed, columns)
         of_members = sizes[list(wanted.members)]
         n_columns = (int(of_members.sum()) ** 2 - int((of_members**2).sum())) // 2
         if n_columns <= LISTED:
-            return cls(encoding, ranges, tuple(wanted), _depth(n_columns))
+            return cls(encoding, ranges, depth=_depth(n_columns))._with(tuple(wanted), columns)
         if of_members.sum() <= most:
             return cls(encoding, ranges, depth=1, unlisted=wanted.members)
         warnings.warn(
@@ -104,10 +110,38 @@ class Expansion:
         )
         return cls(encoding, ranges, depth=1)
 
-    def with_pairs(self, met: Sequence[tuple[int, int]]) -> Expansion:
-        """The same with pairs that came near, given as positions among the unlisted terms."""
+    def with_pairs(self, met: Sequence[tuple[int, int]], columns: FloatArray | None = None) -> Expansion:
+        """The same with pairs that came near, given as positions among the unlisted terms.
+
+        Without the encoded columns of the table of `fit`, values are not bounded within levels.
+        """
         found = tuple((self.unlisted[a], self.unlisted[b]) for a, b in met)
-        return replace(self, pairs=self.pairs + found)
+        return replace(self, pairs=self.pairs + found) if columns is None else self._with(found, columns)
+
+    def _with(self, pairs: tuple[tuple[int, int], ...], columns: FloatArray) -> Expansion:
+        """The same with more pairs, bounded within levels, given the encoded columns of the table of `fit`."""
+        beside: dict[int, set[int]] = {}
+        for term, levels in (*pairs, *((j, i) for i, j in pairs)):
+            if self.encoding.rows_per_level(levels) < np.inf:
+                beside.setdefault(levels, set()).update(self._factors(term, levels)[self.depth - 1].tolist())
+        within = list(self.within)
+        for levels, factors in beside.items():
+            within += _within(columns, self.encoding.stems(levels), sorted(factors))
+        within.sort(key=lambda one: (one.column, one.first))
+        return replace(self, pairs=self.pairs + pairs, within=tuple(within))
+
+    def in_use(self, used: NDArray[np.bool_]) -> Expansion:
+        """The same with the ranges within levels that the used columns need."""
+        p = len(self.encoding.column_names)
+        sides = np.concatenate([side[used[p:]] for side in self._bounded_products])
+        return replace(self, within=tuple(self.within[k - p] for k in np.unique(sides[sides >= p])))
+
+    def ends_within(self, term: int, other: int) -> FloatArray:
+        """Where products of a number with the levels of another term stop, as standardised values; else nothing."""
+        place = self.encoding.terms[term].columns.start, self.encoding.terms[other].columns.start
+        found = [one for one in self.within if (one.column, one.first) == place]
+        # a category has no rows without a level
+        return np.concatenate([np.empty(0), *(one.ends[:, one.stop - one.first > 1 :].ravel() for one in found)])
 
     @cached_property
     def _products(self) -> tuple[tuple[Term, ...], NDArray[np.intp], NDArray[np.intp]]:
@@ -134,6 +168,23 @@ class Expansion:
                 parents, n_columns = (len(encoding.terms) + len(terms) - 1,), terms[-1].columns.stop
         return tuple(terms), np.concatenate(left), np.concatenate(right)
 
+    @cached_property
+    def _bounded_products(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """The two columns of each product, with places in `within` after the encoded columns."""
+        _, left, right = self._products
+        p = len(self.encoding.column_names)
+        first = np.zeros(p, dtype=np.intp)
+        for term in self.encoding.terms:
+            first[term.columns] = term.columns.start
+        keys = np.array([one.column * p + one.first for one in self.within], dtype=np.intp)
+
+        def places(column: NDArray[np.intp], other: NDArray[np.intp]) -> NDArray[np.intp]:
+            wanted = column * p + first[other]
+            at = np.searchsorted(keys, wanted)
+            return np.where(np.append(keys, -1)[at] == wanted, p + at, column)
+
+        return places(left, right), places(right, left)
+
     def _factors(self, term: int, other: int) -> list[NDArray[np.intp]]:
         """The columns of a main term that are multiplied in a pair with another one, and in each child of it.
 
@@ -159,6 +210,7 @@ class Expansion:
             "pairs": [list(pair) for pair in self.pairs],
             "depth": self.depth,
             "unlisted": list(self.unlisted),
+            "within": [[one.column, one.first, one.stop, one.ends.tolist()] for one in self.within],
         }
 
     @classmethod
@@ -166,15 +218,23 @@ class Expansion:
         """The inverse of `state`."""
         pairs = tuple((i, j) for i, j in state["pairs"])
         ranges = np.array(state["ranges"], dtype=np.float64)
-        return cls(Encoding.from_state(state["encoding"]), ranges, pairs, state["depth"], tuple(state["unlisted"]))
+        within = tuple(Within(a, b, c, np.array(ends, dtype=np.float64)) for a, b, c, ends in state["within"])
+        encoding = Encoding.from_state(state["encoding"])
+        return cls(encoding, ranges, pairs, state["depth"], tuple(state["unlisted"]), within)
 
     def design(self, table: MatrixLike) -> Design:
         """The expanded columns of a table."""
         return self.on(self.encoding.transform(table))
 
-    def on(self, columns: FloatArray, table: MatrixLike | None = None) -> Design:
-        """The expanded columns, given the encoded ones; where the table is, if it is a tensor."""
-        (_, left, right), names = self._products, self.encoding.column_names
+    def on(self, columns: FloatArray) -> Design:
+        """The expanded columns, given the encoded ones."""
+        left, right = self._bounded_products
+        base = DenseDesign(columns, columns=self.encoding.column_names)
+        return ProductColumns(base, left, right, self.ranges, self.within) if left.size or self.unlisted else base
+
+    def _of_fit(self, columns: FloatArray, table: MatrixLike) -> Design:
+        """The same for the table of `fit`, which is within all bounds; where it is, if it is a tensor."""
+        (left, right), names = self.factors, self.encoding.column_names
         base: Design
         if is_tensor(table):
             from covey.designs.torch import TorchDesign, on_device
@@ -182,7 +242,7 @@ class Expansion:
             base = TorchDesign(on_device(columns, table), columns=names)
         else:
             base = DenseDesign(columns, columns=names)
-        return ProductColumns(base, left, right, self.ranges) if left.size or self.unlisted else base
+        return ProductColumns(base, left, right) if left.size or self.unlisted else base
 
     @cached_property
     def groups(self) -> Groups:
@@ -275,7 +335,7 @@ def expand(
         encoding = without_pairs(encoding, list(requirements_of(constraints, encoding)), described.pairs)
     columns = encoding.transform(table)
     expansion = Expansion.of(encoding, columns, MOST_ON_DEVICE if is_tensor(table) else MOST_COLUMNS)
-    return expansion, expansion.on(columns, table)
+    return expansion, expansion._of_fit(columns, table)
 
 
 @cache
@@ -285,6 +345,21 @@ def _outside(*shapes: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     new[: shapes[0], : shapes[1]] = False
     a, b = np.nonzero(new)
     return a, b
+
+
+def _within(columns: FloatArray, levels: slice, some: Sequence[int]) -> list[Within]:
+    """The ranges of some encoded columns within levels, given the encoded columns of the table of `fit`."""
+    level = (columns[:, levels] > 0) @ np.arange(1, _size(levels) + 1)
+    order = np.argsort(level, kind="stable")
+    found, starts, counts = np.unique(level[order], return_index=True, return_counts=True)
+    values = columns[order][:, some]
+    mean = np.add.reduceat(values, starts) / counts[:, None]
+    variance = np.add.reduceat((values - np.repeat(mean, counts, axis=0)) ** 2, starts) / counts[:, None]
+    beyond = BEYOND * np.sqrt(variance)
+    ends = np.zeros((2, 1 + _size(levels), len(some)))
+    ends[0, found] = np.minimum.reduceat(values, starts) - beyond
+    ends[1, found] = np.maximum.reduceat(values, starts) + beyond
+    return [Within(column, levels.start, levels.stop, ends[:, :, k]) for k, column in enumerate(some)]
 
 
 def _depth(n_columns: int) -> int:

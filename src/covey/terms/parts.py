@@ -149,15 +149,11 @@ def evaluate_main(expansion: Expansion, coef: FloatArray, root: int, raw: Raw) -
 
 def evaluate_pair(expansion: Expansion, coef: FloatArray, part: Part, raw: tuple[Raw, Raw]) -> FloatArray:
     """The contribution of a pair at all pairs of raw values; (values, values, outputs), not centred."""
-    sides = []
-    for root, values in zip(part.roots, raw, strict=True):
-        start, columns = main_columns(expansion, root, values)
-        # as in the design of the fit: values outside the range are moved to its end before they are multiplied
-        ends = expansion.ranges[:, start : start + columns.shape[1]]
-        sides.append((start, columns.clip(*ends)))
-    (a, A), (b, B) = sides
+    sides = [main_columns(expansion, root, values) for root, values in zip(part.roots, raw, strict=True)]
+    sizes = [len(columns) for _, columns in sides]
+    # all other columns stay untouched zeros, which take no memory
+    rows = np.zeros((sizes[0] * sizes[1], len(expansion.encoding.column_names)), order="F")
+    for (start, columns), at in zip(sides, np.indices(sizes), strict=True):
+        rows[:, start : start + columns.shape[1]] = columns[at.ravel()]
     places = part_columns(expansion, part)
-    products = places - len(expansion.encoding.column_names)
-    left, right = (factors[products] for factors in expansion.factors)
-    left, right = A[:, left - a], B[:, right - b]
-    return np.stack([(left * output[places]) @ right.T for output in coef], axis=2)
+    return np.asarray((expansion.on(rows).take(places) @ coef[:, places].T).reshape(*sizes, -1))

@@ -53,7 +53,11 @@ def _table(fitted: FittedTerms, part: Part, bins: int) -> pd.DataFrame:
     n_bins = bins if len(names) == 1 else max(2, bins // 2)
     wide = [_is_wide(fitted, root, 1 if straight and len(names) == 1 else n_bins) for root in part.roots]
     n_wide = 1 if straight and sum(wide) == 1 else n_bins
-    lines = [_lines(fitted, root, n_wide if w else n_bins) for root, w in zip(part.roots, wide, strict=True)]
+    lines = []
+    for root, other, is_wide in zip(part.roots, part.roots[::-1], wide, strict=True):
+        # a straight line per level bends where the rows of the level end
+        bends = fitted.expansion.ends_within(root, other) if straight else np.empty(0)
+        lines.append(_lines(fitted, root, n_wide if is_wide else n_bins, bends))
 
     def values(side: int = 0, word: str = "at") -> FloatArray:
         at = [cells[word if k == side else "at"].tolist() for k, cells in enumerate(lines)]
@@ -97,8 +101,11 @@ def _few(number: Number, bins: int) -> bool:
     return number.n_distinct == 2 or (number.integer and number.high - number.low < bins)
 
 
-def _lines(fitted: FittedTerms, root: int, bins: int) -> pd.DataFrame:
-    """The lines of a main term: from, to, level, the value in the middle, and the width, None if it has none."""
+def _lines(fitted: FittedTerms, root: int, bins: int, bends: FloatArray) -> pd.DataFrame:
+    """The lines of a main term: from, to, level, the value in the middle, and the width, None if it has none.
+
+    Bins end where lines bend, at some standardised values.
+    """
     expansion = fitted.expansion
     term = expansion.encoding.terms[root]
     one = expansion.encoding.variable(term.variables[0])
@@ -113,7 +120,8 @@ def _lines(fitted: FittedTerms, root: int, bins: int) -> pd.DataFrame:
         values = one.grid(10**6)
         cells = _frame({"at": values, "from": values, "to": values})
     else:
-        edges = _edges(np.array(number.quantiles), bins)
+        edges, more = _edges(np.array(number.quantiles), bins), number.mean + number.sd * bends
+        edges = np.union1d(edges, more[(more > edges[0]) & (more < edges[-1])])
         middles = (edges[1:] + edges[:-1]) / 2
         cells = _frame({"at": middles, "from": edges[:-1], "to": edges[1:], "width": np.diff(edges)})
     if isinstance(one, Date):
