@@ -168,3 +168,34 @@ def test_a_slope_per_level_goes_on_for_a_standard_deviation_of_the_level(levels,
     inside.expansion_ = replace(inside.expansion_, within=())
     np.testing.assert_array_equal(inside.predict(table), model.predict(table))
     assert abs(inside.predict(at)[3] - model.predict(at)[3]) > 10
+
+
+def test_a_combination_of_levels_that_is_new_counts_as_neither():
+    """What a product of two levels would have that no row has together is anybody's guess."""
+    rng = np.random.default_rng(1)
+    a, b = rng.integers(0, 3, 600), rng.integers(0, 3, 600)
+    a[(a == 2) & (b == 2)] = 1
+    effects = np.array([[0, 1, 2], [2, 0, 1], [1, 2, 0]])
+    table = pd.DataFrame({"a": np.array(list("uvw"))[a], "b": np.array(list("xyz"))[b]})
+    model = GroupSparseRegressor(terms="auto", selection=3).fit(table, effects[a, b] + 0.1 * rng.standard_normal(600))
+    assert "a:b" in model.selected_groups_
+    new = pd.DataFrame({"a": ["w", "w", "u"], "b": ["z", "x", "z"]})
+    products = model.expansion_.design(new).take(np.arange(6, 15)).reshape(3, 3, 3)
+    share_a, share_b = (np.bincount(one) / 600 for one in (a, b))
+    np.testing.assert_allclose(products[0], np.outer(share_a, share_b), rtol=1e-9)
+    np.testing.assert_allclose(products[1], np.outer([0, 0, 1] - share_a, [1, 0, 0] - share_b), rtol=1e-9)
+    np.testing.assert_allclose(products[2], np.outer([1, 0, 0] - share_a, [0, 0, 1] - share_b), rtol=1e-9)
+
+
+def test_categories_with_few_common_combinations_are_no_pair():
+    """Where only the sum of two effects fits the combinations that many rows have, few rows would decide the others."""
+    rng = np.random.default_rng(0)
+    a, b = rng.integers(0, 3, 600), rng.integers(0, 3, 600)
+    diagonal = np.where(np.arange(600) < 20, b, a)  # 20 rows are elsewhere
+    y = rng.standard_normal(600)
+    named = {"a": np.array(list("uvw"))[a], "b": np.array(list("xyz"))[b], "c": np.array(list("pqr"))[diagonal]}
+    encoding = Terms(pairs="auto").fit(pd.DataFrame(named | {"y": y}))
+    names = [encoding.terms[l].name for l in range(4)]
+    pairs = {(names[i], names[j]) for i, j in encoding.pairs}
+    assert ("a", "b") in pairs
+    assert ("a", "c") not in pairs

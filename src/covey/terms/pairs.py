@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from covey.layout import offsets
 from covey.tables.complaint import listed, near
+from covey.terms.levels import rare_below
 from covey.terms.reading import missing_values
 from covey.validation import FloatArray
 
@@ -183,16 +184,20 @@ def _indicators(encoding: Encoding, term: int, frame: pd.DataFrame) -> NDArray[n
 
 
 def _thin(levels: Mapping[int, NDArray[np.bool_]], weights: FloatArray) -> list[Pair]:
-    """Pairs of categories with too few rows per cell, or no more cells than the sum of their effects fits."""
+    """Pairs of categories with too few rows per cell, or no more cells than the sum of their effects fits.
+
+    A cell with fewer rows than a rare level does not count.
+    """
+    least = rare_below(weights.sum())
     terms, widths = list(levels), np.array([one.shape[1] for one in levels.values()])
     starts, indicators = offsets(widths), np.hstack(list(levels.values())).astype(np.float32)
     found = []
     for place, term in enumerate(terms[:-1]):
         own, others = indicators[:, starts[place] : starts[place + 1]], starts[place + 1 : -1]
         cells = (own * weights[:, None].astype(np.float32)).T @ indicators[:, others[0] :]
-        occupied, n_rows = (
-            np.add.reduceat(counts.sum(axis=0), others - others[0]) for counts in (cells > 0, cells)
-        )  # fmt: skip
-        useless = (occupied < widths[place] + widths[place + 1 :]) | (n_rows < ROWS_PER_CELL * occupied)
+        occupied, common, n_rows = (
+            np.add.reduceat(counts.sum(axis=0), others - others[0]) for counts in (cells > 0, cells >= least, cells)
+        )
+        useless = (common < widths[place] + widths[place + 1 :]) | (n_rows < ROWS_PER_CELL * occupied)
         found += [(term, terms[place + 1 + k]) for k in np.flatnonzero(useless)]
     return found
