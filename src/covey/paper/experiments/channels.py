@@ -116,7 +116,6 @@ def best_settings(frame: pd.DataFrame) -> Any:
 
 
 def claims(frame: pd.DataFrame) -> Claims:
-    """Channels kept at equal accuracy, method by method, and the cost of deleting sleeping channels."""
     table, target, seeds = best_settings(frame), target_accuracy(frame), frame["seed"].nunique()
     over = f"{seeds} seed{'s' if seeds > 1 else ''}, validation accuracy at least {target:.4f}"
 
@@ -167,7 +166,6 @@ def claims(frame: pd.DataFrame) -> Claims:
 
 @panels(1, 3, height=2.8, width=9.5)
 def plot(frame: pd.DataFrame, deleted: Axes, layers: Axes, awake: Axes) -> None:
-    """Test accuracy as channels are deleted, at each method's best setting; channels kept by layer; all settings."""
     target = target_accuracy(frame)
     table = best_settings(frame).dropna(subset="channels")
     rungs, shown = where(frame, rule="ladder"), list(table.index)

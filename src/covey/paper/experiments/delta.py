@@ -99,7 +99,6 @@ def _slope(table: pd.DataFrame, variant: str) -> Slope:
 
 
 def claims(frame: pd.DataFrame) -> Claims:
-    """Whether Algorithm 2 needs the coherence that its theorem requires."""
     table = largest_factors(frame)
     in_range = table[table["variant"].isin([LARGE, LEAST])]
     enough, share = in_range["largest"] >= 1, in_range["largest"] / in_range["tightening"]

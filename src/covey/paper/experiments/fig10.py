@@ -93,9 +93,6 @@ def _one(settings: Settings, referee_state: dict[str, Any], model: str, seed: in
     )  # fmt: skip
 
 
-# ---------------------------------------------------------------------- the picture
-
-
 @styled
 def plot(frame: pd.DataFrame) -> Figure:
     """The interpolations of the five models above; the measures below."""
@@ -165,11 +162,7 @@ def _draw_bars(axes: Axes, frame: pd.DataFrame, quantity: str) -> None:
     axes.grid(axis="x", visible=False)
 
 
-# ---------------------------------------------------------------------- the claims
-
-
 def claims(frame: pd.DataFrame) -> Claims:
-    """GAE ahead of AE and VAE, comparable with IRMAE; and the other measures."""
     seeds = len(values(frame, "AE", RATIO))
     over = f"over {seeds} seeds" if seeds > 1 else "one seed"
     pixels = values(frame, "pixels", RATIO)

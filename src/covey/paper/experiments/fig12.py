@@ -150,7 +150,6 @@ def plot(frame: pd.DataFrame, error: Axes, groups: Axes) -> None:
 
 
 def claims(frame: pd.DataFrame) -> Claims:
-    """Consistently better than explicit penalties; primal-dual close if the noise is low."""
     table = summary(frame).pivot(index="level", columns="method", values="mean")
     mean = {method: table[method].to_numpy(dtype=float) for method in METHODS}
     behind = {rival: mean[rival] - mean[TEXT] for rival in (LASSO, WIDE, DUAL)}

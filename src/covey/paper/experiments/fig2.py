@@ -48,7 +48,6 @@ def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
 
 @panels(1, 3, height=2.5)
 def plot(frame: pd.DataFrame, error: Axes, text: Axes, code: Axes) -> None:
-    """Recovery error, and the magnitudes under the text and under the code."""
     draw_errors(error, frame)
     error.legend(loc="upper left", bbox_to_anchor=(0.22, 0.72))
     panel(error, "a", "recovery error")
@@ -60,7 +59,6 @@ def plot(frame: pd.DataFrame, error: Axes, text: Axes, code: Axes) -> None:
 
 
 def claims(frame: pd.DataFrame) -> Claims:
-    """Recovery, magnitudes, and whether early stopping is crucial."""
     (least, at), (least_code, at_code) = (best(frame, mode) for mode in MODES)
     oracle, signal = last(frame, TRUTH), true_value(frame, "signal")
     yield Claim(

@@ -75,7 +75,6 @@ def plot(frame: pd.DataFrame, *axes: Axes) -> None:
 
 
 def claims(frame: pd.DataFrame) -> Claims:
-    """Convergence, and the order in which groups are learned."""
     yield from convergence_claims(frame)
     times = {}
     for mode in MODES:

@@ -128,7 +128,6 @@ def plot(frame: pd.DataFrame, error: Axes, grouped: Axes, plain: Axes, counts: A
 
 
 def claims(frame: pd.DataFrame) -> Claims:
-    """Groups recover; plain sparsity fails in the published time; and the reason."""
     epochs = int(series(frame, "published", "epochs")[1][0])
     signal = true_value(frame, "signal")
     (group, at), (group_code, at_code) = (best(frame, mode) for mode in MODES)

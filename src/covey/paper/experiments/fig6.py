@@ -71,7 +71,6 @@ def _late(path: Trajectory) -> float:
 
 @panels(2, 3, height=2.2)
 def plot(frame: pd.DataFrame, *axes: Axes) -> None:
-    """Directions and entries by text and by code; the effect of the factor."""
     for column, mode, letters in ((0, TEXT, "ad"), (1, CODE, "be")):
         # the stretch in which groups wake up, converge and (in the code) become unstable
         end = float(series(frame, mode, "direction", 0)[0][-1])
@@ -96,7 +95,6 @@ def plot(frame: pd.DataFrame, *axes: Axes) -> None:
 
 
 def claims(frame: pd.DataFrame) -> Claims:
-    """Unstable directions; a small error despite them; the cause."""
     moved, moved_code = (last(frame, mode, "movement") for mode in MODES)
     end, end_code = (last(frame, mode) for mode in MODES)
     small = 0.01 * true_value(frame, "signal")

@@ -81,7 +81,6 @@ def layers(path: Trajectory, data: GroupSparseData) -> pd.DataFrame:
 
 @panels(2, 2, height=2.3, width=6.2)
 def plot(frame: pd.DataFrame, entries: Axes, stages: Axes, failed: Axes, errors: Axes) -> None:
-    """Entries from zero; its magnitudes and alignments; entries from the negative start; errors of all starts."""
     for axes, name, kind in ((entries, "a", ZERO), (failed, "c", NEGATIVE)):
         draw_curves(axes, frame, kind, "entry", group_size=4)
         panel(axes, name, f"entries, {kind}", xlabel=EPOCH)
@@ -104,7 +103,6 @@ def plot(frame: pd.DataFrame, entries: Axes, stages: Axes, failed: Axes, errors:
 
 
 def claims(frame: pd.DataFrame) -> Claims:
-    """Zero works; directions move first, but no closer to the truth; small starts fail; the choice is subtle."""
     signal = true_value(frame, "signal")
     (zero, at), (negative, _), (positive, at_positive) = (best(frame, kind) for kind in (ZERO, NEGATIVE, POSITIVE))
     yield Claim(

@@ -64,14 +64,15 @@ def boxes(latent: int, layers: int, groups: int) -> list[Record]:
     ]
 
 
-@panels(height=2.1)
-def plot(frame: pd.DataFrame, axes: Axes) -> None:
-    """One row of boxes."""
+def draw_boxes(frame: pd.DataFrame, axes: Axes) -> None:
+    """One row of boxes per group between encoder and decoder."""
     draw(axes, frame, 0, fontsize=7)
 
 
+plot = panels(height=2.1)(draw_boxes)
+
+
 def claims(frame: pd.DataFrame) -> Claims:
-    """The number of weights in the linear layers."""
     weights = numbers(frame)["weights"]
     yield Claim(
         "The linear layers of the rank-minimising autoencoder have 786K weights.",

@@ -86,7 +86,6 @@ def curve(frame: pd.DataFrame, network: str, what: str) -> tuple[np.ndarray, np.
 
 @panels(2, 2, height=2.5, width=6.4)
 def plot(frame: pd.DataFrame, left: Axes, middle: Axes, sizes: Axes, limits: Axes) -> None:
-    """Both loops, the distance of their ends from the start, and the limits of the flows."""
     for axes, kind, name in ((left, GROUPED, "a"), (middle, DIAGONAL, "b")):
         _draw_loop(axes, frame, kind)
         panel(axes, name, f"{kind}, round the loop", xlabel="$w_1$", ylabel="$w_2$")
@@ -138,7 +137,6 @@ def _tiny(size: float) -> str:
 
 
 def claims(frame: pd.DataFrame) -> Claims:
-    """The loop, its size, the mirror flow for comparison, and their limits."""
     moved = {kind: curve(frame, kind, LOOP)[1] for kind in (GROUPED, DIAGONAL)}
     off = {kind: w[-1] - w[0] for kind, w in moved.items()}
     length, short = (values[-1] for values in curve(frame, GROUPED, "moved"))

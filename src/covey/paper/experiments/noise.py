@@ -132,7 +132,6 @@ def _name(kind: str) -> str:
 
 @panels(1, 3, height=2.6)
 def plot(frame: pd.DataFrame, sizes: Axes, shares: Axes, events: Axes) -> None:
-    """Error against n, rows against recovery, and the frequency of the event, by kind of noise."""
     errors = where(frame, part="rates", method=rates.BEST, axis="n")
     recovery = where(frame, part="recovery", method=phase.GROUPED).astype({"recovered": bool})
     largest = recovery["s"].max()

@@ -93,7 +93,6 @@ def _windows(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def claims(frame: pd.DataFrame) -> Claims:
-    """Windows, slopes with standard errors, and ratios to N = 2."""
     for depth, part in _windows(frame).groupby("depth"):
         held = (part["on_share"] <= 1) & (part["off_share"] <= 1)
         opens, closes = part["opens"] / part["T_lb"], part["closes"] / part["T_ub"]
@@ -128,7 +127,6 @@ def claims(frame: pd.DataFrame) -> Claims:
 
 @panels(2, 3, height=2.3)
 def plot(frame: pd.DataFrame, *axes: Axes) -> None:
-    """Errors against n, s, sigma and the group size for each N, and the windows."""
     errors = where(frame, part="rates")
     for one, axis, name in zip(axes, CLAIMED, "abcd", strict=False):
         slopes = ["slopes"]

@@ -109,7 +109,6 @@ def _scale(axis: str, values: ArrayLike) -> FloatArray:
 
 
 def claims(frame: pd.DataFrame) -> Claims:
-    """The corollary's statements against the fitted slopes."""
     table = slopes(frame)
     for axis, text, wanted in (
         ("n", "error falls like 1/n", -1),

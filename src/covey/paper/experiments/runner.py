@@ -8,15 +8,14 @@ place, so that a reader never sees a partial file.
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
 import shutil
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 
 import pandas as pd
@@ -27,7 +26,7 @@ from covey.files import write_atomically
 from covey.paper.experiments import style
 from covey.paper.experiments.base import Claim, Record, Scale
 from covey.paper.experiments.registry import Experiment, Mode, find
-from covey.paper.experiments.tasks import watched
+from covey.paper.experiments.tasks import running, sha256
 
 __all__ = ["Outcome", "as_csv", "code_version", "markdown", "reproduce", "write_claims"]
 
@@ -54,20 +53,15 @@ class Outcome:
         return self.experiment.id
 
 
-def reproduce(
-    ids: Iterable[str], mode: Mode, folder: Path, jobs: int = 1, watch: Callable[[str, int, int], object] | None = None
-) -> Iterator[Outcome]:
-    """Run the experiments, yielding each outcome when it is ready; ``watch(id, done, total)`` is called per repeat."""
+def reproduce(ids: Iterable[str], mode: Mode, folder: Path, jobs: int = 1) -> Iterator[Outcome]:
+    """Run the experiments, yielding each outcome when it is ready."""
     for experiment in [find(id) for id in ids]:
-        watcher = None if watch is None else partial(watch, experiment.id)
-        yield _reproduce_one(experiment, mode, folder / experiment.id, jobs, watcher)
+        yield _reproduce_one(experiment, mode, folder / experiment.id, jobs)
 
 
-def _reproduce_one(
-    experiment: Experiment, mode: Mode, folder: Path, jobs: int, watcher: Callable[[int, int], object] | None
-) -> Outcome:
+def _reproduce_one(experiment: Experiment, mode: Mode, folder: Path, jobs: int) -> Outcome:
     settings = experiment.settings(mode)
-    key = _sha256(json.dumps([experiment.id, code_version(), asdict(settings)], sort_keys=True, default=str).encode())
+    key = sha256(json.dumps([experiment.id, code_version(), asdict(settings)], sort_keys=True, default=str).encode())
     notices: list[str] = []
     saved = _load(folder, key, notices)
     if saved is not None:
@@ -75,7 +69,7 @@ def _reproduce_one(
     else:
         start = time.perf_counter()
         try:
-            with watched(watcher, folder / "parts" / key[:16]):
+            with running(experiment.id, folder / "parts" / key[:16]):
                 frame = experiment.run(settings, jobs)
         except DataNotFoundError as absent:
             return Outcome(experiment, mode, settings, problem=str(absent), notices=notices)
@@ -85,7 +79,7 @@ def _reproduce_one(
         content = as_csv(frame)
         record = {
             "id": experiment.id, "key": key, "mode": mode, "settings": asdict(settings),
-            "seconds": round(time.perf_counter() - start, 3), "sha256": _sha256(content), "covey": covey.__version__,
+            "seconds": round(time.perf_counter() - start, 3), "sha256": sha256(content), "covey": covey.__version__,
             "code": code_version(),
         }  # fmt: skip
         folder.mkdir(parents=True, exist_ok=True)
@@ -121,7 +115,7 @@ def _load(folder: Path, key: str, notices: list[str]) -> tuple[bytes, Record] | 
         if record["key"] != key:
             return None
         content = (folder / "data.csv").read_bytes()
-        if _sha256(content) != record["sha256"]:
+        if sha256(content) != record["sha256"]:
             raise ValueError("data.csv is not the file that was written")
         return content, {**record, "seconds": float(record["seconds"])}
     except (OSError, ValueError, KeyError, TypeError) as reason:
@@ -129,16 +123,12 @@ def _load(folder: Path, key: str, notices: list[str]) -> tuple[bytes, Record] | 
         return None
 
 
-def _sha256(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
-
-
 @cache
 def code_version() -> str:
     """A hash of covey's source: with other code, saved tables and figures are made again."""
     root = Path(covey.__file__).parent
     files = sorted(root.rglob("*.py"))
-    return _sha256(b"".join(str(file.relative_to(root)).encode() + b"\0" + file.read_bytes() for file in files))
+    return sha256(b"".join(str(file.relative_to(root)).encode() + b"\0" + file.read_bytes() for file in files))
 
 
 def as_csv(frame: pd.DataFrame) -> bytes:

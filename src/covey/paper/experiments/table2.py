@@ -53,7 +53,6 @@ def plot(frame: pd.DataFrame, axes: Axes) -> None:
 
 
 def claims(frame: pd.DataFrame) -> Claims:
-    """The published counts."""
     counts = {title: int(count) for title, count in zip(frame["model"], frame["latent"], strict=True)}
     yield Claim(
         "The linear layers in latent space have 786K (IRMAE), 196K (GAE4) and 98K (GAE8) parameters.",

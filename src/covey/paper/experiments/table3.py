@@ -137,7 +137,6 @@ def plot(frame: pd.DataFrame, *axes: Axes) -> None:
 
 
 def claims(frame: pd.DataFrame) -> Claims:
-    """The best method by each reading, and the published numbers compared with predicting the mean."""
     table, splits = summary(frame), frame["split"].nunique()
     for reading in READINGS:
         ahead = _ahead(frame, reading, "centred")

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pandas as pd
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from covey.cli import INTERRUPTED
+from covey.cli.console import progress_bar
 from covey.files import check_writable
 from covey.paper.experiments import Verdict, available, find
 from covey.paper.experiments.registry import Mode
@@ -34,7 +34,15 @@ def reproduce_and_print(ids: Sequence[str], mode: Mode, folder: Path, jobs: int)
     console, start = Console(), time.perf_counter()
     outcomes: list[Outcome] = []
     try:
-        _run(wanted, mode, folder, jobs, console, outcomes)
+        for outcome in _shown(reproduce(wanted, mode, folder, jobs)):
+            outcomes.append(outcome)
+            for notice in outcome.notices:
+                console.print(f"[yellow]notice:[/] {escape(notice)}", soft_wrap=True)
+            took = "kept" if outcome.reused else f"{outcome.seconds:.1f} s"
+            if outcome.problem:
+                took = "failed" if outcome.failed else "no data"
+            line = f"{outcome.id:<8} {escape(outcome.experiment.title):<48} {took:>8}"
+            console.print(line, highlight=False)
         frame = write_claims(outcomes, folder)
         page = write_report(outcomes, mode, folder)
     except KeyboardInterrupt:
@@ -52,28 +60,14 @@ def reproduce_and_print(ids: Sequence[str], mode: Mode, folder: Path, jobs: int)
     return FAILED if any(outcome.failed for outcome in outcomes) else 0
 
 
-def _run(wanted: list[str], mode: Mode, folder: Path, jobs: int, console: Console, outcomes: list[Outcome]) -> None:
-    columns = (TextColumn("{task.description:<8}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
-        overall = progress.add_task("all", total=len(wanted))
-        current = progress.add_task(wanted[0], total=None)
-
-        def watch(id: str, done: int, total: int) -> None:
-            progress.update(current, description=id, completed=done, total=total)
-
-        stream = reproduce(wanted, mode, folder, jobs, watch)
-        for id in wanted:
-            progress.reset(current, description=id, total=None)
-            outcome = next(stream)
-            outcomes.append(outcome)
-            progress.advance(overall)
-            for notice in outcome.notices:
-                console.print(f"[yellow]notice:[/] {escape(notice)}", soft_wrap=True)
-            took = "kept" if outcome.reused else f"{outcome.seconds:.1f} s"
-            if outcome.problem:
-                took = "failed" if outcome.failed else "no data"
-            line = f"{outcome.id:<8} {escape(outcome.experiment.title):<48} {took:>8}"
-            console.print(line, highlight=False)
+def _shown(outcomes: Iterator[Outcome]) -> Iterator[Outcome]:
+    """The outcomes; a bar shows the progress of each until it is there."""
+    while True:
+        with progress_bar():
+            outcome = next(outcomes, None)
+        if outcome is None:
+            return
+        yield outcome
 
 
 def print_claims(frame: pd.DataFrame, console: Console) -> None:
