@@ -140,16 +140,12 @@ def by_discrepancy(descent: Descent, coordinates: Coordinates, rule: Discrepancy
         variance = row["rss"] / max(coordinates.n - row["df"], 1.0)
     else:
         variance = rule.sigma**2
-    target = rule.factor * variance / coordinates.unit**2
-
-    def reached(_: float, w: FloatArray) -> bool:
-        return float(np.mean((coordinates.y - coordinates.Z @ w) ** 2)) <= target
-
-    run = descent.run(coordinates, stop=reached)
+    unit = coordinates.unit**2
+    target = rule.factor * variance / unit
+    run = descent.run(coordinates, stop=lambda _, w: bool(_sums(w[None], coordinates)[0] <= target * coordinates.n))
     mean_square = _sums(run.W, coordinates) / coordinates.n
     below = mean_square <= target
     position = int(np.argmax(below)) if below.any() else len(below) - 1
-    unit = coordinates.unit**2
     scores = pd.DataFrame({"time": run.times, "mean_square": mean_square * unit, "target": target * unit})
     return Choice(float(run.times[position]), scores)
 

@@ -175,8 +175,6 @@ def certify(
 
     There is no intercept: centre X and y first if the model has one.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> from covey.paper.baselines import certify
     >>> X, y = np.sqrt(2) * np.eye(2), np.sqrt(2) * np.array([3.0, 4.0])

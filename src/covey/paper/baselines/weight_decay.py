@@ -107,8 +107,6 @@ def least_nuclear_norm(w: object, kernel_size: int, *, tol: float = 1e-9, max_it
 
     The dual is ``max q'w`` over ``q`` whose spread has spectral norm at most 1.
 
-    Examples
-    --------
     >>> from covey.paper.baselines import least_nuclear_norm
     >>> round(least_nuclear_norm([3.0, 4.0], 1).value, 6)
     5.0
@@ -179,8 +177,6 @@ class ConvolutionalNetwork:
     `kernel_size` is K, and `channels` C, by default K, which always suffices; training ends at a gradient of norm
     `tol`.
 
-    Examples
-    --------
     >>> from covey.datasets import make_group_sparse
     >>> data = make_group_sparse(30, 12, 3, active=1, values=1.0, random_state=0)
     >>> trained = ConvolutionalNetwork(3, weight_decay=0.1).fit(data.X, data.y, random_state=0)

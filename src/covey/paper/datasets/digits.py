@@ -50,8 +50,6 @@ def make_digits(n_train: int = 512, n_test: int = 128, *, seed: int = 0) -> Digi
 
     A stand-in for handwritten digits: ten classes on a smooth low-dimensional manifold.
 
-    Examples
-    --------
     >>> data = make_digits(20, 10)
     >>> data.train_images.shape, data.test_labels.tolist()
     ((20, 28, 28), [0, 1, 2, 3, 4, 5, 6, 7, 8, 9])

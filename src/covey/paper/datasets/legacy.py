@@ -27,8 +27,6 @@ def legacy_paper_data(
 
     The defaults are the data of the paper's figures 2 and 6.
 
-    Examples
-    --------
     >>> from covey.paper.datasets import legacy_paper_data
     >>> data = legacy_paper_data(support=range(5, 14))  # figure 3
     >>> data.X.shape, data.X_val.shape, data.w_star[:9].tolist()

@@ -75,8 +75,8 @@ def gradient_flow(
     alpha = check_scale(init_scale, L)
     v0 = read_plain_start(start, problem, alpha, N)
     if times is None:
-        last = _default_end(problem, alpha, N) if t_end is None else positive(t_end, "t_end")
-        grid = np.linspace(0.0, last, 501)
+        end = _default_end(problem, alpha, N) if t_end is None else positive(t_end, "t_end")
+        grid = np.linspace(0.0, end, 501)
     else:
         if t_end is not None:
             raise ValueError("Give times or t_end, not both.")

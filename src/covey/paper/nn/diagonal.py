@@ -65,8 +65,6 @@ class GroupedDiagonalLinear(nn.Module):
     which start equal, ``1/sqrt(p_l)``. The parameters are `magnitude`, of shape (out_features, L), and `direction`;
     `weight` is their product.
 
-    Examples
-    --------
     >>> layer = GroupedDiagonalLinear([0, 0, 1, 1, 1], init_scale=1e-3)
     >>> layer(torch.ones(4, 5)).shape, layer.group_norms().shape
     (torch.Size([4, 1]), torch.Size([1, 2]))

@@ -32,8 +32,6 @@ class GroupedLinearStack(nn.Module):
     ``weight[k, l]``, of shape (dim/groups, dim/groups), maps by ``x -> weight[k, l] @ x``; it is initialised like
     `torch.nn.Linear`, uniformly within ``sqrt(groups/dim)``. `groups` must divide `dim`.
 
-    Examples
-    --------
     >>> stack = GroupedLinearStack(512, groups=8, layers=3)
     >>> sum(p.numel() for p in stack.parameters())
     98304

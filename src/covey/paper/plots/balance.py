@@ -8,14 +8,13 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from covey.paper.plots.panels import Panels
 from covey.paper.theory import BalanceDrift
 from covey.plots.style import MARK, PALETTE, AxesLike, make_axes, quiet
 
 __all__ = ["BalanceDisplay"]
 
 
-class BalanceDisplay(Panels):
+class BalanceDisplay:
     """Conservation of the balance (Lemma balancing).
 
     Parameters

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.axes import Axes
 
-from covey.paper.plots.panels import Panels
 from covey.paper.theory import Bounds, Coherence, coherence, coherence_matrix
 from covey.plots.style import GREY, PALETTE, AxesLike, make_axes, quiet
 from covey.validation import FloatArray
@@ -16,7 +15,7 @@ __all__ = ["CoherenceDisplay"]
 MAX_HEAT_MAP = 150
 
 
-class CoherenceDisplay(Panels):
+class CoherenceDisplay:
     """The coherence of a design, by group.
 
     Parameters

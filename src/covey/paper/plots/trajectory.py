@@ -9,7 +9,6 @@ from matplotlib.axes import Axes
 
 from covey.paper.dynamics import Trajectory
 from covey.paper.dynamics.problem import as_coefficients
-from covey.paper.plots.panels import Panels
 from covey.plots.style import GREY, MARK, PALETTE, AxesLike, colour, make_axes, quiet
 
 __all__ = ["TrajectoryDisplay"]
@@ -17,7 +16,7 @@ __all__ = ["TrajectoryDisplay"]
 PANELS = ("error", "entries", "magnitudes", "directions")
 
 
-class TrajectoryDisplay(Panels):
+class TrajectoryDisplay:
     """Recovery error, entries, magnitudes and directions of a trajectory against time.
 
     Parameters

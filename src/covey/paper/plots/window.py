@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from covey.paper.plots.panels import Panels
 from covey.paper.theory import TimeWindow
 from covey.plots.style import MARK, PALETTE, AxesLike, make_axes, quiet
 
 __all__ = ["TimeWindowDisplay"]
 
 
-class TimeWindowDisplay(Panels):
+class TimeWindowDisplay:
     """A time window: both errors against time on a log axis, the empirical window shaded, the predicted ones on top."""
 
     def __init__(self, window: TimeWindow) -> None:

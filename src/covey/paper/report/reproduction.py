@@ -94,18 +94,9 @@ def _block(block: str) -> str:
         ]
         return "<table>" + "".join(f"<tr>{row}</tr>" for row in rows) + "</table>"
     if lines[0].startswith("- "):
-        return "<ul>" + "".join(f"<li>{_inline(item)}</li>" for item in _items(lines)) + "</ul>"
+        items = re.split("^- ", "\n".join(lines), flags=re.MULTILINE)[1:]
+        return "<ul>" + "".join(f"<li>{_inline(' '.join(item.split()))}</li>" for item in items) + "</ul>"
     return f"<p>{_inline(' '.join(lines))}</p>"
-
-
-def _items(lines: list[str]) -> list[str]:
-    items: list[str] = []
-    for line in lines:
-        if line.startswith("- "):
-            items.append(line[2:])
-        else:
-            items[-1] += " " + line
-    return items
 
 
 def _inline(text: str) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from covey.designs import Design, as_design
+from covey.designs import Design
 from covey.groups import Groups
 from covey.paper.dynamics.problem import as_coefficients
 from covey.paper.theory.blocks import column_norms, correlate, fitted, read_design
@@ -137,7 +137,13 @@ def check_assumptions(
     n = X.shape[0]
     response = as_response(y, n)
     check_scale(response, "y")
-    w, sigma_found, estimated = _truth(X, response, groups, coef)
+    if coef is None:
+        pilot = pilot_fit(X, response, groups)
+        w, sigma_found = pilot.coef, pilot.sigma
+    else:
+        w = as_coefficients(coef, "coef", groups.n_columns)
+        check_scale(w, "coef")
+        sigma_found = float(np.sqrt(np.mean((response - fitted(X, w)) ** 2)))
     if not np.any(w):
         raise ValueError(
             "A pilot fit finds no group with signal in these rows, and the conditions are about groups that have some; "
@@ -159,18 +165,7 @@ def check_assumptions(
     conditions = _design_conditions(X, groups, found, limits, algorithm) + _setting_conditions(limits)
     if algorithm == 2 and direction_step is not None:
         conditions += _direction_conditions(limits, direction_step)
-    return AssumptionReport(tuple(conditions), found, limits, estimated)
-
-
-def _truth(X: Design, y: FloatArray, groups: Groups, coef: ArrayLike | None) -> tuple[FloatArray, float, bool]:
-    """Coefficients, noise level, and whether both come from a pilot fit."""
-    if coef is None:
-        fit = pilot_fit(X, y, groups)
-        return fit.coef, fit.sigma, True
-    w = as_coefficients(coef, "coef", groups.n_columns)
-    check_scale(w, "coef")
-    residual = y - fitted(X, w)
-    return w, float(np.sqrt(residual @ residual / y.size)), False
+    return AssumptionReport(tuple(conditions), found, limits, estimated=coef is None)
 
 
 @dataclass(frozen=True)
@@ -182,7 +177,7 @@ class Pilot:
     sigma: float
 
 
-def pilot_fit(X: object, y: FloatArray, groups: Groups, *, max_groups: int = 25) -> Pilot:
+def pilot_fit(X: object, y: FloatArray, groups: object, *, max_groups: int = 25) -> Pilot:
     """The model of least EBIC on the limit path, on the columns as given and without an intercept.
 
     It only supplies the theorems' quantities (u*, s, sigma) from data; it is not an estimator to report.
@@ -194,12 +189,8 @@ def pilot_fit(X: object, y: FloatArray, groups: Groups, *, max_groups: int = 25)
     >>> fit.selected, round(fit.sigma, 1)
     ((1,), 0.1)
     """
-    X = as_design(X)
-    if not isinstance(groups, Groups):
-        raise ValueError(f"groups must be a covey.Groups, not a {type(groups).__name__}.")
+    X, groups = read_design(X, groups)
     n, p = X.shape
-    if groups.n_columns != p:
-        raise ValueError(f"groups are for {groups.n_columns} columns, but X has {p}.")
     most = min(whole(max_groups, "max_groups"), groups.n_groups)
     y = np.asarray(as_response(y, n), dtype=np.float64)
     check_scale(y, "y")

@@ -96,8 +96,6 @@ def drift_against_step(
     The columns are ``dynamics`` ("descent" or "flow"), ``step`` (NaN for the flow), ``largest``, ``relative`` and
     ``final_loss``. Halving the step halves the drift.
 
-    Examples
-    --------
     >>> from covey.datasets import make_group_sparse
     >>> data = make_group_sparse(40, 12, 3, active=1, values=1.0, random_state=0)
     >>> frame = drift_against_step(data.X, data.y, data.groups, steps=(0.02, 0.01))

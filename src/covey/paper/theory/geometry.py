@@ -229,8 +229,6 @@ def lie_bracket(word: Word, u: ArrayLike, v: ArrayLike, groups: object = None, *
     In a word, ``(0, 1)`` is ``[grad G_0, grad G_1]``; ``(0, (0, 1))`` nests; a plain column is its gradient. Without
     `groups` there is one; `depth` is the power on u.
 
-    Examples
-    --------
     >>> lie_bracket((0, 1), u=[1.0], v=[3.0, 5.0]).tolist()
     [0.0, -20.0, 12.0]
     """

@@ -28,8 +28,6 @@ def drive(
     A piece is ``(c, length)``: the loss is ``-c'w`` for this length of time, and parameters move by ``dx/dt = sum_i c_i
     grad G_i(x)``. The result has `points` points per piece, including both ends.
 
-    Examples
-    --------
     A closed loop: along G_0, along G_1, back along G_0, back along G_1.
 
     >>> from covey import Groups

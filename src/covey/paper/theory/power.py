@@ -291,8 +291,6 @@ def power_bounds(
     are `L` groups; `group_noise` is ``max_l norm(X_l'xi/n)`` or a bound on it. `init_scale` and `step_size`, alpha and
     gamma for times and radii, are by default the largest allowed.
 
-    Examples
-    --------
     >>> b = power_bounds([1.0, 1.0], L=100, epsilon=0.001, depth=3)
     >>> round(b.step_size_max, 4), b.T_lb < b.T_ub
     (0.0222, True)

@@ -71,8 +71,6 @@ def time_window(
     The truth `w_star` determines S. `bounds` gives the predicted windows and the default radii: ``2 zeta_corrected``
     and ``alpha``, or those for the power N, for which only the corrected window exists.
 
-    Examples
-    --------
     >>> from covey.datasets import make_group_sparse
     >>> from covey.paper.dynamics import normalized_descent
     >>> data = make_group_sparse(random_state=0)
