@@ -77,7 +77,6 @@ class Coordinates:
 
     @property
     def n(self) -> int:
-        """The number of rows."""
         return self.Z.shape[0]
 
     @property

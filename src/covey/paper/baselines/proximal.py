@@ -40,7 +40,6 @@ class PenalisedProblem:
     weights: FloatArray
 
     def norms(self, a: FloatArray) -> FloatArray:
-        """Euclidean norm of each group."""
         return np.sqrt(np.add.reduceat(a * a, self.starts[:-1]))
 
     def residual(self, w: FloatArray) -> FloatArray:
@@ -71,7 +70,6 @@ class PenalisedProblem:
         return primal, float(s * (2 * (y @ r) - s * square) / (2 * y.size))
 
     def gap(self, w: FloatArray, penalty: float) -> float:
-        """The duality gap at ``w``."""
         primal, dual = self.values(w, penalty)
         return max(primal - dual, 0.0)
 

@@ -35,7 +35,6 @@ class Units:
 
     @classmethod
     def of(cls, X: FloatArray, y: FloatArray, groups: Groups, *, fit_intercept: bool, standardize: bool) -> Units:
-        """Centre and scale as requested."""
         check_scale(X, "X")
         check_scale(y, "y")
         Z = groups.to_contiguous(X)
@@ -74,12 +73,10 @@ class PenalisedRegressor(RegressorMixin, BaseEstimator):
     intercept_: float
 
     def predict(self, X: object) -> FloatArray:
-        """``X w + b``."""
         check_is_fitted(self)
         return validate_data(self, X, reset=False) @ self.coef_ + self.intercept_
 
     def _read(self, X: object, y: object) -> tuple[Units, FloatArray]:
-        """The problem in units, and the weights of its groups."""
         names = column_names(X)
         Z, response = read_table(self, X, y)
         groups = Groups.coerce(self.groups, Z.shape[1], names)

@@ -59,7 +59,6 @@ class DiagonalDescent(Descent):
     decay: float
 
     def coefficients(self, u: FloatArray, v: FloatArray) -> FloatArray:
-        """``w = u^N - v^N``."""
         return u**self.depth - v**self.depth
 
     def step(self, state: State) -> None:
@@ -70,10 +69,8 @@ class DiagonalDescent(Descent):
         state.v = v - self.gamma * (N * v ** (N - 1) * g + self.decay * v)
 
     def twin(self) -> tuple[Callable[..., None], tuple[Any, ...]]:
-        """The compiled iteration."""
         return diagonal_steps, (self.decay,)
 
     def diverged(self, state: State) -> bool:
-        """Either part may diverge."""
         largest = np.maximum(np.abs(state.u), np.abs(state.v)) ** self.depth
         return not bool(np.all(largest <= self.bound))

@@ -45,7 +45,6 @@ class State:
 
     @property
     def t(self) -> int:
-        """Iterations done."""
         return int(self.log[T])
 
     @property
@@ -55,7 +54,6 @@ class State:
 
     @property
     def diverged(self) -> bool:
-        """Whether the run ended by divergence."""
         return bool(self.log[DIVERGED])
 
 
@@ -95,7 +93,6 @@ class Descent(ABC):
         """The compiled twin of `step`, and the arguments that only this method has."""
 
     def advance(self, state: State, k: int) -> None:
-        """``k`` compiled iterations."""
         steps, more = self.twin()
         steps(
             *self.data, self.problem.groups.labels, state.u, state.v, state.log, k, self.depth, self.gamma, self.scale,

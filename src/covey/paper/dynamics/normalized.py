@@ -68,7 +68,6 @@ class CompiledRule:
     at_step: int = 0
 
     def met(self, state: State, t: int, u_old: FloatArray, u: FloatArray, depth: int) -> bool:
-        """Whether the rule is met after step ``t``."""
         norms = u**depth
         if self.kind == AT_STEP:
             return t >= self.at_step
@@ -230,7 +229,6 @@ class NormalizedDescent(Descent):
         state.u, state.v = new_u, new_v
 
     def twin(self) -> tuple[Callable[..., None], tuple[Any, ...]]:
-        """The compiled iteration."""
         rule = self.rule
         more = (self.eta, self.old_direction, rule.kind, rule.tol, rule.epsilon, rule.at_step, rule.target)
         return normalized_steps, more

@@ -92,5 +92,4 @@ class PlainDescent(Descent):
         state.v = v - self.gamma * (gradient_v + self.decay * v)
 
     def twin(self) -> tuple[Callable[..., None], tuple[Any, ...]]:
-        """The compiled iteration."""
         return plain_steps, (self.decay,)

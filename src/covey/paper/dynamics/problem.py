@@ -35,7 +35,6 @@ class Problem:
         cls, X: object, y: object, groups: object, w_star: object = None, loss: str | Loss = "squared",
         offset: ArrayLike | None = None,
     ) -> Problem:  # fmt: skip
-        """Validate the arguments of a dynamics."""
         matrix = as_matrix(X)
         n, p = matrix.shape
         partition = Groups.coerce(groups, p, column_names(X))
@@ -55,7 +54,6 @@ class Problem:
 
     @property
     def n(self) -> int:
-        """The number of rows."""
         return self.X.shape[0]
 
     def correlation(self, w: FloatArray) -> FloatArray:

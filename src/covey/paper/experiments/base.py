@@ -64,7 +64,6 @@ class Scale:
 
     @classmethod
     def full(cls) -> Self:
-        """As in the paper."""
         return cls()
 
 

@@ -59,7 +59,6 @@ class Settings(Scale):
     needs_gpu: bool = scaled(True, quick=False)
 
     def strengths(self) -> dict[str, tuple[float, ...]]:
-        """By method."""
         penalised, powers = dict.fromkeys((LASSO, *GATES), self.penalties), dict.fromkeys(POWERS, self.starts)
         return {PLAIN: (0.0,), **penalised, **powers}
 
@@ -82,7 +81,6 @@ def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
 
 
 def _one(settings: Settings, data: Digits, item: ChannelRun) -> list[Record]:
-    """One network, trained and measured."""
     import torch
 
     from covey.paper.nn.channel_study import measure_channels, train_channels

@@ -26,22 +26,18 @@ COLUMNS = ["kind", "panel", "x", "y", "x2", "y2", "text", "role"]
 def item(
     kind: str, panel: int, x: float, y: float, x2: float = 0.0, y2: float = 0.0, text: str = "", role: str = ""
 ) -> Record:
-    """One row."""
     return dict(zip(COLUMNS, (kind, panel, x, y, x2, y2, text, role), strict=True))
 
 
 def number(name: str, value: float) -> Record:
-    """A measured value."""
     return item("number", -1, value, 0.0, text=name)
 
 
 def table(items: list[Record]) -> pd.DataFrame:
-    """The rows as a table."""
     return pd.DataFrame(items, columns=COLUMNS)
 
 
 def numbers(frame: pd.DataFrame) -> dict[str, float]:
-    """The measured values by name."""
     chosen = frame[frame["kind"] == "number"]
     return dict(zip(chosen["text"], chosen["x"].astype(float), strict=True))
 

@@ -45,17 +45,14 @@ class Settings(Scale):
         return descend(data, mode, step_size=step, direction_step=step, switch=switch, n_steps=steps)
 
     def trace(self, data: GroupSparseData, mode: str) -> pd.DataFrame:
-        """The table of one run."""
         return trace(self.descend(data, mode), data, mode, points=150)
 
 
 def published() -> GroupSparseData:
-    """The published draw."""
     return legacy_paper_data(support=range(5, 14))
 
 
 def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
-    """Traces of the text and of the code."""
     data = published()
     return stack(*each(lambda mode: settings.trace(data, mode), MODES), truth(data))
 

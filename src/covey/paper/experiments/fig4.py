@@ -46,7 +46,6 @@ class Settings(Scale):
 
 
 def draw(n_rows: int = 100, seed: int = SEED) -> GroupSparseData:
-    """The published draw, or another one."""
     return legacy_paper_data(n_rows, 500, 4, support=(1.0,) * 16, seed=seed)
 
 

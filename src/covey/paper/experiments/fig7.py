@@ -40,7 +40,6 @@ class Settings(Scale):
 
 
 def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
-    """One descent from each start."""
     data = fig4.draw()
     p, scale = data.groups.n_columns, settings.init_scale
 

@@ -26,7 +26,6 @@ class Settings(Scale):
 
 
 def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
-    """Boxes and arrows, from the image to its copy."""
     return table(boxes(settings.latent, settings.layers, groups=1))
 
 

@@ -49,7 +49,6 @@ class Outcome:
 
     @property
     def id(self) -> str:
-        """The experiment's id."""
         return self.experiment.id
 
 

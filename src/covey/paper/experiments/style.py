@@ -86,7 +86,6 @@ def panels(
 
 
 def empty_figure(width: float, height: float) -> Figure:
-    """A figure of this size in inches."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

@@ -28,7 +28,6 @@ class Settings(Scale):
 
 
 def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
-    """Build the models and count."""
     needs_torch()
     from covey.paper.nn.models import build
 
@@ -42,7 +41,6 @@ def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
 
 @panels(height=1.9, width=5.0)
 def plot(frame: pd.DataFrame, axes: Axes) -> None:
-    """The counts as bars, labelled with the published ones."""
     for i, (title, count) in enumerate(zip(frame["model"], frame["latent"], strict=True)):
         axes.barh(-i, count, color=COLOURS[0], height=0.6)
         axes.text(count, -i, f"  {count:,} (published {PUBLISHED[title]})".replace(",", " "), va="center")

@@ -169,6 +169,5 @@ def measure_channels(run: ChannelRun, net: ChannelNet, data: Digits, rungs: int 
 def all_runs(
     strengths: Mapping[str, Iterable[float]], learning_rates: Iterable[float], seeds: Iterable[int]
 ) -> list[ChannelRun]:
-    """All combinations of method, strength and learning rate, seed by seed."""
     settings = [(method, strength) for method, values in strengths.items() for strength in values]
     return [ChannelRun(*setting, rate, seed) for seed, setting, rate in product(seeds, settings, learning_rates)]

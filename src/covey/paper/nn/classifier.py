@@ -24,7 +24,6 @@ class Classifier(nn.Module):
         self.head = nn.Linear(64, classes)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Logits of images (n, 1, 32, 32)."""
         return self.head(self.body(x))
 
     @torch.no_grad()
@@ -37,7 +36,6 @@ class Classifier(nn.Module):
         return self.head(self.features(images)).softmax(1).max(1).values.detach()
 
     def accuracy(self, images: torch.Tensor, labels: torch.Tensor) -> float:
-        """The share of correctly classified images."""
         return float((self.head(self.features(images)).argmax(1) == labels).float().mean())
 
 

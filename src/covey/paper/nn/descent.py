@@ -103,7 +103,6 @@ class NormalizedDescent:
 
     @property
     def large(self) -> bool:
-        """Whether the next direction step is the large one."""
         return self.eta is None or ((self.at_step is not None or self.tol is not None) and self.switched is None)
 
     @torch.no_grad()
@@ -123,7 +122,6 @@ class NormalizedDescent:
 
     @torch.no_grad()
     def _due(self, old: list[torch.Tensor]) -> bool:
-        """Whether to decrease the direction step from now on."""
         if self.at_step is not None:
             return self.t >= self.at_step
         if self.tol is None or self.targets is None:
@@ -148,7 +146,6 @@ class NormalizedDescent:
         return {"optimizer": self.optimizer.state_dict(), **state}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore a saved state."""
         self.optimizer.load_state_dict(state["optimizer"])
         self.t, self.switched, self.armed = state["t"], state["switched"], state["armed"]
         targets = state["targets"]

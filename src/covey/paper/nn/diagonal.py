@@ -98,12 +98,10 @@ class GroupedDiagonalLinear(nn.Module):
 
     @property
     def groups(self) -> Groups:
-        """The groups of inputs."""
         return self.power.groups
 
     @property
     def depth(self) -> int:
-        """The power N."""
         return self.power.depth
 
     @property
@@ -125,7 +123,6 @@ class GroupedDiagonalLinear(nn.Module):
         return self.power.norms(self.weight)
 
     def extra_repr(self) -> str:
-        """What `print(model)` shows."""
         sizes = f"in_features={self.in_features}, out_features={self.out_features}"
         return f"{sizes}, groups={self.groups.n_groups}, depth={self.depth}"
 

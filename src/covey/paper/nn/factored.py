@@ -75,7 +75,6 @@ class FactoredWeight(nn.Module):
         return self.gates * self.power + 1
 
     def forward(self) -> torch.Tensor:
-        """The weight."""
         scale = self.gate.prod(0) ** self.power
         return self._spread(scale, self.direction.ndim) * self.direction
 
@@ -108,12 +107,10 @@ class _FactoredLayer(nn.Module):
 
     @property
     def weight(self) -> torch.Tensor:
-        """The product of the factors."""
         return self.factored()
 
     @property
     def channel_groups(self) -> Groups:
-        """The groups of output channels."""
         return self.factored.groups
 
     @torch.no_grad()
@@ -126,7 +123,6 @@ class _FactoredLayer(nn.Module):
         return self.factored.penalty()
 
     def extra_repr(self) -> str:
-        """What `print(model)` shows."""
         return f"channel_groups={self.channel_groups.n_groups}, factors={self.factored.factors}"
 
 
@@ -137,7 +133,6 @@ class _FactoredLinear(_FactoredLayer):
         super().__init__(nn.Linear(*sizes, bias, device, dtype), **options)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Map the last axis."""
         return F.linear(x, self.weight, self.bias)
 
 

@@ -101,7 +101,6 @@ class Autoencoder(nn.Module):
         return torch.tanh(self.decoder(z))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Reconstruct images."""
         return self.decode(self.encode(x))
 
     def loss(self, x: torch.Tensor, generator: torch.Generator | None = None) -> torch.Tensor:
@@ -198,7 +197,6 @@ def build(title: str, *, seed: int = 0, **options: Any) -> Autoencoder:
 
 
 def rebuild(settings: dict[str, Any]) -> Autoencoder:
-    """Build a model from its `settings`."""
     name = settings.get("model")
     if name not in CLASSES:
         raise ValueError(f"There is no model class {name!r}; the classes are {', '.join(CLASSES)}.")

@@ -55,7 +55,6 @@ class ChannelNet(nn.Module):
         self.output = nn.Linear(c, CLASSES)
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
-        """Logits of images (n, 1, 28, 28)."""
         h = F.max_pool2d(F.relu(self.first(images)), 2)
         h = F.max_pool2d(F.relu(self.second(h)), 2)
         return self.output(F.relu(self.hidden(h.flatten(1))))
@@ -65,7 +64,6 @@ class ChannelNet(nn.Module):
         return [self.first, self.second, self.hidden]
 
     def weights(self) -> list[torch.Tensor]:
-        """The weights of all four layers, detached."""
         return [layer.weight.detach() for layer in (*self.grouped(), self.output)]
 
 

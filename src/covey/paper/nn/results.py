@@ -33,13 +33,11 @@ class StudyResults:
     def add(
         self, model: str, seed: int, numbers: dict[str, float], values: NDArray[Any], grid: NDArray[np.uint8]
     ) -> None:
-        """Add the results of one trained model."""
         self.measures[model, seed] = numbers
         self.spectra[model, seed] = values
         self.grids.setdefault(model, grid)
 
     def merge(self, other: StudyResults) -> None:
-        """Add the results of another study."""
         self.measures |= other.measures
         self.spectra |= other.spectra
         self.grids = {**other.grids, **self.grids}

@@ -55,7 +55,6 @@ class GroupedLinearStack(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Initialise every factor like `torch.nn.Linear`."""
         bound = math.sqrt(self.groups / self.dim)
         nn.init.uniform_(self.weight, -bound, bound)
 
@@ -87,5 +86,4 @@ class GroupedLinearStack(nn.Module):
         return folded.train(self.training)
 
     def extra_repr(self) -> str:
-        """What `print(model)` shows."""
         return f"dim={self.dim}, groups={self.groups}, layers={self.layers}"

@@ -208,7 +208,6 @@ class _Run:
             self.status = "stopped early"
 
     def save(self) -> None:
-        """Write the checkpoint, then the log."""
         if self.file is None:
             return
         content = {"format": FORMAT, "settings": self.model.settings, "run": self.settings}
@@ -223,7 +222,6 @@ class _Run:
         write_atomically(self.file.parent / LOG, text.getvalue().encode())
 
     def restore(self) -> None:
-        """Restore the folder's checkpoint."""
         assert self.file is not None
         saved = read_checkpoint(self.file)
         _check_same(self.file, "model", saved["settings"], self.model.settings)

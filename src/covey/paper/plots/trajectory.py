@@ -47,7 +47,6 @@ class TrajectoryDisplay:
     def from_path(
         cls, trajectory: Trajectory, *, w_star: object = None, panels: Sequence[str] | None = None, ax: AxesLike = None
     ) -> TrajectoryDisplay:
-        """Draw a trajectory at once."""
         return cls(trajectory, w_star).plot(panels=panels, ax=ax)
 
     def plot(self, *, panels: Sequence[str] | None = None, ax: AxesLike = None) -> TrajectoryDisplay:

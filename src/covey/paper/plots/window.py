@@ -17,7 +17,6 @@ class TimeWindowDisplay:
         self.window = window
 
     def plot(self, *, ax: AxesLike = None) -> TimeWindowDisplay:
-        """Draw one panel."""
         self.figure_, self.axes_ = make_axes(ax, 1, width=6.4, height=4.0)
         axes, w = self.axes_[0], self.window
         tiny = np.finfo(float).tiny

@@ -30,14 +30,12 @@ REPEATS = {"quick": "a few repeats; use --full for the paper's number", "full": 
 
 
 def write_report(outcomes: Sequence[Outcome], mode: Mode, folder: Path) -> Path:
-    """Write ``index.html`` into the folder."""
     file = folder / "index.html"
     write_atomically(file, render_report(outcomes, mode).encode())
     return file
 
 
 def render_report(outcomes: Sequence[Outcome], mode: Mode) -> str:
-    """The page."""
     claims = [claim for outcome in outcomes for claim in outcome.claims]
     return page(
         TITLE, name="reproduction.html", styles=("reproduction.css",), mode=mode, repeats=REPEATS[mode], marks=MARKS,
@@ -48,7 +46,6 @@ def render_report(outcomes: Sequence[Outcome], mode: Mode) -> str:
 
 
 def _section(outcome: Outcome) -> dict[str, Any]:
-    """What the template shows of one experiment."""
     experiment = outcome.experiment
     section = {"id": outcome.id, "title": experiment.title, "about": paragraphs(experiment.about)}
     if outcome.frame is None:

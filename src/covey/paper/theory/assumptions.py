@@ -41,7 +41,6 @@ class Condition:
 
     @property
     def passed(self) -> bool:
-        """Whether the condition is met."""
         if self.relation == "<":
             return self.measured < self.required
         return self.measured <= self.required if self.relation == "<=" else self.measured >= self.required
@@ -66,7 +65,6 @@ class AssumptionReport:
         return all(condition.passed for condition in self.conditions)
 
     def __getitem__(self, name: str) -> Condition:
-        """The condition with this name."""
         for condition in self.conditions:
             if condition.name == name:
                 return condition

@@ -31,7 +31,6 @@ class Span:
 
 
 def read_design(X: object, groups: object) -> tuple[Design, Groups]:
-    """Read a design and its groups."""
     design = as_design(X)
     return design, Groups.coerce(groups, design.shape[1], design.columns)
 
@@ -90,6 +89,5 @@ def column_norms(X: Design) -> FloatArray:
 
 
 def _moments(X: Design, r: FloatArray, scale: FloatArray) -> Moments:
-    """Sums over rows, column by column."""
     (n, p), single = X.shape, np.arange(X.shape[1] + 1)
     return X.moments(r, np.full(n, 1 / n), np.arange(p), single, centre=False, scale=scale)

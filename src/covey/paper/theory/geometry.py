@@ -70,7 +70,6 @@ class Polynomial:
         )
 
     def variables(self) -> set[int]:
-        """The variables that occur."""
         return {variable for monomial in self.terms for variable in monomial}
 
     def __call__(self, x: FloatArray) -> float:
@@ -185,7 +184,6 @@ class GroupedNetwork(Parameterization):
         return self.groups.n_groups + self.groups.n_columns
 
     def coordinate(self, i: int) -> Polynomial:
-        """The monomial ``u_{g(i)}^N v_i``."""
         l, L = int(self.groups.labels[i]), self.groups.n_groups
         return Polynomial({(*[l] * self.depth, L + i): 1})
 
@@ -214,7 +212,6 @@ class DiagonalNetwork(Parameterization):
         return 2 * self.size
 
     def coordinate(self, i: int) -> Polynomial:
-        """The binomial ``a_i^N - b_i^N``."""
         return Polynomial({(i,) * self.depth: 1, (self.size + i,) * self.depth: -1})
 
 

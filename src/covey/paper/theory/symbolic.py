@@ -45,15 +45,12 @@ class SymbolicNetwork:
 
     @property
     def parameters(self) -> tuple[Any, ...]:
-        """``[u, v]``."""
         return self.u + self.v
 
     def coordinate(self, i: int) -> Any:
-        """The expression ``G_i``."""
         return self.u[int(self.groups.labels[i])] ** self.depth * self.v[i]
 
     def hessian(self, i: int) -> Any:
-        """The matrix ``grad^2 G_i``."""
         return _sympy().hessian(self.coordinate(i), self.parameters)
 
     def bracket(self, word: Word) -> Any:
@@ -66,7 +63,6 @@ class SymbolicNetwork:
         return (Y.jacobian(x) * X - X.jacobian(x) * Y).applyfunc(sympy.expand)
 
     def pairing(self, k: int, word: Word) -> Any:
-        """``<grad G_k, bracket>``."""
         return _sympy().factor(self.bracket(k).dot(self.bracket(word)))
 
 
