@@ -16,23 +16,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from covey.paper import results
 from covey.paper.datasets import load_mnist
-from covey.paper.experiments import autoencoders
-from covey.paper.experiments.autoencoders import MODELS, grids, has_gpu, mean_and_error, needs_torch, values
+from covey.paper.experiments import base
+from covey.paper.experiments.autoencoders import has_gpu, needs_torch, saved_file
 from covey.paper.experiments.base import Claim, Claims, Scale, judge, scaled, where
 from covey.paper.experiments.style import COLOURS, GREY, Axes, Figure, empty_figure, panel, styled
 from covey.paper.experiments.tasks import each
-
-if TYPE_CHECKING:
-    from covey.paper.nn.results import StudyResults
+from covey.paper.results import values
 
 TITLE = "Interpolation in the latent space of autoencoders"
+MODELS = ("AE", "VAE", "GAE8", "GAE4", "IRMAE")  # from top to bottom, as in the paper's figure
 LOOK = dict(zip(MODELS, (GREY, COLOURS[3], COLOURS[2], COLOURS[0], COLOURS[1]), strict=True))
 GROUPED, RIVALS = ("GAE4", "GAE8"), ("AE", "VAE")
 RATIO, RANK, QUALITY = "midpoint_ratio", "effective_rank", "reconstruction_error"
@@ -57,24 +57,20 @@ class Settings(Scale):
 def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
     """Train and measure the five models, or read the saved results of the full setting."""
     if settings.needs_gpu and not has_gpu():
-        file = autoencoders.saved_file("autoencoder", "measures.csv", "five networks from three seeds")
-        return autoencoders.read_saved(file.parent)
+        return results.read(saved_file("autoencoder", "measures.csv", "five networks from three seeds").parent)
     needs_torch()
     from covey.paper.nn.study import Judge
 
     data = load_mnist().head(settings.images, settings.test_images)
     referee = Judge.of(data, pairs=settings.pairs)
-    blend = referee.blend_ratio()
+    blend = results.blended(referee.blend_ratio())
     referee_state = referee.classifier.cpu().state_dict()
     work = [(model, seed) for seed in settings.seeds for model in MODELS]
-    results, *others = each(lambda item: _one(settings, referee_state, *item), work, 1 if has_gpu() else jobs)
-    for other in others:
-        results.merge(other)
-    spectra = {key: column[column > 1e-7 * column[0]] for key, column in results.spectra.items()}
-    return autoencoders.table(results.measures, spectra, {model: results.grids[model] for model in MODELS}, blend)
+    parts = each(lambda item: _one(settings, referee_state, *item), work, 1 if has_gpu() else jobs)
+    return results.combined([*parts, blend])
 
 
-def _one(settings: Settings, referee_state: dict[str, Any], model: str, seed: int) -> StudyResults:
+def _one(settings: Settings, referee_state: dict[str, Any], model: str, seed: int) -> pd.DataFrame:
     """One model from one seed; all inputs and outputs can be sent between processes."""
     import torch
 
@@ -101,7 +97,7 @@ def plot(frame: pd.DataFrame) -> Figure:
     above, below = parts
     pictures = above.subplots(len(MODELS), 1)
     for axes, model in zip(pictures, MODELS, strict=True):
-        axes.imshow(255 - _mosaic(grids(frame, model)), cmap="gray", vmin=0, vmax=255, interpolation="nearest")
+        axes.imshow(255 - _mosaic(results.grids(frame, model)), cmap="gray", vmin=0, vmax=255, interpolation="nearest")
         axes.set_ylabel(model, rotation=0, ha="right", va="center", color=LOOK[model])
         axes.set(xticks=[], yticks=[])
         axes.grid(False)
@@ -211,6 +207,14 @@ def claims(frame: pd.DataFrame) -> Claims:
         f"test error {_listed(frame, QUALITY, MODELS, '.5f')} ({over})",
         judge(max(errors) <= most),
     )
+
+
+def mean_and_error(frame: pd.DataFrame, model: str, quantity: str) -> tuple[float, float]:
+    """Mean over seeds and its standard error; zero for a single seed."""
+    v = values(frame, model, quantity)
+    if not v.size:
+        raise ValueError(f"The table has no {quantity!r} of {model}.")
+    return base.mean_and_error(v)
 
 
 def _ahead(frame: pd.DataFrame, quantity: str, model: str, rival: str, sign: float = 1.0) -> tuple[float, float]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 import torch
 
 from covey.paper.nn import latent
@@ -16,8 +17,8 @@ from covey.paper.nn.classifier import Classifier, train_classifier
 from covey.paper.nn.images import as_images
 from covey.paper.nn.latent import decode_all, encode_all, interpolate, midpoint_ratio, random_pairs
 from covey.paper.nn.models import MODELS, Autoencoder, build
-from covey.paper.nn.results import StudyResults
 from covey.paper.nn.training import CHECKPOINT, choose_device, load_model, read_checkpoint, train
+from covey.paper.results import combined, table
 
 if TYPE_CHECKING:  # the images need only numpy, but their package has loaders that need more
     from covey.paper.datasets import DigitImages
@@ -118,14 +119,14 @@ def run_study(
     data: DigitImages, *, models: Iterable[str] = MODELS, seeds: Iterable[int] = (0, 1, 2),
     device: torch.device | str = "auto", judge: Judge | None = None, folder: Path | None = None,
     options: dict[str, Any] | None = None, report: Callable[[str], None] = lambda line: None, **training: Any,
-) -> StudyResults:  # fmt: skip
-    """Train each model (a name for `build`, with `options`) from each seed, and measure it.
+) -> pd.DataFrame:  # fmt: skip
+    """Train each model (a name for `build`, with `options`) from each seed: the table of `covey.paper.results`.
 
     Training has the parameters of `train`; with a `folder`, runs are stored in ``MODEL-SEED/``, and the same call
     resumes from there. `report` is called with a line of text after each model.
     """
     judge = Judge.of(data, device=device) if judge is None else judge
-    results = StudyResults()
+    parts = []
     for seed in seeds:
         for name in models:
             start = time.perf_counter()
@@ -133,36 +134,36 @@ def run_study(
             place = None if folder is None else folder / f"{model.title}-{seed}"
             run = train(model, data.train_images, seed=seed, device=device, folder=place, **training)
             trained = time.perf_counter() - start
-            numbers = _add(results, run.model, seed, run.history, judge)
+            numbers, *more = _measured(run.model, run.history, judge)
             numbers |= {"training_seconds": round(trained, 2), "seconds": round(time.perf_counter() - start, 2)}
+            parts.append(table(model.title, seed, numbers, *more))
             report(
                 f"{model.title} seed {seed}: error {numbers['reconstruction_error']:.5f}, "
                 f"effective rank {numbers['effective_rank']:.1f}, midpoint ratio {numbers['midpoint_ratio']:.3f}, "
                 f"{numbers['seconds']:.1f} s"
             )
-    return results
+    return combined(parts)
 
 
-def measure_folder(folder: Path, judge: Judge, report: Callable[[str], None] = lambda line: None) -> StudyResults:
+def measure_folder(folder: Path, judge: Judge, report: Callable[[str], None] = lambda line: None) -> pd.DataFrame:
     """Measure every checkpoint ``*/checkpoint.pt`` of a folder again, from its saved weights."""
     files = sorted(Path(folder).glob(f"*/{CHECKPOINT}"))
     if not files:
         raise FileNotFoundError(f"There are no checkpoints in {folder}: {CHECKPOINT} is expected one folder below it.")
-    results = StudyResults()
+    parts = []
     for file in files:
         saved = read_checkpoint(file)
         model = load_model(file).to(judge.test.device)
-        _add(results, model, saved["run"]["seed"], saved["history"], judge)
+        parts.append(table(model.title, saved["run"]["seed"], *_measured(model, saved["history"], judge)))
         report(f"{file}: {model.title}, seed {saved['run']['seed']}, {saved['epoch']} epochs")
-    return results
+    return combined(parts)
 
 
-def _add(
-    results: StudyResults, model: Autoencoder, seed: int, history: list[dict[str, Any]], judge: Judge
-) -> dict[str, float]:
-    """Measure a trained model, and add the numbers, singular values and pictures to the results."""
+def _measured(
+    model: Autoencoder, history: list[dict[str, Any]], judge: Judge
+) -> tuple[dict[str, float], np.ndarray, np.ndarray]:
+    """The numbers, singular values and pictures of a trained model."""
     numbers, values = measure(model, judge)
     numbers["latent_parameters"] = float(model.latent_parameter_count())
     numbers |= {"training_loss": history[-1]["loss"], "epochs": float(len(history))}
-    results.add(model.title, seed, numbers, values.numpy(), grid(model, judge.test, judge.test_labels.cpu()))
-    return numbers
+    return numbers, values.numpy(), grid(model, judge.test, judge.test_labels.cpu())
