@@ -135,19 +135,15 @@ def shuffled_batches(n: int, batch_size: int, epochs: int, seed: int, device: to
         yield from torch.randperm(n, generator=generator).to(device).split(batch_size)
 
 
-@dataclass
-class _Run:
+@dataclass(kw_only=True)
+class _Run(TrainingResult):
     """The state of a training run between two epochs, all of which is saved in the checkpoint."""
 
-    model: Autoencoder
     place: torch.device
     settings: dict[str, Any]
     amp: bool
     file: Path | None
     epoch: int = 0
-    status: str = "completed"
-    history: list[dict[str, Any]] = field(default_factory=list)
-    best_epoch: int | None = None
     best_model: dict[str, torch.Tensor] | None = None
 
     def __post_init__(self) -> None:
@@ -224,8 +220,16 @@ class _Run:
     def restore(self) -> None:
         assert self.file is not None
         saved = read_checkpoint(self.file)
-        _check_same(self.file, "model", saved["settings"], self.model.settings)
-        _check_same(self.file, "run", saved["run"], self.settings)
+        for kind, there, here in (
+            ("model", saved["settings"], self.model.settings), ("run", saved["run"], self.settings),
+        ):  # fmt: skip
+            names = sorted({*there, *here}, key=str)
+            other = [f"{n} {there.get(n)!r} there, {here.get(n)!r} here" for n in names if there.get(n) != here.get(n)]
+            if other:
+                raise CheckpointError(
+                    f"{self.file} is a checkpoint of another {kind}: {'; '.join(other)}. "
+                    "Use another folder, or resume=False to start again."
+                )
         for name in ("model", "optimizer", "scaler"):
             getattr(self, name).load_state_dict(saved[name])
         for name in PROGRESS:
@@ -270,14 +274,3 @@ def load_model(file: str | os.PathLike[str], *, best: bool = True) -> Autoencode
     model = rebuild(content["settings"])
     model.load_state_dict(content["best_model"] if best and content.get("best_model") else content["model"])
     return model.eval()
-
-
-def _check_same(path: Path, kind: str, saved: dict[str, Any], wanted: dict[str, Any]) -> None:
-    """Refuse to resume from a checkpoint of another `kind` (model, run)."""
-    names = sorted({*saved, *wanted}, key=str)
-    different = [f"{n} {saved.get(n)!r} there, {wanted.get(n)!r} here" for n in names if saved.get(n) != wanted.get(n)]
-    if different:
-        raise CheckpointError(
-            f"{path} is a checkpoint of another {kind}: {'; '.join(different)}. "
-            "Use another folder, or resume=False to start again."
-        )
