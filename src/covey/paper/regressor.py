@@ -124,8 +124,7 @@ class NetworkRegressor(RegressorMixin, BaseEstimator):
         ``step_size`` (gamma, 1e-3), ``init_scale`` (alpha, 1e-6), ``direction_step`` (eta) and ``switch_tol`` (tau),
         are on the scale of the data.
         """
-        if algorithm not in (1, 2):
-            raise ValueError(f"algorithm must be 1 or 2, the paper's numbers, not {algorithm!r}.")
+        one_of(algorithm, (1, 2), "algorithm")
         letter = {"standardize": False, "fit_intercept": False, "step_size": 1e-3, "init_scale": 1e-6}
         return cls(groups, algorithm=algorithm, **letter | settings)
 

@@ -25,7 +25,7 @@ from torch.nn import functional as F
 from covey.paper.nn.factored import factor_penalty
 from covey.paper.nn.pruning import ChannelNet, accuracy, channel_scores, largest_channels, shrink_groups, take_out
 from covey.paper.nn.training import choose_device, shuffled_batches
-from covey.validation import positive, whole
+from covey.validation import one_of, positive, whole
 
 if TYPE_CHECKING:  # the images need only numpy, but their package has loaders that need more
     from covey.paper.datasets import DigitImages
@@ -62,8 +62,7 @@ class ChannelRun:
     seed: int
 
     def __post_init__(self) -> None:
-        if self.method not in METHODS:
-            raise ValueError(f"method must be one of {', '.join(METHODS)}, not {self.method!r}.")
+        one_of(self.method, tuple(METHODS), "method")
         positive(self.strength, "strength", zero=METHODS[self.method][0] != "power")
         positive(self.learning_rate, "learning_rate")
 

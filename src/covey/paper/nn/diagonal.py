@@ -78,9 +78,9 @@ class GroupedDiagonalLinear(nn.Module):
         init_scale: float = 1e-6, device: Device = None, dtype: Dtype = None,
     ) -> None:  # fmt: skip
         super().__init__()
-        if in_features is None:
-            in_features = _count(groups)
-        self.power = GroupPower(Groups.coerce(groups, in_features), depth)
+        in_features = _count(groups) if in_features is None else in_features
+        self.groups = Groups.coerce(groups, in_features)
+        self.power = GroupPower(self.groups, depth)
         if device is not None:
             self.power.to(device)
         self.in_features, self.out_features = in_features, whole(out_features, "out_features")
@@ -95,10 +95,6 @@ class GroupedDiagonalLinear(nn.Module):
         with torch.no_grad():
             self.magnitude.fill_(self.init_scale)
             self.direction.copy_(torch.from_numpy(equal).expand(self.out_features, -1))
-
-    @property
-    def groups(self) -> Groups:
-        return self.power.groups
 
     @property
     def depth(self) -> int:

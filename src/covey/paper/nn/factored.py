@@ -15,7 +15,7 @@ from torch.nn import functional as F
 
 from covey.groups import Groups
 from covey.paper.nn.stack import Device, Dtype
-from covey.validation import positive, whole
+from covey.validation import one_of, positive, whole
 
 __all__ = [
     "DGatedConv2d", "DGatedLinear", "FactoredWeight", "GroupedPowerConv2d", "GroupedPowerLinear", "factor_penalty",
@@ -54,8 +54,7 @@ class FactoredWeight(nn.Module):
         start: Literal["balanced", "unit"] = "balanced",
     ) -> None:  # fmt: skip
         super().__init__()
-        if start not in ("balanced", "unit"):
-            raise ValueError(f"start must be 'balanced' or 'unit', not {start!r}.")
+        one_of(start, ("balanced", "unit"), "start")
         self.gates, self.power = whole(gates, "gates"), whole(power, "power")
         self.groups = Groups.coerce(1 if channel_groups is None else channel_groups, weight.shape[0])
         labels = torch.from_numpy(np.array(self.groups.labels, dtype=np.int64))
@@ -103,15 +102,12 @@ class _FactoredLayer(nn.Module):
         # a power starts as in the group-sparsity paper, gates as in the D-gating paper
         start: Literal["balanced", "unit"] = "unit" if power > 1 else "balanced"
         self.factored = FactoredWeight(first, channel_groups, power=power, start=start, **gates)
+        self.channel_groups = self.factored.groups
         self.bias = None if plain.bias is None else nn.Parameter(plain.bias.detach().clone())
 
     @property
     def weight(self) -> torch.Tensor:
         return self.factored()
-
-    @property
-    def channel_groups(self) -> Groups:
-        return self.factored.groups
 
     @torch.no_grad()
     def group_norms(self) -> torch.Tensor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch.nn import functional as F
 
-from covey.paper.nn.images import as_images, crop, prepare
+from covey.paper.nn.images import as_images, as_shares, crop, prepare
 from covey.paper.nn.models import Autoencoder
 from covey.validation import whole
 
@@ -62,7 +62,7 @@ def distance_to_nearest(images: torch.Tensor, references: torch.Tensor) -> torch
     a = images.flatten(1).to(torch.float32)
     least = torch.full((len(a),), torch.inf, device=a.device)
     for part in references.split(10_000):
-        b = part.flatten(1).to(torch.float32) / (255 if part.dtype == torch.uint8 else 1)
+        b = as_shares(part.flatten(1))
         squares = a.square().sum(1)[:, None] + b.square().sum(1)[None] - 2 * a @ b.T
         least = torch.minimum(least, squares.min(dim=1).values)
     return least.clamp_min(0).sqrt()

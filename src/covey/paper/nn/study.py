@@ -14,7 +14,7 @@ import torch
 
 from covey.paper.nn import latent
 from covey.paper.nn.classifier import Classifier, train_classifier
-from covey.paper.nn.images import as_images
+from covey.paper.nn.images import as_images, as_shares
 from covey.paper.nn.latent import decode_all, encode_all, interpolate, midpoint_ratio, random_pairs
 from covey.paper.nn.models import MODELS, Autoencoder, build
 from covey.paper.nn.training import CHECKPOINT, choose_device, load_model, read_checkpoint, train
@@ -58,12 +58,8 @@ class Judge:
     def blend_ratio(self) -> float:
         """The midpoint ratio of blended pixels, without any model: the baseline for interpolation."""
         first, second = random_pairs(len(self.test), self.pairs)
-        a, b = (self.test[i.to(self.test.device)].float() / self._full for i in (first, second))
+        a, b = (as_shares(self.test[i.to(self.test.device)]) for i in (first, second))
         return midpoint_ratio(torch.stack([a, (a + b) / 2, b], dim=1).squeeze(2), self.train)
-
-    @property
-    def _full(self) -> int:
-        return 255 if self.test.dtype == torch.uint8 else 1
 
 
 def measure(model: Autoencoder, judge: Judge) -> tuple[dict[str, float], torch.Tensor]:
@@ -85,8 +81,7 @@ def measure(model: Autoencoder, judge: Judge) -> tuple[dict[str, float], torch.T
     place = next(model.parameters()).device
     test = judge.test
     codes, test_codes = encode_all(model, judge.train), encode_all(model, test)
-    target = test.float() / judge._full
-    out = {"reconstruction_error": float((decode_all(model, test_codes) - target).square().mean())}
+    out = {"reconstruction_error": float((decode_all(model, test_codes) - as_shares(test)).square().mean())}
     values = latent.spectrum(test_codes)
     out["effective_rank"], out["components_99"] = latent.effective_rank(values), float(latent.components(values))
 

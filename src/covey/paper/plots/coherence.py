@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 
 from covey.paper.theory import Bounds, Coherence, coherence, coherence_matrix
 from covey.plots.style import GREY, PALETTE, AxesLike, make_axes, quiet
-from covey.validation import FloatArray
+from covey.validation import FloatArray, one_of
 
 __all__ = ["CoherenceDisplay"]
 
@@ -44,8 +44,7 @@ class CoherenceDisplay:
         cls, X: object, groups: object = None, *, kind: str = "auto", bounds: Bounds | None = None, ax: AxesLike = None
     ) -> CoherenceDisplay:
         """Compute and draw at once; `kind` is "heat map", "profile" or "auto" (a heat map up to 150 groups)."""
-        if kind not in ("auto", "heat map", "profile"):
-            raise ValueError(f'kind must be "auto", "heat map" or "profile", not {kind!r}.')
+        one_of(kind, ("auto", "heat map", "profile"), "kind")
         found = coherence(X, groups)
         heat = kind == "heat map" or (kind == "auto" and found.groups.n_groups <= MAX_HEAT_MAP)
         return cls(found, coherence_matrix(X, groups) if heat else None, bounds).plot(ax=ax)

@@ -22,7 +22,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from covey.paper.theory.times import PowerFlowTimes
-from covey.validation import FloatArray, as_numbers, positive, whole
+from covey.validation import FloatArray, as_numbers, one_of, positive, whole
 
 __all__ = ["PowerBounds", "as_frame", "as_text", "power_bounds", "quantity", "read_sizes", "read_start"]
 
@@ -276,9 +276,7 @@ def largest_init_scale(epsilon: float, u_max: float, u_min: float, L: int) -> fl
 
 def coherence_bound(r_min: float, r_max: float, zeta: float, algorithm: int) -> float:
     """``r_min/(120 r_max)``, times ``sqrt(zeta/r_max)`` for Algorithm 2: the largest delta_in."""
-    if algorithm not in (1, 2):
-        raise ValueError(f"algorithm must be 1 or 2, not {algorithm!r}.")
-    return r_min / (120.0 * r_max) * (1.0 if algorithm == 1 else math.sqrt(zeta / r_max))
+    return r_min / (120.0 * r_max) * (1.0 if one_of(algorithm, (1, 2), "algorithm") == 1 else math.sqrt(zeta / r_max))
 
 
 def power_bounds(
