@@ -23,8 +23,6 @@ from covey.search.select import read_selection
 from covey.selection import Discrepancy, Folds, HoldOut, InformationCriterion
 from covey.validation import FloatArray, boolean, one_of, positive, whole
 
-__all__ = ["NetworkRegressor"]
-
 # Starts of the magnitudes. Groups of deeper networks and of the flow need a time that is a power of one over the start.
 STARTS = {"shallow": 1e-6, "deep": 0.0075, "flow": 0.01}
 

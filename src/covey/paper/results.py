@@ -27,8 +27,6 @@ from numpy.typing import NDArray
 from covey.files import write_atomically
 from covey.validation import FloatArray
 
-__all__ = ["blended", "combined", "grids", "read", "table", "values", "write"]
-
 MEASURES, SPECTRA, GRIDS = "measures.csv", "singular_values.csv", "interpolations.npz"
 COLUMNS = ["model", "seed", "quantity", "index", "value", "data"]
 SIDE = 28

@@ -16,8 +16,6 @@ from covey.preprocess import prepare
 from covey.preprocess.factoring import Standardize
 from covey.validation import FloatArray
 
-__all__ = ["Coordinates", "Descent", "Run"]
-
 # A group is awake once its norm reaches this share of the first estimate of the strongest group, `max norm(X_l'y/n)`.
 AWAKE = 0.01
 

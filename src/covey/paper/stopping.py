@@ -18,8 +18,6 @@ from covey.paper.theory.times import group_noise_bound, opening_scale, rest_time
 from covey.selection import Discrepancy, InformationCriterion
 from covey.validation import FloatArray, one_of, positive
 
-__all__ = ["Akaike", "AtTime", "Choice", "TheoryWindow", "by_criterion", "by_discrepancy", "by_rows"]
-
 # The earliest model with an error within this share of the least is chosen: later groups change the error by less than
 # held-out rows can detect.
 PARSIMONY = 3e-3

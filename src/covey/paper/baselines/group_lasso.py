@@ -15,8 +15,6 @@ from covey.paper.baselines.units import PenalisedRegressor, Units
 from covey.path import Path
 from covey.validation import FloatArray, positive, whole
 
-__all__ = ["GroupLasso"]
-
 
 @dataclass(eq=False, repr=False)
 class GroupLasso(PenalisedRegressor):

@@ -12,8 +12,6 @@ from covey.paper.baselines.units import PenalisedRegressor, Units
 from covey.path import Path
 from covey.validation import positive, whole
 
-__all__ = ["PrimalDual"]
-
 
 @dataclass(eq=False, repr=False)
 class PrimalDual(PenalisedRegressor):

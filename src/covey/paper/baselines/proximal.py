@@ -25,8 +25,6 @@ from covey.paper.baselines.units import read_group_weights
 from covey.paper.dynamics.problem import as_coefficients
 from covey.validation import FloatArray, as_matrix, as_response, check_scale, positive
 
-__all__ = ["Certificate", "PenalisedProblem", "certify", "solve"]
-
 CHECK_EVERY = 20  # steps between two checks of the duality gap; a check costs about as much as a step
 
 

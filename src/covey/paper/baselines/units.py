@@ -15,8 +15,6 @@ from covey.groups import Groups
 from covey.path import Path
 from covey.validation import FloatArray, as_numbers, boolean, check_scale, column_names, refuse_odd
 
-__all__ = ["PenalisedRegressor", "Units", "read_group_weights", "read_table"]
-
 
 @dataclass(frozen=True)
 class Units:

@@ -28,11 +28,6 @@ import scipy.optimize
 from covey.groups import Groups
 from covey.validation import FloatArray, as_matrix, as_numbers, as_response, check_scale, positive, whole
 
-__all__ = [
-    "ConvolutionalNetwork", "NuclearNorm", "convolve_kernels", "diagonal_cost", "group_quasi_norm", "grouped_cost",
-    "least_nuclear_norm", "nuclear_regression",
-]  # fmt: skip
-
 
 def group_quasi_norm(w: object, groups: object, power: float) -> float:
     """``sum_l norm(w_l)^power``: the group norm for power 1; for smaller powers a quasi-norm that favours few groups.

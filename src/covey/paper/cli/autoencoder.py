@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from covey.paper.datasets import DigitImages
 
-__all__ = ["autoencoder"]
-
 KEPT = "Stopped. Finished epochs are kept; run the same command again to resume."
 
 autoencoder = typer.Typer(

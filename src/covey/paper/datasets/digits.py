@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from covey.datasets.simulate import check_table_size
 from covey.validation import whole
 
-__all__ = ["DigitImages", "make_digits"]
-
 SIZE = 28
 # The seven segments of a digital clock, as end points (x, y) in the unit square, with y pointing down: top, upper left,
 # upper right, middle, lower left, lower right, bottom ...

@@ -16,8 +16,6 @@ from covey.datasets.simulate import GroupSparseData, check_table_size
 from covey.groups import Groups
 from covey.validation import FloatArray, as_numbers, one_of, positive, whole
 
-__all__ = ["legacy_paper_data"]
-
 
 def legacy_paper_data(
     n_rows: int = 150, n_columns: int = 300, group_size: int = 3, *, support: ArrayLike = (10.0,) * 9,

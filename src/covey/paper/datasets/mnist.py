@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 from covey.datasets.storage import ENVIRONMENT, DataNotFoundError, find_file
 from covey.paper.datasets.digits import DigitImages
 
-__all__ = ["load_mnist", "read_idx"]
-
 FOLDER = "mnist"
 MIRROR = "https://ossci-datasets.s3.amazonaws.com/mnist/"
 # MD5 of the decompressed files, so that recompressed copies are accepted

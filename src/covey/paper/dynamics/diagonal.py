@@ -14,8 +14,6 @@ from covey.paper.dynamics.problem import Problem
 from covey.paper.dynamics.trajectory import Trajectory
 from covey.validation import FloatArray, boolean, positive, whole
 
-__all__ = ["diagonal_descent"]
-
 
 def diagonal_descent(
     X: object, y: object, *, init_scale: float | FloatArray = 1e-6, step_size: float = 1e-2,

@@ -13,8 +13,6 @@ from covey.paper.dynamics.problem import Problem
 from covey.paper.dynamics.trajectory import Status, Trajectory
 from covey.validation import FloatArray, as_numbers, one_of, positive, whole
 
-__all__ = ["gradient_flow"]
-
 SHORTEST = 1e-100
 METHODS = ("LSODA", "DOP853", "RK45", "Radau", "BDF")
 

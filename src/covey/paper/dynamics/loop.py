@@ -18,8 +18,6 @@ from covey.paper.dynamics.problem import Problem, as_coefficients
 from covey.paper.dynamics.trajectory import Status, Trajectory
 from covey.validation import FloatArray, as_numbers, boolean, one_of, whole
 
-__all__ = ["Descent", "State", "Stop", "check_directions", "check_scale", "read_clock", "run"]
-
 # A compiled call cannot be interrupted, so it gets at most about this many multiplications (a fraction of a second).
 WORK_PER_CALL = 2e8
 

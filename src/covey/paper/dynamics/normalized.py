@@ -19,8 +19,6 @@ from covey.paper.dynamics.problem import Problem
 from covey.paper.dynamics.trajectory import Trajectory
 from covey.validation import FloatArray, one_of, positive, whole
 
-__all__ = ["SwitchAt", "SwitchOracle", "SwitchRule", "SwitchSettled", "normalized_descent"]
-
 LARGE = -1.0  # tells the kernel to use eta = 1/u^(2N)
 
 

@@ -16,8 +16,6 @@ from covey.paper.dynamics.problem import Problem
 from covey.paper.dynamics.trajectory import Trajectory
 from covey.validation import FloatArray, positive, whole
 
-__all__ = ["plain_descent", "read_plain_start"]
-
 
 def plain_descent(
     X: object, y: object, groups: object, *, init_scale: float | FloatArray = 1e-3, step_size: float = 0.05,

@@ -12,8 +12,6 @@ from covey.losses import Loss, Squared, get_loss
 from covey.losses.arrays import read_offset
 from covey.validation import FloatArray, as_matrix, as_numbers, as_response, check_scale, column_names
 
-__all__ = ["Problem", "as_coefficients"]
-
 
 @dataclass(frozen=True)
 class Problem:

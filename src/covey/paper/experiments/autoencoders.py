@@ -9,8 +9,6 @@ from pathlib import Path
 import covey
 from covey.datasets import DataNotFoundError
 
-__all__ = ["has_gpu", "needs_torch", "saved_file"]
-
 TORCH = find_spec("torch") is not None
 
 

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 from covey.paper.experiments.base import where
 from covey.paper.experiments.traces import TRUTH
 
-__all__ = ["best", "last", "series", "support_groups", "true_value"]
-
 
 def series(
     frame: pd.DataFrame, mode: str, quantity: str, index: int = 0

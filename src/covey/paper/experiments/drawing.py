@@ -14,8 +14,6 @@ import pandas as pd
 from covey.paper.experiments.base import Record
 from covey.paper.experiments.style import COLOURS, GREY, Axes
 
-__all__ = ["draw", "item", "number", "numbers", "table"]
-
 ROLES = {
     "input": "#f2f2f2", "magnitude": "#cfe3f1", "output": "#d3ece2", "layer": "#e9e3f0",
     "group0": "#cfe3f1", "group1": "#f8dcc9", "group2": "#d3ece2", "group3": "#f3dde9",

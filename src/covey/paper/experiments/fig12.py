@@ -26,9 +26,9 @@ from covey.paper.baselines import GroupLasso, PrimalDual
 from covey.paper.datasets import legacy_paper_data
 from covey.paper.dynamics import SwitchAt, SwitchSettled
 from covey.paper.experiments import traces
-from covey.paper.experiments.base import Claim, Claims, Scale, choose, judge, scaled, where
+from covey.paper.experiments.base import Claim, Claims, Record, Scale, choose, judge, scaled, where
 from covey.paper.experiments.style import COLOURS, GREY, Axes, panel, panels
-from covey.paper.experiments.tasks import Record, records
+from covey.paper.experiments.tasks import records
 from covey.validation import FloatArray
 
 TITLE = "Against group lasso and primal-dual"

@@ -21,10 +21,10 @@ from scipy.linalg import hadamard
 
 from covey.datasets.simulate import NOISES, Noise, draw_noise
 from covey.paper.experiments import phase, rates
-from covey.paper.experiments.base import Claim, Claims, Scale, judge, mean_and_error, scaled, where
+from covey.paper.experiments.base import Claim, Claims, Record, Scale, judge, mean_and_error, scaled, where
 from covey.paper.experiments.slopes import LEVEL, by_axis
 from covey.paper.experiments.style import COLOURS, Axes, fill_ticks, panel, panels
-from covey.paper.experiments.tasks import Record, records
+from covey.paper.experiments.tasks import records
 
 TITLE = "Sub-Gaussian noise: rates, recovery and the event behind the corollary"
 

@@ -15,9 +15,9 @@ import pandas as pd
 from covey.datasets import make_group_sparse
 from covey.datasets.simulate import Noise
 from covey.paper.dynamics import diagonal_descent, normalized_descent
-from covey.paper.experiments.base import Claim, Claims, Scale, judge, scaled, where
+from covey.paper.experiments.base import Claim, Claims, Record, Scale, judge, scaled, where
 from covey.paper.experiments.style import COLOURS, Axes, panel, panels
-from covey.paper.experiments.tasks import Record, records
+from covey.paper.experiments.tasks import records
 from covey.paper.experiments.traces import errors
 from covey.validation import FloatArray
 

@@ -9,8 +9,6 @@ from covey.datasets import GroupSparseData
 from covey.groups import Groups
 from covey.validation import FloatArray
 
-__all__ = ["prescribed_problem"]
-
 
 def prescribed_problem(
     rng: np.random.Generator, sizes: ArrayLike, norms: ArrayLike, *, delta_in: float = 0.0, delta_out: float = 0.0,

@@ -28,8 +28,6 @@ from covey.paper.experiments.base import Claim, Record, Scale
 from covey.paper.experiments.registry import Experiment, Mode, find
 from covey.paper.experiments.tasks import running, sha256
 
-__all__ = ["Outcome", "as_csv", "code_version", "markdown", "reproduce", "write_claims"]
-
 
 @dataclass(frozen=True)
 class Outcome:

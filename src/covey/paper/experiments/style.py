@@ -19,15 +19,10 @@ from covey.paper.experiments.curves import best, series
 from covey.paper.experiments.traces import CODE, MODES, OFF, TEXT, TRUTH
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.axes import Axes as Axes
+    from matplotlib.figure import Figure as Figure
 else:
     Axes = Figure = Any
-
-__all__ = [
-    "COLOURS", "EPOCH", "ERROR", "GREY", "MODE_COLOURS", "MODE_NAMES", "Axes", "Figure", "draw_curves", "draw_errors",
-    "empty_figure", "fill_ticks", "mark_switch", "panel", "panels", "render", "styled",
-]  # fmt: skip
 
 # Okabe and Ito's palette, safe for colour-blind readers, without yellow (too pale for lines)
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")

@@ -23,9 +23,9 @@ from scipy.optimize import linprog
 from covey.datasets import GroupSparseData, make_group_sparse
 from covey.paper.baselines import ConvolutionalNetwork, GroupLasso, grouped_cost, least_nuclear_norm, nuclear_regression
 from covey.paper.dynamics import diagonal_descent, normalized_descent, plain_descent
-from covey.paper.experiments.base import Claim, Claims, Scale, judge, scaled, where
+from covey.paper.experiments.base import Claim, Claims, Record, Scale, judge, scaled, where
 from covey.paper.experiments.style import COLOURS, GREY, Axes, panel, panels
-from covey.paper.experiments.tasks import Record, each
+from covey.paper.experiments.tasks import each
 from covey.paper.experiments.traces import descend, errors
 
 TITLE = "Related work: which network, which regulariser"

@@ -25,9 +25,9 @@ from covey.datasets import load_bardet
 from covey.groups import Groups
 from covey.paper.baselines import GroupLasso, PrimalDual
 from covey.paper.dynamics import normalized_descent
-from covey.paper.experiments.base import Claim, Claims, Scale, choose, judge, mean_and_error, scaled, where
+from covey.paper.experiments.base import Claim, Claims, Record, Scale, choose, judge, mean_and_error, scaled, where
 from covey.paper.experiments.style import COLOURS, GREY, Axes, panel, panels
-from covey.paper.experiments.tasks import Record, each
+from covey.paper.experiments.tasks import each
 from covey.validation import FloatArray
 
 TITLE = "Gene expression"

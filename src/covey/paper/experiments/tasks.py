@@ -18,8 +18,6 @@ from covey.files import write_atomically
 from covey.paper.experiments.base import Record
 from covey.progress import finished
 
-__all__ = ["Record", "each", "records", "running", "sha256"]
-
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 

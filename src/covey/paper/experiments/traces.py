@@ -24,11 +24,6 @@ from numpy.typing import ArrayLike, NDArray
 from covey.datasets import GroupSparseData
 from covey.paper.dynamics import Trajectory, normalized_descent
 
-__all__ = [
-    "CODE", "IN_CODE", "MODES", "OFF", "TEXT", "TRUTH", "curve", "descend", "errors", "stack", "thinned", "trace",
-    "truth",
-]  # fmt: skip
-
 TEXT, CODE, TRUTH = "text", "code", "truth"
 MODES = (TEXT, CODE)
 OFF = -1

@@ -30,8 +30,6 @@ from covey.validation import one_of, positive, whole
 if TYPE_CHECKING:  # the images need only numpy, but their package has loaders that need more
     from covey.paper.datasets import DigitImages
 
-__all__ = ["COLUMNS", "METHODS", "ChannelRun", "Digits", "all_runs", "ladder", "measure_channels", "train_channels"]
-
 # name: (kind of layers, power N or number of factors D)
 METHODS: dict[str, tuple[str, int]] = {
     "plain": ("plain", 2), "group lasso": ("plain", 2), "power 2": ("power", 2), "power 3": ("power", 3),

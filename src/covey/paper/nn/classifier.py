@@ -9,8 +9,6 @@ from torch.nn import functional as F
 from covey.paper.nn.images import as_images, prepare
 from covey.paper.nn.training import choose_device, shuffled_batches
 
-__all__ = ["Classifier", "train_classifier"]
-
 
 class Classifier(nn.Module):
     """Two convolutions and 64 features; trained to 98 to 99% on MNIST within two epochs."""

@@ -11,8 +11,6 @@ from torch import nn
 from covey.paper.nn.diagonal import GroupedDiagonalLinear
 from covey.validation import positive, whole
 
-__all__ = ["NormalizedDescent"]
-
 EPSILON = 1e-12  # in the practical switch rule, as in `covey.paper.dynamics.SwitchSettled`
 
 

@@ -13,8 +13,6 @@ from covey.groups import Groups
 from covey.paper.nn.stack import Device, Dtype
 from covey.validation import positive, whole
 
-__all__ = ["GroupPower", "GroupedDiagonalLinear"]
-
 
 class GroupPower(nn.Module):
     r"""The parametrisation ``w_l = u_l^N v_l`` of the rows of a weight matrix.

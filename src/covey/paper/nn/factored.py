@@ -17,10 +17,6 @@ from covey.groups import Groups
 from covey.paper.nn.stack import Device, Dtype
 from covey.validation import one_of, positive, whole
 
-__all__ = [
-    "DGatedConv2d", "DGatedLinear", "FactoredWeight", "GroupedPowerConv2d", "GroupedPowerLinear", "factor_penalty",
-]  # fmt: skip
-
 
 class FactoredWeight(nn.Module):
     r"""A weight of shape (out, ...) as ``w_l = (prod_k gamma_{l,k})^N v_l`` in each group l of its rows.

@@ -8,8 +8,6 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
-__all__ = ["MODEL_SIZE", "as_images", "as_shares", "crop", "prepare"]
-
 IMAGE_SIZE, MODEL_SIZE = 28, 32
 MARGIN = (MODEL_SIZE - IMAGE_SIZE) // 2
 

@@ -9,11 +9,6 @@ from covey.paper.nn.images import as_images, as_shares, crop, prepare
 from covey.paper.nn.models import Autoencoder
 from covey.validation import whole
 
-__all__ = [
-    "components", "decode_all", "distance_to_nearest", "effective_rank", "encode_all", "frechet_distance",
-    "gaussian_samples", "interpolate", "midpoint_ratio", "probe_accuracy", "random_pairs", "spectrum",
-]  # fmt: skip
-
 BATCH = 1000
 
 

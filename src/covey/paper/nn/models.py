@@ -17,8 +17,6 @@ from covey.paper.nn.images import MODEL_SIZE
 from covey.paper.nn.stack import GroupedLinearStack
 from covey.validation import whole
 
-__all__ = ["AE", "GAE", "IRMAE", "MODELS", "VAE", "Autoencoder", "build", "rebuild"]
-
 
 class Encoder(nn.Module):
     """Four convolutions, from 32 x 32 down to 2 x 2, and a fifth that maps the 2 x 2 to the codes.

@@ -16,8 +16,6 @@ from torch.nn import functional as F
 from covey.paper.nn.factored import DGatedConv2d, DGatedLinear, GroupedPowerConv2d, GroupedPowerLinear
 from covey.validation import one_of, whole
 
-__all__ = ["ChannelNet", "accuracy", "channel_scores", "largest_channels", "shrink_groups", "take_out"]
-
 KERNEL = 5
 MAP = 16  # 28 x 28 after two convolutions of kernel 5 and two poolings is 4 x 4
 CLASSES = 10

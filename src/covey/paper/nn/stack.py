@@ -10,8 +10,6 @@ from torch import nn
 
 from covey.validation import whole
 
-__all__ = ["Device", "Dtype", "GroupedLinearStack"]
-
 # Arguments of layers, as in `torch.nn.Linear`.
 Device: TypeAlias = torch.device | str | None
 Dtype: TypeAlias = torch.dtype | None

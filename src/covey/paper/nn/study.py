@@ -23,8 +23,6 @@ from covey.paper.results import combined, table
 if TYPE_CHECKING:  # the images need only numpy, but their package has loaders that need more
     from covey.paper.datasets import DigitImages
 
-__all__ = ["Judge", "grid", "measure", "measure_folder", "run_study"]
-
 STEPS = 9  # points on an interpolation, ends included
 GRID_ROWS = 6  # pairs of digits in the pictures
 

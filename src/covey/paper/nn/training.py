@@ -23,11 +23,6 @@ from covey.paper.nn.models import Autoencoder, rebuild
 from covey.progress import showing, tell
 from covey.validation import positive, whole
 
-__all__ = [
-    "CHECKPOINT", "LOG", "CheckpointError", "TrainingResult", "choose_device", "load_model", "read_checkpoint",
-    "shuffled_batches", "train",
-]  # fmt: skip
-
 CHECKPOINT, LOG = "checkpoint.pt", "log.csv"
 FORMAT = "covey autoencoder 1"
 VALIDATION_BATCH = 1000

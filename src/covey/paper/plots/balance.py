@@ -11,8 +11,6 @@ from matplotlib.axes import Axes
 from covey.paper.theory import BalanceDrift
 from covey.plots.style import MARK, PALETTE, AxesLike, make_axes, quiet
 
-__all__ = ["BalanceDisplay"]
-
 
 class BalanceDisplay:
     """Conservation of the balance (Lemma balancing).

@@ -9,8 +9,6 @@ from covey.paper.theory import Bounds, Coherence, coherence, coherence_matrix
 from covey.plots.style import GREY, PALETTE, AxesLike, make_axes, quiet
 from covey.validation import FloatArray, one_of
 
-__all__ = ["CoherenceDisplay"]
-
 # The most groups for which a heat map is readable; beyond it the profile is drawn.
 MAX_HEAT_MAP = 150
 

@@ -12,8 +12,6 @@ from covey.paper.dynamics.problem import as_coefficients
 from covey.plots.style import GREY, MARK, PALETTE, AxesLike, colour, make_axes, quiet
 from covey.validation import FloatArray, IntArray
 
-__all__ = ["TrajectoryDisplay"]
-
 PANELS = ("error", "entries", "magnitudes", "directions")
 
 

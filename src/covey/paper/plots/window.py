@@ -7,8 +7,6 @@ import numpy as np
 from covey.paper.theory import TimeWindow
 from covey.plots.style import MARK, PALETTE, AxesLike, make_axes, quiet
 
-__all__ = ["TimeWindowDisplay"]
-
 
 class TimeWindowDisplay:
     """A time window: both errors against time on a log axis, the empirical window shaded, the predicted ones on top."""

@@ -19,8 +19,6 @@ from covey.paper.experiments.registry import Mode
 from covey.paper.experiments.runner import Outcome, reproduce, write_claims
 from covey.paper.report.reproduction import write_report
 
-__all__ = ["reproduce_and_print"]
-
 LOOKS = {Verdict.HOLDS: "green", Verdict.CODE_ONLY: "yellow", Verdict.FAILS: "red"}
 FAILED = 1
 

@@ -17,8 +17,6 @@ from covey.paper.plots import CoherenceDisplay
 from covey.paper.theory import AssumptionReport, check_assumptions, coherence
 from covey.validation import FloatArray
 
-__all__ = ["diagnose_and_print"]
-
 # Correlations vary by chance too: up to this factor, groups are no more alike than shuffled ones.
 ALIKE = 1.5
 

@@ -22,8 +22,6 @@ from covey.paper.experiments.registry import Mode
 from covey.paper.experiments.runner import Outcome, as_csv
 from covey.report.page import page
 
-__all__ = ["paragraphs", "render_report", "write_report"]
-
 TITLE = "Implicit Regularization for Group Sparsity, reproduced"
 MARKS = {Verdict.HOLDS: "holds", Verdict.CODE_ONLY: "code", Verdict.FAILS: "fails"}
 REPEATS = {"quick": "a few repeats; use --full for the paper's number", "full": "the paper's number of repeats"}

@@ -19,8 +19,6 @@ from covey.paper.theory.coherence import Coherence, coherence
 from covey.search.limit_path import limit_path
 from covey.validation import FloatArray, as_response, check_scale, name_columns, one_of, whole
 
-__all__ = ["AssumptionReport", "Condition", "Pilot", "check_assumptions", "pilot_fit"]
-
 # A residual sum of squares below this share of that of the response is round-off error.
 EXACT = 1e-18
 

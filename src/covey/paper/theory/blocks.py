@@ -17,8 +17,6 @@ from covey.designs import Design, Moments, SparseDesign, as_design
 from covey.groups import Groups
 from covey.validation import FloatArray, IntArray, whole
 
-__all__ = ["Span", "column_norms", "correlate", "fitted", "gram_blocks", "read_design"]
-
 
 @dataclass(frozen=True)
 class Span:

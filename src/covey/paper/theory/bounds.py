@@ -28,8 +28,6 @@ from covey.paper.theory.times import FlowTimes
 from covey.path import Path
 from covey.validation import as_numbers, check_scale, positive, real, whole
 
-__all__ = ["Bounds", "bounds", "bounds_from_path", "corollary_epsilon"]
-
 
 @dataclass(frozen=True)
 class Bounds:

@@ -13,8 +13,6 @@ from covey.groups import Groups
 from covey.paper.theory.blocks import Span, column_norms, gram_blocks, read_design
 from covey.validation import FloatArray, IntArray
 
-__all__ = ["Coherence", "coherence", "coherence_matrix", "group_deviations"]
-
 # A 1024 x 1024 block of the Gram is 8 MiB: large enough for full BLAS speed, small enough to stay in cache.
 BLOCK_COLUMNS = 1024
 

@@ -14,9 +14,6 @@ from covey.groups import Groups
 from covey.paper.dynamics import Trajectory, gradient_flow, plain_descent
 from covey.validation import FloatArray, as_numbers, check_scale, listed, positive, whole
 
-__all__ = ["BalanceDrift", "balance", "balance_drift", "balance_increment", "drift_against_step"]
-
-
 # The most steps of a comparison, and the smallest fraction of a step.
 MOST_STEPS, SHORTEST = 1e6, 1e-3
 

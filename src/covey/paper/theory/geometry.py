@@ -23,11 +23,6 @@ from numpy.typing import ArrayLike
 from covey.groups import Groups
 from covey.validation import FloatArray, as_numbers, listed, whole
 
-__all__ = [
-    "DiagonalNetwork", "GroupedNetwork", "Parameterization", "Polynomial", "Word", "commutes", "lie_bracket",
-    "mirror_pairing", "span_residual", "words",
-]  # fmt: skip
-
 # A bracket expression over columns: 3 is grad G_3, (0, (0, 1)) is [grad G_0, [grad G_0, grad G_1]].
 Word = Any
 

@@ -10,8 +10,6 @@ from covey.losses import Loss, get_loss
 from covey.losses.arrays import read_offset
 from covey.validation import FloatArray, as_matrix, as_numbers, as_response, check_scale, whole
 
-__all__ = ["limit_events"]
-
 
 def limit_events(
     X: ArrayLike, y: ArrayLike, groups: object, weights: ArrayLike | None = None, *, n_events: int | None = None,

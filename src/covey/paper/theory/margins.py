@@ -11,8 +11,6 @@ from covey.groups import Groups
 from covey.losses import Binomial
 from covey.validation import FloatArray, as_matrix, as_numbers, as_response, column_names, positive
 
-__all__ = ["Margins", "margins"]
-
 # Beyond this, log(1 + exp(-m)) equals exp(-m) to the last bit.
 FAR = 40.0
 

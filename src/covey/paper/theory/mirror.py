@@ -17,8 +17,6 @@ from scipy.integrate import solve_ivp
 from covey.paper.theory.geometry import Parameterization
 from covey.validation import FloatArray, as_matrix, as_numbers, as_response, check_scale, positive, whole
 
-__all__ = ["diagonal_mirror", "diagonal_potential", "drive", "follow", "mirror_limit"]
-
 
 def drive(
     network: Parameterization, x: ArrayLike, pieces: Sequence[tuple[ArrayLike, float]], *, points: int = 2

@@ -24,8 +24,6 @@ from numpy.typing import ArrayLike
 from covey.paper.theory.times import PowerFlowTimes
 from covey.validation import FloatArray, as_numbers, one_of, positive, whole
 
-__all__ = ["PowerBounds", "as_frame", "as_text", "power_bounds", "quantity", "read_sizes", "read_start"]
-
 # (1 + a)^(N-1) with a = gamma N u^(N-2) r/4 <= 1/(20 N) while a group grows: the loss of a step relative to the flow
 STEP_LOSS = math.exp(1 / 20)
 

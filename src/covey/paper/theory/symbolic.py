@@ -13,8 +13,6 @@ from covey.groups import Groups
 from covey.optional import optional
 from covey.paper.theory.geometry import Word
 
-__all__ = ["Identity", "SymbolicNetwork", "identities"]
-
 
 def _sympy() -> Any:
     with optional("covey.paper.theory.symbolic"):

@@ -14,8 +14,6 @@ from covey.paper.theory.bounds import Bounds
 from covey.paper.theory.power import PowerBounds
 from covey.validation import FloatArray, positive
 
-__all__ = ["TimeWindow", "time_window"]
-
 
 @dataclass(frozen=True)
 class TimeWindow:
