@@ -186,28 +186,24 @@ def pilot_fit(X: object, y: FloatArray, groups: object, *, max_groups: int = 25)
     ((1,), 0.1)
     """
     X, groups = read_design(X, groups)
-    n, p = X.shape
+    n = X.shape[0]
     most = min(whole(max_groups, "max_groups"), groups.n_groups)
     y = np.asarray(as_response(y, n), dtype=np.float64)
     check_scale(y, "y")
-    total = float(y @ y)
-    best, least = Pilot(np.zeros(p), (), math.sqrt(total / n)), n * math.log(total / n) if total else math.inf
     path = limit_path(
         X, y, groups, max_groups=most, group_weights=np.sqrt(groups.sizes), standardize=False, fit_intercept=False
     )
     woken = [l for l, _ in path.entered]
+    scores = []
     for s, coef in enumerate(path.coefs.toarray()):
-        df = min(int(groups.sizes[woken[:s]].sum()), n)
-        if s == 0 or df > n / 2:
-            continue
-        residual = y - fitted(X, coef)
-        rss = float(residual @ residual)
-        if rss <= EXACT * total:
-            return Pilot(coef, tuple(woken[:s]), 0.0)
-        score = n * math.log(rss / n) + df * math.log(n) + 2 * math.log(math.comb(groups.n_groups, s))
-        if score < least:
-            best, least = Pilot(coef, tuple(woken[:s]), math.sqrt(rss / max(n - df, 1))), score
-    return best
+        df, rss = int(groups.sizes[woken[:s]].sum()), float(np.sum((y - fitted(X, coef)) ** 2))
+        exact = rss <= EXACT * float(y @ y)
+        if s == 0 or df <= n / 2:
+            fit = -math.inf if exact else n * math.log(rss / n)
+            score = fit + df * math.log(n) + 2 * math.log(math.comb(groups.n_groups, s))
+            sigma = 0.0 if exact else math.sqrt(rss / max(n - df, 1))
+            scores.append((score, s, Pilot(coef, tuple(woken[:s]), sigma)))
+    return min(scores, key=lambda one: one[:2])[2]
 
 
 def _times(measured: float, required: float) -> str:

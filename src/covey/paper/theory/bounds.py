@@ -14,23 +14,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from covey.paper.theory.power import (
-    PowerBounds,
-    as_frame,
-    as_text,
-    coherence_bound,
-    largest_init_scale,
-    quantity,
-    read_sizes,
-    read_start,
-)
+from covey.paper.theory.power import PowerBounds, Quantities, largest_init_scale, quantity, read_sizes, read_start
 from covey.paper.theory.times import FlowTimes
 from covey.path import Path
 from covey.validation import as_numbers, check_scale, positive, real, whole
 
 
 @dataclass(frozen=True)
-class Bounds:
+class Bounds(Quantities):
     """Conditions and guarantees of Theorems convergence-alg-1 and -2 and of Corollary subgaussian-noise.
 
     The result of `bounds`. Attributes are the inputs, in the paper's letters; properties are the formulas. There are
@@ -141,7 +132,7 @@ class Bounds:
 
     def delta_in(self, algorithm: int = 1) -> float:
         """``u_min^2/(120 u_max^2)``, times ``sqrt(zeta)/u_max`` for Algorithm 2."""
-        return coherence_bound(self.u_min**2, self.u_max**2, self.zeta, algorithm)
+        return self.corrected.coherence_bound(self.zeta, algorithm)
 
     def delta_out(self, algorithm: int = 1) -> float:
         """`delta_in` divided by the number of non-zero groups."""
@@ -236,14 +227,14 @@ class Bounds:
             "T_l_corrected": "exact scalar flow", "T_u_corrected": "exact scalar flow",
         }  # fmt: skip
         rows = [(f"flow.{name}", getattr(flow, name), source) for name, source in of_flow.items()]
-        return as_frame(self, ("epsilon", self.epsilon, "used here"), *rows)
+        return self._frame(("epsilon", self.epsilon, "used here"), *rows)
 
     def __str__(self) -> str:
         head = (
             f"bounds for n={self.n}, p={self.p}, L={self.L}, s={self.s}, u* in [{self.u_min:.4g}, {self.u_max:.4g}], "
             f"init_scale={self.init_scale:.3g}, step_size={self.step_size:.3g}"
         )
-        return as_text(head, self.to_frame())
+        return self._text(head, self.to_frame())
 
 
 def corollary_epsilon(sigma: float, n: int, p: int, which: str = "statement") -> float:

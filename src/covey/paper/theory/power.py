@@ -46,24 +46,29 @@ def quantity(source: str) -> Callable[[Callable[[Any], float | None]], Any]:
     return named
 
 
-def as_frame(bounds: Any, *more: tuple[str, float, str]) -> pd.DataFrame:
-    """One row per quantity of an object, in the order of definition, then its limits on the coherence, then more."""
-    found = [(n, getattr(bounds, n), q.source) for n, q in vars(type(bounds)).items() if isinstance(q, _Quantity)]
-    for k in (1, 2):
-        found.append((f"delta_in, algorithm {k}", bounds.delta_in(k), f"convergence-alg-{k}"))
-        found.append((f"delta_out, algorithm {k}", bounds.delta_out(k), f"convergence-alg-{k}"))
-    return pd.DataFrame([*found, *more], columns=["quantity", "value", "source"])
+class Quantities:
+    """What has quantities, and limits on the coherence for both algorithms: as a table and as text."""
 
+    delta_in: Callable[[int], float]
+    delta_out: Callable[[int], float]
 
-def as_text(head: str, frame: pd.DataFrame) -> str:
-    """The head, and one line per quantity that has a value."""
-    known = frame.dropna()
-    lines = zip(known.quantity, known.value, known.source, strict=True)
-    return "\n".join([head, *(f"  {quantity:<24} {value:>12.5g}  {source}" for quantity, value, source in lines)])
+    def _frame(self, *more: tuple[str, float, str]) -> pd.DataFrame:
+        """One row per quantity, in the order of definition, then the limits on the coherence, then more."""
+        found = [(n, getattr(self, n), q.source) for n, q in vars(type(self)).items() if isinstance(q, _Quantity)]
+        for k in (1, 2):
+            found.append((f"delta_in, algorithm {k}", self.delta_in(k), f"convergence-alg-{k}"))
+            found.append((f"delta_out, algorithm {k}", self.delta_out(k), f"convergence-alg-{k}"))
+        return pd.DataFrame([*found, *more], columns=["quantity", "value", "source"])
+
+    def _text(self, head: str, frame: pd.DataFrame) -> str:
+        """The head, and one line per quantity that has a value."""
+        known = frame.dropna()
+        lines = zip(known.quantity, known.value, known.source, strict=True)
+        return "\n".join([head, *(f"  {quantity:<24} {value:>12.5g}  {source}" for quantity, value, source in lines)])
 
 
 @dataclass(frozen=True)
-class PowerBounds:
+class PowerBounds(Quantities):
     """Conditions and guarantees of the corrected Theorems convergence-alg-1 and -2 for ``w_l = u_l^N v_l``.
 
     The result of `power_bounds`. Attributes are the inputs; properties are the formulas.
@@ -161,7 +166,12 @@ class PowerBounds:
 
     def delta_in(self, algorithm: int = 1) -> float:
         """``r_min/(120 r_max)``, times ``sqrt(zeta/r_max)`` for Algorithm 2; the same for every N."""
-        return coherence_bound(self.r_min, self.r_max, self.zeta, algorithm)
+        return self.coherence_bound(self.zeta, algorithm)
+
+    def coherence_bound(self, zeta: float, algorithm: int) -> float:
+        """`delta_in` for any threshold zeta; the theorem as printed has another one."""
+        shrink = 1.0 if one_of(algorithm, (1, 2), "algorithm") == 1 else math.sqrt(zeta / self.r_max)
+        return self.r_min / (120.0 * self.r_max) * shrink
 
     def delta_out(self, algorithm: int = 1) -> float:
         """`delta_in` divided by the number of non-zero groups."""
@@ -254,14 +264,14 @@ class PowerBounds:
     def to_frame(self) -> pd.DataFrame:
         """One row per quantity: name, value and the corresponding statement."""
         times = {"flow.T_l": self.flow.T_l, "flow.T_u": self.flow.T_u}
-        return as_frame(self, *((name, time, "gf-es, exact scalar flow") for name, time in times.items()))
+        return self._frame(*((name, time, "gf-es, exact scalar flow") for name, time in times.items()))
 
     def __str__(self) -> str:
         head = (
             f"bounds for w = u^{self.depth} v, L={self.L}, s={self.s}, norms in [{self.r_min:.4g}, {self.r_max:.4g}], "
             f"init_scale={self.init_scale:.3g}, step_size={self.step_size:.3g}"
         )
-        return as_text(head, self.to_frame())
+        return self._text(head, self.to_frame())
 
 
 def largest_init_scale(epsilon: float, u_max: float, u_min: float, L: int) -> float:
@@ -270,11 +280,6 @@ def largest_init_scale(epsilon: float, u_max: float, u_min: float, L: int) -> fl
     ratio = math.sqrt(min(epsilon, 1.0)) / u_max
     # the power of a huge ratio would overflow, and is never the minimum
     return min(ratio**8 if ratio < 1e30 else math.inf, u_min**2 / (80.0 * L), epsilon / L)
-
-
-def coherence_bound(r_min: float, r_max: float, zeta: float, algorithm: int) -> float:
-    """``r_min/(120 r_max)``, times ``sqrt(zeta/r_max)`` for Algorithm 2: the largest delta_in."""
-    return r_min / (120.0 * r_max) * (1.0 if one_of(algorithm, (1, 2), "algorithm") == 1 else math.sqrt(zeta / r_max))
 
 
 def power_bounds(
