@@ -139,7 +139,7 @@ class NetworkRegressor(RegressorMixin, BaseEstimator):
         run = descent.run(coordinates, until=max(choice.time, 0.0))
         self.groups_, self.trajectory_, self.scores_ = groups, run.trajectory, choice.scores
         self.time_, self.step_size_, self.n_iter_ = choice.time, descent.step_size, int(run.trajectory.t[-1])
-        at = run.index(choice.time)
+        at = int(np.searchsorted(run.times, choice.time, side="right") - 1)  # the last recorded time not after it
         self.coef_, self.intercept_ = run.coefs[at], float(run.intercepts[at])
         self.group_norms_ = groups.norms(self.coef_)
         woke = np.argmax(run.norms > 0, axis=0)

@@ -118,10 +118,6 @@ class Run:
         wide[:, coordinates.which] = np.where(asleep, 0.0, norms)
         return cls(trajectory.t.astype(float), *coordinates.to_user(W), W, wide, trajectory)
 
-    def index(self, time: float) -> int:
-        """The position of the last recorded time not after `time`."""
-        return int(np.searchsorted(self.times, time, side="right") - 1)
-
 
 @dataclass(frozen=True)
 class Descent:

@@ -43,8 +43,6 @@ SETTING = ["method", "strength", "learning_rate"]
 
 @dataclass(frozen=True)
 class Settings(Scale):
-    """Training, and the strengths and learning rates to choose from."""
-
     images: int = scaled(60_000, quick=8000)
     validation: int = scaled(10_000, quick=2000)
     test_images: int = scaled(10_000, quick=2000)

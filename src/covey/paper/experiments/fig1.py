@@ -26,8 +26,6 @@ Edge = tuple[Place, Place, str]
 
 @dataclass(frozen=True)
 class Settings(Scale):
-    """The number of inputs to draw, and the group size."""
-
     n_inputs: int = 6
     group_size: int = 3
     checks: int = 100

@@ -19,8 +19,6 @@ TITLE = "Implicit rank-minimising autoencoder"
 
 @dataclass(frozen=True)
 class Settings(Scale):
-    """Latent dimension and number of linear layers."""
-
     latent: int = 512
     layers: int = 3
 

@@ -20,8 +20,6 @@ plot = panels(height=2.5)(fig8.draw_boxes)
 
 @dataclass(frozen=True)
 class Settings(fig8.Settings):
-    """Drawn with `groups`; also counted with `more_groups`."""
-
     groups: int = 4
     more_groups: int = 8
 

@@ -37,8 +37,6 @@ PRECISE = 0.07  # standard error of a ratio of errors: enough to detect 0.1 or 0
 
 @dataclass(frozen=True)
 class Settings(Scale):
-    """Grids and repeats of the three parts."""
-
     grid_n: tuple[int, ...] = scaled((150, 300, 600, 1200), quick=(150, 400, 1000))
     grid_s: tuple[int, ...] = scaled((1, 2, 4, 8), quick=(1, 3, 8))
     grid_sigma: tuple[float, ...] = scaled((0.0625, 0.125, 0.25, 0.5), quick=(0.0625, 0.25, 0.5))

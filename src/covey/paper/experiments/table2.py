@@ -21,8 +21,6 @@ PUBLISHED = {"IRMAE": "786K", "GAE4": "196K", "GAE8": "98K"}
 
 @dataclass(frozen=True)
 class Settings(Scale):
-    """The sizes that give the published counts."""
-
     latent: int = 512
     layers: int = 3
 

@@ -80,7 +80,7 @@ class NormalizedDescent:
         self.t = 0
         self.switched: int | None = None
         self.armed = False
-        self.targets: list[torch.Tensor] | None = None
+        self.targets: list[torch.Tensor] = []
 
     def step(self, closure: Callable[[], torch.Tensor]) -> torch.Tensor:
         """One iteration; `closure` clears the gradients, computes the loss, calls backward and returns the loss."""
@@ -110,9 +110,9 @@ class NormalizedDescent:
         if gradient is None:
             return v.detach()
         size = (layer.magnitude**layer.depth)[..., power.labels]
-        if self.targets is None or len(self.targets) < len(self.layers):
+        if len(self.targets) < len(self.layers):
             # g = -gradient/u^N; at the tiny start this is the correlation with nothing fitted, X_l'y/n
-            self.targets = [*(self.targets or []), power.norms(-gradient / size) / 2]
+            self.targets.append(power.norms(-gradient / size) / 2)
         # the large step v + g/u^N, multiplied by u^N: the same direction, w + g, without a division by u^(2N)
         z = size * v - gradient / size if self.large else v - self.eta * gradient
         norms = power.norms(z)[..., power.labels]
@@ -122,7 +122,7 @@ class NormalizedDescent:
     def _due(self, old: list[torch.Tensor]) -> bool:
         if self.at_step is not None:
             return self.t >= self.at_step
-        if self.tol is None or self.targets is None:
+        if self.tol is None or not self.targets:
             return False
         for layer, target in zip(self.layers, self.targets, strict=True):
             self.armed |= bool(((layer.magnitude**layer.depth >= target) & (target > 0)).any())
@@ -146,7 +146,6 @@ class NormalizedDescent:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.optimizer.load_state_dict(state["optimizer"])
         self.t, self.switched, self.armed = state["t"], state["switched"], state["armed"]
-        targets = state["targets"]
-        self.targets = None if targets is None else [
-            target.to(layer.magnitude) for target, layer in zip(targets, self.layers, strict=True)
-        ]  # fmt: skip
+        self.targets = [
+            target.to(layer.magnitude) for target, layer in zip(state["targets"], self.layers, strict=False)
+        ]

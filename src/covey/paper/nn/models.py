@@ -58,12 +58,9 @@ class Decoder(nn.Module):
         super().__init__()
         self.first = nn.Sequential(nn.Linear(latent, 4 * width * 8 * 8), nn.Unflatten(1, (4 * width, 8, 8)), nn.ReLU())
         self.body = nn.Sequential(
-            nn.ConvTranspose2d(4 * width, 2 * width, 4, stride=2, padding=1),
-            nn.ReLU(),
-            nn.ConvTranspose2d(2 * width, width, 4, stride=2, padding=1),
-            nn.ReLU(),
-            nn.Conv2d(width, 1, 1),
-        )
+            nn.ConvTranspose2d(4 * width, 2 * width, 4, stride=2, padding=1), nn.ReLU(),
+            nn.ConvTranspose2d(2 * width, width, 4, stride=2, padding=1), nn.ReLU(), nn.Conv2d(width, 1, 1),
+        )  # fmt: skip
 
     def forward(self, z: torch.Tensor) -> torch.Tensor:
         """Codes (n, latent) to images (n, 1, 32, 32)."""

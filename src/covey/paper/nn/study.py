@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 import torch
 
 from covey.paper.nn import latent
@@ -18,9 +17,10 @@ from covey.paper.nn.images import as_images, as_shares
 from covey.paper.nn.latent import decode_all, encode_all, interpolate, midpoint_ratio, random_pairs
 from covey.paper.nn.models import MODELS, Autoencoder, build
 from covey.paper.nn.training import CHECKPOINT, choose_device, load_model, read_checkpoint, train
-from covey.paper.results import combined, table
 
-if TYPE_CHECKING:  # the images need only numpy, but their package has loaders that need more
+if TYPE_CHECKING:  # this room needs only torch and numpy
+    import pandas as pd
+
     from covey.paper.datasets import DigitImages
 
 STEPS = 9  # points on an interpolation, ends included
@@ -118,6 +118,8 @@ def run_study(
     Training has the parameters of `train`; with a `folder`, runs are stored in ``MODEL-SEED/``, and the same call
     resumes from there. `report` is called with a line of text after each model.
     """
+    from covey.paper.results import combined, table
+
     judge = Judge.of(data, device=device) if judge is None else judge
     parts = []
     for seed in seeds:
@@ -140,6 +142,8 @@ def run_study(
 
 def measure_folder(folder: Path, judge: Judge, report: Callable[[str], None] = lambda line: None) -> pd.DataFrame:
     """Measure every checkpoint ``*/checkpoint.pt`` of a folder again, from its saved weights."""
+    from covey.paper.results import combined, table
+
     files = sorted(Path(folder).glob(f"*/{CHECKPOINT}"))
     if not files:
         raise FileNotFoundError(f"There are no checkpoints in {folder}: {CHECKPOINT} is expected one folder below it.")

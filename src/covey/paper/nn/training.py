@@ -86,20 +86,14 @@ def train(
     place = choose_device(device)
     data = as_images(images, place)
     held_out = None if validation is None else as_images(validation, place)
-    run = _Run(
-        model=model.to(place),
-        place=place,
-        settings={
-            "batch_size": batch_size,
-            "learning_rate": positive(learning_rate, "learning_rate"),
-            "seed": whole(seed, "seed", least=0),
-            "patience": patience,
-            "images": _fingerprint(data),
-            "validation": None if held_out is None else _fingerprint(held_out),
-        },
-        amp=place.type == "cuda" if amp == "auto" else bool(amp),
-        file=None if folder is None else Path(folder) / CHECKPOINT,
-    )
+    settings = {
+        "batch_size": batch_size, "learning_rate": positive(learning_rate, "learning_rate"),
+        "seed": whole(seed, "seed", least=0), "patience": patience, "images": _fingerprint(data),
+        "validation": None if held_out is None else _fingerprint(held_out),
+    }  # fmt: skip
+    use_amp = place.type == "cuda" if amp == "auto" else bool(amp)
+    file = None if folder is None else Path(folder) / CHECKPOINT
+    run = _Run(model=model.to(place), place=place, settings=settings, amp=use_amp, file=file)
     if resume and run.file is not None and run.file.is_file():
         run.restore()
     with showing(f"training {model.title}", progress):

@@ -26,8 +26,6 @@ class CoherenceDisplay:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from covey.paper.plots import CoherenceDisplay
     >>> X = np.random.default_rng(0).standard_normal((60, 40))
     >>> display = CoherenceDisplay.from_design(X, 4)
     >>> len(display.axes_), display.kind

@@ -50,23 +50,18 @@ def _section(outcome: Outcome) -> dict[str, Any]:
         return {**section, "ran": False, "problem": outcome.problem}
     svg, png = (outcome.figure[kind] for kind in ("svg", "png"))
     files = {"csv": ("text/csv", as_csv(outcome.frame)), "svg": ("image/svg+xml", svg), "png": ("image/png", png)}
-    return {
-        **section,
-        "ran": True,
-        "claims": outcome.claims,
-        "notices": outcome.notices,
-        "settings": {name: _shown(value) for name, value in asdict(outcome.settings).items()},
-        "seconds": f"{outcome.seconds:.1f} s{' (kept from an earlier run)' if outcome.reused else ''}",
-        "rows": len(outcome.frame),
-        "downloads": {
-            kind: f"data:{media};base64,{base64.b64encode(content).decode()}"
-            for kind, (media, content) in files.items()
-        },
+    downloads = {
+        kind: f"data:{media};base64,{base64.b64encode(content).decode()}" for kind, (media, content) in files.items()
     }
-
-
-def _shown(value: object) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, tuple | list) else str(value)
+    settings = {
+        name: ", ".join(map(str, value)) if isinstance(value, tuple) else value
+        for name, value in asdict(outcome.settings).items()
+    }
+    return {
+        **section, "ran": True, "claims": outcome.claims, "notices": outcome.notices, "settings": settings,
+        "seconds": f"{outcome.seconds:.1f} s{' (kept from an earlier run)' if outcome.reused else ''}",
+        "rows": len(outcome.frame), "downloads": downloads,
+    }  # fmt: skip
 
 
 def paragraphs(text: str) -> str:

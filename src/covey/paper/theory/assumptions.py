@@ -120,7 +120,6 @@ def check_assumptions(
 
     Examples
     --------
-    >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> X = np.sign(rng.standard_normal((150, 300)))
     >>> w = np.r_[np.full(9, 10.0), np.zeros(291)]

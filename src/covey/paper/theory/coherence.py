@@ -90,7 +90,6 @@ def coherence(X: object, groups: object = None, *, block_columns: int = BLOCK_CO
     ``8 * block_columns**2`` bytes besides X. A group with more columns than rows, or with a column of zeros, has
     delta_in of at least 1: its Gram is singular.
 
-    >>> import numpy as np
     >>> X = np.sqrt(4) * np.eye(4)
     >>> X[0, 3] = 0.5
     >>> result = coherence(X, 2)
