@@ -1,8 +1,8 @@
 """The five autoencoders on all of MNIST, three seeds each, measured: a few minutes on one GPU.
 
-Needs torch, numpy, pandas and the MNIST files in COVEY_DATA; nothing else. One process a model, all on the same device: the
-networks are small, and what costs time is starting kernels. The number of epochs is chosen so that everything ends in
-time, unless it is given; it is the same for every model. Results are written into the output folder after every
+Needs torch, numpy, pandas and the MNIST files in COVEY_DATA; nothing else. One process a model, all on the same device:
+the networks are small, and what costs time is starting kernels. The number of epochs is chosen so that everything ends
+in time, unless it is given; it is the same for every model. Results are written into the output folder after every
 trained model, so that whatever is finished is there.
 
     COVEY_DATA=... python benchmarks/autoencoder_full.py --out docs/results/autoencoder

@@ -36,10 +36,10 @@ class NetworkRegressor(RegressorMixin, BaseEstimator):
     r"""The diagonally grouped linear network of the paper, trained from a small start and stopped early.
 
     Minimises :math:`\frac{1}{2n}\|y - Xw\|^2` over :math:`w_l = u_l^N v_l`, with one magnitude :math:`u_l` and one
-    direction :math:`v_l` per group, by gradient descent with normalised directions (Algorithms 1 and 2 of "Implicit
-    Regularization for Group Sparsity") or by gradient flow. Groups wake up one after another; the time at which
-    training stops is the only regularisation. `covey.GroupSparseRegressor` follows the flow in the limit of small
-    starts, without a time to choose.
+    direction :math:`v_l` per group, by gradient descent with normalised directions (Algorithms 1 and 2 of Li, Nguyen,
+    Hegde and Wong, "Implicit Regularization for Group Sparsity", ICLR 2023) or by gradient flow. Groups wake up one
+    after another; the time at which training stops is the only regularisation. `covey.GroupSparseRegressor` follows the
+    flow in the limit of small starts, without a time to choose.
 
     Parameters
     ----------
@@ -84,10 +84,6 @@ class NetworkRegressor(RegressorMixin, BaseEstimator):
     trajectory_ : Trajectory
         The run on all rows up to the chosen time, in working coordinates.
     step_size_, n_iter_, n_features_in_ : float, int and int
-
-    References
-    ----------
-    Li, Nguyen, Hegde and Wong, "Implicit Regularization for Group Sparsity", ICLR 2023.
 
     Examples
     --------

@@ -16,7 +16,7 @@ import pandas as pd
 
 from covey.paper.experiments import rates
 from covey.paper.experiments.base import Claim, Claims, Record, Scale, judge, scaled, where
-from covey.paper.experiments.prescribed import prescribed_problem
+from covey.paper.experiments.delta import prescribed_problem
 from covey.paper.experiments.slopes import LEVEL, by_axis, fit
 from covey.paper.experiments.style import COLOURS, GREY, Axes, fill_ticks, panel, panels
 from covey.paper.experiments.tasks import records

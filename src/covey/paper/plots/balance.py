@@ -13,14 +13,9 @@ from covey.plots.style import MARK, PALETTE, AxesLike, make_axes, quiet
 
 
 class BalanceDisplay:
-    """Conservation of the balance (Lemma balancing).
+    """Conservation of the balance (Lemma balancing): drifts by name, and the table that `drift_against_step` returns.
 
-    Parameters
-    ----------
-    drifts : mapping from a name to a BalanceDrift
-        For instance ``{"flow": balance_drift(flow), "step 0.02": balance_drift(descent)}``.
-    table : DataFrame, optional
-        As `drift_against_step` returns it.
+    The drifts are, for instance, ``{"flow": balance_drift(flow), "step 0.02": balance_drift(descent)}``.
     """
 
     def __init__(self, drifts: Mapping[str, BalanceDrift], table: pd.DataFrame | None = None) -> None:

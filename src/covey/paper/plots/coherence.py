@@ -14,18 +14,10 @@ MAX_HEAT_MAP = 150
 
 
 class CoherenceDisplay:
-    """The coherence of a design, by group.
+    """The coherence of a design, by group: a heat map of the `matrix` that `coherence_matrix` returns, or a profile.
 
-    Parameters
-    ----------
-    coherence : Coherence
-    matrix : ndarray, shape (n_groups, n_groups), optional
-        All norms, for the heat map; as `coherence_matrix` returns it.
-    bounds : Bounds, optional
-        Draws the theorem's limits.
+    With `bounds`, the theorem's limits are drawn into the profile.
 
-    Examples
-    --------
     >>> X = np.random.default_rng(0).standard_normal((60, 40))
     >>> display = CoherenceDisplay.from_design(X, 4)
     >>> len(display.axes_), display.kind

@@ -18,15 +18,9 @@ PANELS = ("error", "entries", "magnitudes", "directions")
 class TrajectoryDisplay:
     """Recovery error, entries, magnitudes and directions of a trajectory against time.
 
-    Parameters
-    ----------
-    trajectory : Trajectory
-    w_star : array of shape (p,), optional
-        The truth: determines which groups are drawn in colour, and gives the dashed target lines. Without it, groups
-        that are awake at the end are coloured.
+    The truth `w_star` determines which groups are drawn in colour, and gives the dashed target lines. Without it,
+    groups that are awake at the end are coloured.
 
-    Examples
-    --------
     >>> from covey.datasets import make_group_sparse
     >>> from covey.paper.dynamics import normalized_descent
     >>> data = make_group_sparse(random_state=0)
@@ -48,15 +42,7 @@ class TrajectoryDisplay:
         return cls(trajectory, w_star).plot(panels=panels, ax=ax)
 
     def plot(self, *, panels: Sequence[str] | None = None, ax: AxesLike = None) -> TrajectoryDisplay:
-        """Draw.
-
-        Parameters
-        ----------
-        panels : sequence of {"error", "entries", "magnitudes", "directions"}, optional
-            By default all that can be drawn: the error needs the truth.
-        ax : Axes or sequence of Axes, optional
-            One per panel.
-        """
+        """Draw the `panels`, by default all that can be drawn: the error needs the truth. `ax` has an axes for each."""
         if panels is None:
             panels = PANELS if self.trajectory.error is not None else PANELS[1:]
         unknown = [panel for panel in panels if panel not in PANELS]

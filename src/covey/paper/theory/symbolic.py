@@ -18,15 +18,8 @@ with optional("covey.paper.theory.symbolic"):
 
 
 class SymbolicNetwork:
-    """The grouped network over symbols: ``G_i = u_{g(i)}^N v_i``.
+    """The grouped network over symbols: ``G_i = u_{g(i)}^N v_i``, with magnitudes u > 0 and real v, numbered from 0.
 
-    Attributes
-    ----------
-    u, v : tuple of sympy symbols
-        Magnitudes (positive) and directions (real), numbered from 0.
-
-    Examples
-    --------
     >>> network = SymbolicNetwork(2)
     >>> network.bracket((0, 1)).T
     Matrix([[0, -4*u0**2*v1, 4*u0**2*v0]])
