@@ -155,13 +155,10 @@ def moves(frame: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
 
 def cosines(frame: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
     """The cosine of each direction with the truth at the first record after the start, and when u has doubled."""
-    early, late = [], []
-    for l in GROUPS:
-        cosine, u = series(frame, ZERO, COSINE, l)[1], series(frame, ZERO, MAGNITUDE, l)[1]
-        doubled = u >= 2 * u[0]
-        early.append(cosine[1])
-        late.append(cosine[np.argmax(doubled)] if doubled.any() else -1.0)
-    return np.array(early), np.array(late)
+    cosine, u = (np.array([series(frame, ZERO, what, l)[1] for l in GROUPS]) for what in (COSINE, MAGNITUDE))
+    doubled = u >= 2 * u[:, :1]
+    late = cosine[np.arange(len(u)), doubled.argmax(axis=1)]
+    return cosine[:, 1], np.where(doubled.any(axis=1), late, -1.0)
 
 
 def _listed(values: np.ndarray, digits: int = 0) -> str:

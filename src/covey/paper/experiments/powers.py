@@ -144,7 +144,16 @@ def plot(frame: pd.DataFrame, *axes: Axes) -> None:
         y, va = (0.97, "top") if axis == "n" else (0.03, "bottom")
         one.text(0.97, y, "\n".join(slopes), ha="right", va=va, fontsize=6.5, transform=one.transAxes)
     *_, windows, key = axes
-    _draw_windows(windows, _windows(frame))
+    table, height, middles = _windows(frame), 0, []
+    for depth, colour in zip(DEPTHS, COLOURS, strict=False):
+        row: Any
+        for row in table.loc[depth].itertuples():
+            windows.plot([row.opens / row.T_lb, row.closes / row.T_lb], [height] * 2, color=colour, lw=0.9)
+            windows.plot([1.0, row.T_ub / row.T_lb], [height] * 2, color=colour, lw=3, solid_capstyle="butt")
+            height += 1
+        middles.append(height - 0.5 - 0.5 * len(table.loc[depth]))
+        height += 1
+    windows.set_yticks(middles, [f"N = {depth}" for depth in DEPTHS])
     panel(windows, "e", "windows at the theorem's limits", xscale="log", xlabel="time / T_lb")
     key.axis("off")
     key.legend(*axes[0].get_legend_handles_labels(), loc="upper left")
@@ -153,16 +162,3 @@ def plot(frame: pd.DataFrame, *axes: Axes) -> None:
         "thin, where the bounds hold;\nthick, the predicted window."
     )
     key.text(0.0, 0.5, note, va="top", fontsize=7.5, transform=key.transAxes)
-
-
-def _draw_windows(axes: Axes, table: pd.DataFrame) -> None:
-    height, middles = 0, []
-    for depth, colour in zip(DEPTHS, COLOURS, strict=False):
-        row: Any
-        for row in table.loc[depth].itertuples():
-            axes.plot([row.opens / row.T_lb, row.closes / row.T_lb], [height] * 2, color=colour, lw=0.9)
-            axes.plot([1.0, row.T_ub / row.T_lb], [height] * 2, color=colour, lw=3, solid_capstyle="butt")
-            height += 1
-        middles.append(height - 0.5 - 0.5 * len(table.loc[depth]))
-        height += 1
-    axes.set_yticks(middles, [f"N = {depth}" for depth in DEPTHS])

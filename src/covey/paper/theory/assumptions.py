@@ -157,7 +157,7 @@ def check_assumptions(
         init_scale=init_scale, step_size=step_size, group_size=int(groups.sizes.max()),
     )  # fmt: skip
     found = coherence(X, groups)
-    conditions = _design_conditions(X, groups, found, limits, algorithm) + _setting_conditions(limits)
+    conditions = _conditions(X, groups, found, limits, algorithm)
     if algorithm == 2 and direction_step is not None:
         conditions += _direction_conditions(limits, direction_step)
     return AssumptionReport(tuple(conditions), found, limits, estimated=coef is None)
@@ -210,8 +210,8 @@ def _times(measured: float, required: float) -> str:
     return f"{ratio:,.0f} times" if ratio >= 100 else f"{ratio:.3g} times"
 
 
-def _design_conditions(X: Design, groups: Groups, found: Coherence, b: Bounds, algorithm: int) -> list[Condition]:
-    theorem, largest = f"convergence-alg-{algorithm}", int(groups.sizes.max())
+def _conditions(X: Design, groups: Groups, found: Coherence, b: Bounds, algorithm: int) -> list[Condition]:
+    theorem, first, largest = f"convergence-alg-{algorithm}", "convergence-alg-1", int(groups.sizes.max())
     zero = np.flatnonzero(column_norms(X) == 0)
     pair = found.worst_pair
     culprits = f" Groups {pair[0]!r} and {pair[1]!r} are the worst pair." if pair is not None else ""
@@ -239,33 +239,27 @@ def _design_conditions(X: Design, groups: Groups, found: Coherence, b: Bounds, a
             f"still be good. Correlated groups can wake up in the wrong order; the estimator's backward elimination "
             f"and factors address this.{culprits}",
         ),
-    ]  # fmt: skip
-
-
-def _setting_conditions(b: Bounds) -> list[Condition]:
-    theorem = "convergence-alg-1"
-    return [
         Condition(
-            "strongest group above zeta", theorem, b.u_max**2, ">=", b.zeta_corrected,
+            "strongest group above zeta", first, b.u_max**2, ">=", b.zeta_corrected,
             "The promised radius exceeds every group: the theorem already holds at w = 0 and says nothing. It needs "
             "more rows or less noise; its constant 80 is far from sharp.",
         ),
         Condition(
-            "weakest group above zeta", theorem, b.u_min**2, ">=", b.zeta_corrected,
+            "weakest group above zeta", first, b.u_min**2, ">=", b.zeta_corrected,
             f"{b.s - b.n_recoverable} of {b.s} groups are weaker than zeta: the theorem promises only that they stay "
             "small, not that they are found.",
         ),
         Condition(
-            "init_scale", theorem, b.init_scale, "<", b.init_scale_max,
+            "init_scale", first, b.init_scale, "<", b.init_scale_max,
             f"Groups outside the support may reach the promised size too early. The theorem requires init_scale below "
             f"{b.init_scale_max:.2g}; in practice anything from 1e-8 to 1e-3 behaves the same.",
         ),
         Condition(
-            "step_size", theorem, b.step_size, "<=", b.step_size_max,
+            "step_size", first, b.step_size, "<=", b.step_size_max,
             f"Magnitudes may overshoot. Use step_size={b.step_size_max:.3g} or step_size='auto'.",
         ),
         Condition(
-            "window opens before it closes", theorem, b.T_lb_corrected, "<=", b.T_ub_corrected,
+            "window opens before it closes", first, b.T_lb_corrected, "<=", b.T_ub_corrected,
             f"The times [T_lb, T_ub] = [{b.T_lb_corrected:.4g}, {b.T_ub_corrected:.4g}] are empty at this init_scale: "
             "use a smaller one, which widens the window.",
         ),

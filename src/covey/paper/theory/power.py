@@ -31,19 +31,15 @@ STEP_LOSS = math.exp(1 / 20)
 LARGEST = 1e70
 
 
-class _Quantity(property):
-    source: str
-
-
-def quantity(source: str) -> Callable[[Callable[[Any], float | None]], Any]:
+class Quantity(property):
     """A property that is a row of the table, with its place in the paper."""
 
-    def named(formula: Callable[[Any], float | None]) -> _Quantity:
-        found = _Quantity(formula)
-        found.source = source
-        return found
+    def __init__(self, source: str) -> None:
+        self.source = source
 
-    return named
+    def __call__(self, formula: Callable[[Any], float | None]) -> Quantity:
+        super().__init__(formula)
+        return self
 
 
 class Quantities:
@@ -54,7 +50,7 @@ class Quantities:
 
     def _frame(self, *more: tuple[str, float, str]) -> pd.DataFrame:
         """One row per quantity, in the order of definition, then the limits on the coherence, then more."""
-        found = [(n, getattr(self, n), q.source) for n, q in vars(type(self)).items() if isinstance(q, _Quantity)]
+        found = [(n, getattr(self, n), q.source) for n, q in vars(type(self)).items() if isinstance(q, Quantity)]
         for k in (1, 2):
             found.append((f"delta_in, algorithm {k}", self.delta_in(k), f"convergence-alg-{k}"))
             found.append((f"delta_out, algorithm {k}", self.delta_out(k), f"convergence-alg-{k}"))
@@ -101,7 +97,7 @@ class PowerBounds(Quantities):
         """The least norm of a non-zero group."""
         return min(self.norms)
 
-    @quantity("noise by its norm in a group")
+    @Quantity("noise by its norm in a group")
     def zeta(self) -> float:
         """``80 max(max_l norm(X_l'xi/n), epsilon)``, the same for every N."""
         return 80.0 * max(self.group_noise, self.epsilon)
@@ -111,17 +107,17 @@ class PowerBounds(Quantities):
         """Groups with ``r_l >= zeta``; the others are only guaranteed to stay small."""
         return sum(r >= self.zeta for r in self.norms)
 
-    @quantity("monotonicity")
+    @Quantity("monotonicity")
     def step_size_monotone(self) -> float:
         """``gamma <= 1/(N^2 r_max^(2-2/N))``: Lemma monotonicity. Any larger step overshoots the truth."""
         return 1.0 / self.contraction(self.r_max)
 
-    @quantity("convergence-alg-1")
+    @Quantity("convergence-alg-1")
     def step_size_max(self) -> float:
         """``gamma <= 1/(5 N^2 r_max^(2-2/N))``: the theorems' step, ``1/(20 u_max^2)`` for N = 2."""
         return self.step_size_monotone / 5.0
 
-    @quantity("convergence-alg-2")
+    @Quantity("convergence-alg-2")
     def step_size_max_alg_2(self) -> float:
         """``min(step_size_max, 16 r_min^(2/N)/(9 N^2 r_max^2))``: leaves room for a direction step.
 
@@ -131,7 +127,7 @@ class PowerBounds(Quantities):
         N = self.depth
         return min(self.step_size_max, 16.0 * self.r_min ** (2 / N) / (9.0 * N**2 * self.r_max**2))
 
-    @quantity("convergence-alg-1")
+    @Quantity("convergence-alg-1")
     def init_scale_max(self) -> float:
         """The start must be below this, so that groups off the support are negligible and the window is open.
 
@@ -151,12 +147,12 @@ class PowerBounds(Quantities):
         settle = math.floor(math.log2(r_max / self.zeta)) * self.T_halve
         return min(negligible, small, (spare / (self.step_size * N * (N - 2) * (1 + settle))) ** (1 / (N - 2)))
 
-    @quantity("direction-bound")
+    @Quantity("direction-bound")
     def direction_step_max(self) -> float:
         """``eta <= 4/(9 r_max^2)`` after the switch: Lemma direction-bound, the same for every N."""
         return 4.0 / (9.0 * self.r_max**2)
 
-    @quantity("convergence-alg-2")
+    @Quantity("convergence-alg-2")
     def direction_step_min(self) -> float:
         """``eta >= N^2 gamma/(4 r_min^(2/N))``: below it, directions settle more slowly than magnitudes.
 
@@ -186,7 +182,7 @@ class PowerBounds(Quantities):
         """B of equation noise-bound: the influence of other groups and of the noise on a group off the support."""
         return self.r_min / 20.0 + self.group_noise
 
-    @quantity("phase1")
+    @Quantity("phase1")
     def T_grow(self) -> float:
         """The time by which every recoverable group has half of its norm (Lemma phase1); a larger start has it at once.
 
@@ -204,7 +200,7 @@ class PowerBounds(Quantities):
         distance = self.init_scale ** (2 - N) - (self.r_max / 2) ** ((2 - N) / N)
         return 4 * STEP_LOSS * max(0.0, distance) / (gamma * N * (N - 2) * m) + 1
 
-    @quantity("phase2-convergence")
+    @Quantity("phase2-convergence")
     def T_halve(self) -> float:
         """Half-life of a magnitude's error (Lemma phase2-convergence): ``5 2^(2-2/N) / (gamma N^2 m^(2-2/N))``."""
         return self._halve(max(self.zeta, self.r_min))
@@ -213,7 +209,7 @@ class PowerBounds(Quantities):
         # u^N >= m/2 throughout, where the contraction is 2^(2/N - 2) times its value at m
         return 5.0 * 2 ** (2 - 2 / self.depth) / (self.step_size * self.contraction(m))
 
-    @quantity("convergence-alg-1")
+    @Quantity("convergence-alg-1")
     def T_lb(self) -> float:
         """The start of the window: ``T_grow + floor(log2(r_max/zeta)) T_halve``; 0 if ``zeta >= r_max``."""
         return self.opening(self.zeta)
@@ -225,7 +221,7 @@ class PowerBounds(Quantities):
         m = max(zeta, self.r_min)
         return self._grow(m) + math.floor(math.log2(self.r_max / zeta)) * self._halve(m)
 
-    @quantity("noise-bound")
+    @Quantity("noise-bound")
     def T_ub(self) -> float:
         """The end of the window: until then, magnitudes off the support are at most `ceiling` (Lemma noise-bound).
 
@@ -237,7 +233,7 @@ class PowerBounds(Quantities):
             return 0.5 * math.log(1.0 / alpha) / math.log1p(2.0 * gamma * B)
         return (alpha ** (2 - N) - self.ceiling ** (2 - N)) / (gamma * N * (N - 2) * B)
 
-    @quantity("gd-error-bound-on-support")
+    @Quantity("gd-error-bound-on-support")
     def error_radius(self) -> float:
         """``2 zeta``: the norm of ``w_l(t) - w*_l`` on the support, for t in the window."""
         return 2.0 * self.zeta
@@ -251,7 +247,7 @@ class PowerBounds(Quantities):
         """
         return math.sqrt(self.init_scale) if self.depth == 2 else 2.0 * self.init_scale
 
-    @quantity("convergence-alg-1")
+    @Quantity("convergence-alg-1")
     def off_support_radius(self) -> float:
         """``ceiling^N``: the norm of ``w_l(t)`` off the support, ``alpha`` for N = 2."""
         return self.ceiling**self.depth
