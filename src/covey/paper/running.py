@@ -95,11 +95,7 @@ class Coordinates:
 
 @dataclass(frozen=True)
 class Run:
-    """The recorded models of one run, with sleeping groups set to zero.
-
-    `coefs` and `intercepts` are on the user's scale; `W` and `norms` (one column per group of X) in working
-    coordinates.
-    """
+    """Recorded models, sleeping groups set to zero; `W` and `norms`, by group of X, are in working coordinates."""
 
     times: FloatArray
     coefs: FloatArray

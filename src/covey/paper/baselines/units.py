@@ -18,11 +18,7 @@ from covey.validation import FloatArray, as_numbers, boolean, check_scale, colum
 
 @dataclass(frozen=True)
 class Units:
-    """``X[:, order]`` centred and divided by ``scale``, ``y`` centred, and everything needed to undo both.
-
-    With an intercept, X and y are centred, which solves for the intercept exactly. Standardising divides
-    each column by its root mean square (after centring, its standard deviation).
-    """
+    """X centred and divided by ``scale``, y centred, and what undoes both; centring solves for the intercept exactly."""
 
     X: FloatArray
     y: FloatArray

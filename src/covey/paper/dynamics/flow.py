@@ -97,13 +97,10 @@ def gradient_flow(
             "Use a larger init_scale, or normalized_descent, whose time grows only as log(1/init_scale)."
         )
 
-    def in_groups(a: FloatArray) -> FloatArray:
-        return np.add.reduceat(partition.to_contiguous(a), partition.starts[:-1])
-
     def equation(_: float, state: FloatArray) -> FloatArray:
         u, q = np.exp(state[:L]), state[L:]
         g = problem.correlation((u ** (N + 1))[labels] * q)
-        rate = in_groups(q * g)
+        rate = np.add.reduceat(partition.to_contiguous(q * g), partition.starts[:-1])
         return np.concatenate([N * u ** (N - 1) * rate, (u ** (N - 1))[labels] * (g - N * q * rate[labels])])
 
     def factors(states: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -133,10 +133,7 @@ class Descent(ABC):
 def run(
     method: Descent, n_steps: int, record_every: int = 1, *, stop: Stop | None = None, reference: bool = False
 ) -> Trajectory:
-    """Iterate from the start to `n_steps`, recording every `record_every` steps and the last one.
-
-    The plain-numpy step is used with `reference`, and for losses other than squared.
-    """
+    """Iterate, recording every `record_every` steps and the last one; in numpy if `reference` or for other losses."""
     n_steps = whole(n_steps, "n_steps", least=0)
     record_every = min(whole(record_every, "record_every"), max(n_steps, 1))
     if n_steps // record_every > MOST_RECORDS:

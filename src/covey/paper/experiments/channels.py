@@ -97,10 +97,7 @@ def target_accuracy(frame: pd.DataFrame) -> float:
 
 
 def best_settings(frame: pd.DataFrame) -> Any:
-    """For each method, the strength and learning rate with the fewest channels at the target, with means over seeds.
-
-    A setting counts if every seed reaches the target. A method without one has missing values.
-    """
+    """For each method, the setting with the fewest channels that reaches the target on every seed; missing if none."""
     rungs = where(frame, rule="ladder")
     good = rungs[rungs["validation"] >= target_accuracy(frame)].sort_values("channels")
     fewest = good.groupby([*SETTING, "seed"], as_index=False).first()

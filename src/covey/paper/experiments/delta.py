@@ -178,7 +178,8 @@ def prescribed_problem(
     v = [_unit(rng, a.size) for a in blocks]
     G = np.eye(p)
     for i, a in enumerate(blocks):
-        G[np.ix_(a, a)] += delta_in * (_turning(rng, v[i]) if leaning else _symmetric(rng, a.size))
+        inner = rng.standard_normal((a.size, a.size)) if not leaning else _turning(rng, v[i])
+        G[np.ix_(a, a)] += delta_in * (inner + inner.T) / np.linalg.norm(inner + inner.T, 2)
         for j, b in enumerate(blocks[:i]):
             A = np.outer(v[i], v[j]) if leaning else rng.standard_normal((a.size, b.size))
             A *= delta_out / np.linalg.norm(A, 2)
@@ -201,11 +202,6 @@ def prescribed_problem(
 def _unit(rng: np.random.Generator, size: int) -> FloatArray:
     v = rng.standard_normal(size)
     return v / np.linalg.norm(v)
-
-
-def _symmetric(rng: np.random.Generator, size: int) -> FloatArray:
-    A = rng.standard_normal((size, size))
-    return (A + A.T) / np.linalg.norm(A + A.T, 2)
 
 
 def _turning(rng: np.random.Generator, v: FloatArray) -> FloatArray:

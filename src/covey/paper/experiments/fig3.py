@@ -35,11 +35,7 @@ class Settings(Scale):
     code_steps: int = 1000
 
     def descend(self, data: GroupSparseData, mode: str) -> Trajectory:
-        """Algorithm 2 with the paper's practical switch rule.
-
-        In the code the rule compares the first magnitudes with 1, so that it is met after the first step and the small
-        direction step is used throughout.
-        """
+        """Algorithm 2 with the paper's practical switch rule, which in the code is met after the first step."""
         switch, steps = (SwitchAt(1), self.code_steps) if mode == CODE else (SwitchSettled(self.tol), self.text_steps)
         step = self.step_size
         return descend(data, mode, step_size=step, direction_step=step, switch=switch, n_steps=steps)

@@ -79,10 +79,7 @@ def simulate(item: tuple[Settings, int, int, int]) -> list[Record]:
 
 
 def rows_needed(frame: pd.DataFrame) -> pd.DataFrame:
-    """The number of rows at which half of the runs recover, per method and s; NaN if they never do.
-
-    Linear between grid points of the running maximum over n, which is monotone.
-    """
+    """The rows at which half of the runs recover, per method and s, by the running maximum over n; NaN if never."""
     found = []
     for (method, s), part in frame.groupby(["method", "s"], sort=False):
         rate = part.groupby("n")["recovered"].mean()

@@ -34,7 +34,6 @@ class Outcome:
     """The outcome of one experiment: its table, figure and claims, or the problem that kept it from running."""
 
     experiment: Experiment
-    mode: Mode
     settings: Scale
     frame: pd.DataFrame | None = None  # the table as saved
     figure: dict[str, bytes] = field(default_factory=dict)  # by format
@@ -69,10 +68,10 @@ def _reproduce_one(experiment: Experiment, mode: Mode, folder: Path, jobs: int) 
             with running(experiment.id, folder / "parts" / key[:16]):
                 frame = experiment.run(settings, jobs)
         except DataNotFoundError as absent:
-            return Outcome(experiment, mode, settings, problem=str(absent), notices=notices)
+            return Outcome(experiment, settings, problem=str(absent), notices=notices)
         except Exception as failure:  # the failure of one experiment is reported and must not stop the others
             problem = f"It failed: {type(failure).__name__}: {failure}"
-            return Outcome(experiment, mode, settings, problem=problem, failed=True, notices=notices)
+            return Outcome(experiment, settings, problem=problem, failed=True, notices=notices)
         content = as_csv(frame)
         record = {
             "id": experiment.id, "key": key, "mode": mode, "settings": asdict(settings),
@@ -96,7 +95,7 @@ def _reproduce_one(experiment: Experiment, mode: Mode, folder: Path, jobs: int) 
         for kind, drawn in figure.items():
             write_atomically(_figures(folder)[kind], drawn)
     claims, reused = experiment.claims(frame), saved is not None
-    return Outcome(experiment, mode, settings, frame, figure, claims, record["seconds"], reused, notices=notices)
+    return Outcome(experiment, settings, frame, figure, claims, record["seconds"], reused, notices=notices)
 
 
 def _figures(folder: Path) -> dict[str, Path]:

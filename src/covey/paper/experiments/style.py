@@ -1,7 +1,4 @@
-"""The common style of all figures, and the panels that several share.
-
-Matplotlib is imported inside functions, so that importing an experiment is fast.
-"""
+"""The common style of all figures, and panels that several share; matplotlib is imported when something is drawn."""
 
 from __future__ import annotations
 

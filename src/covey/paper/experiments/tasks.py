@@ -35,10 +35,7 @@ def running(id: str, folder: Path | None = None) -> Iterator[None]:
 
 
 def each(function: Callable[[Item], Result], items: Iterable[Item], jobs: int = 1) -> list[Result]:
-    """``[function(item) for item in items]``, with `jobs` at a time; results are in the order of the items.
-
-    Matrices are small here, so each repeat uses one thread and the repeats share the cores.
-    """
+    """``[function(item) for item in items]``, `jobs` at a time; matrices are small here, so each has one thread."""
     task = wrap_non_picklable_objects(function, keep_wrapper=True)
     return list(finished([delayed(_single)(task, item) for item in items], f"{_running.get()[0]}repeat", jobs))
 

@@ -13,10 +13,7 @@ MARGIN = (MODEL_SIZE - IMAGE_SIZE) // 2
 
 
 def as_images(images: Any, device: torch.device | str | None = None) -> torch.Tensor:
-    """Images as a tensor (n, 1, 28, 28) on the device: bytes stay bytes, numbers from 0 to 1 become float32.
-
-    Images of 32 x 32 are cropped to the inner 28 x 28.
-    """
+    """Images, cropped to 28 x 28, as a tensor (n, 1, 28, 28): bytes stay bytes, numbers from 0 to 1 become float32."""
     tensor = images if isinstance(images, torch.Tensor) else torch.from_numpy(np.array(images))
     if tensor.ndim == 3:
         tensor = tensor.unsqueeze(1)

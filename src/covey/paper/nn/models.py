@@ -1,7 +1,4 @@
-"""The five autoencoders of the paper: AE, VAE, IRMAE, and GAE with 4 and with 8 groups.
-
-They share the encoder and decoder of IRMAE on MNIST.
-"""
+"""The paper's autoencoders: AE, VAE, IRMAE, and GAE with 4 and 8 groups; encoder and decoder are IRMAE's on MNIST."""
 
 from __future__ import annotations
 
@@ -49,10 +46,7 @@ class Encoder(nn.Module):
 
 
 class Decoder(nn.Module):
-    """A linear layer to an 8 x 8 map, two transposed convolutions to 32 x 32, and one of kernel 1 to an image.
-
-    Returns the input of the last activation.
-    """
+    """A linear layer to an 8 x 8 map and three convolutions to 32 x 32; gives the input of the last activation."""
 
     def __init__(self, latent: int, width: int = 32) -> None:
         super().__init__()
@@ -112,10 +106,7 @@ class AE(Autoencoder):
 
 
 class VAE(Autoencoder):
-    """The variational autoencoder: Gaussian codes, cross entropy plus `beta` times the divergence from N(0, 1).
-
-    `beta` is 0.1 in the IRMAE paper's comparison.
-    """
+    """The variational autoencoder: cross entropy plus `beta` (0.1 in IRMAE's paper) times divergence from N(0, 1)."""
 
     def __init__(self, latent: int = 512, *, width: int = 32, beta: float = 0.1) -> None:
         super().__init__(latent, width=width, codes=2 * latent)

@@ -61,10 +61,7 @@ class ChannelNet(nn.Module):
 
 
 def shrink_groups(weight: torch.Tensor, amount: float) -> None:
-    """The proximal step of the group lasso on the rows of a weight, in place.
-
-    ``w_l <- w_l max(0, 1 - amount/norm(w_l))``, the minimiser of ``norm(w - w_l)^2/2 + amount norm(w)``.
-    """
+    """The proximal step of the group lasso on the rows, in place: ``w_l <- w_l max(0, 1 - amount/norm(w_l))``."""
     with torch.no_grad():
         norms = weight.flatten(1).norm(dim=1)
         scale = (1 - amount / norms.clamp_min(torch.finfo(weight.dtype).tiny)).clamp_min(0)

@@ -99,10 +99,7 @@ def measure(model: Autoencoder, judge: Judge) -> tuple[dict[str, float], torch.T
 
 
 def grid(model: Autoencoder, images: Any, labels: Any, rows: int = GRID_ROWS, steps: int = STEPS) -> np.ndarray:
-    """Interpolations between pairs of digits of different classes, as bytes (rows, steps, 28, 28).
-
-    The pairs are the same for every model: row r goes from the first image of digit r to that of digit r + 3.
-    """
+    """Interpolations as bytes (rows, steps, 28, 28), in row r from the first image of digit r to that of r + 3."""
     _, firsts = np.unique(labels, return_index=True)
     a, b = (images[np.roll(firsts, -shift)[np.arange(rows) % len(firsts)]] for shift in (0, 3))
     return (255 * interpolate(model, a, b, steps)).round().to(torch.uint8).numpy()

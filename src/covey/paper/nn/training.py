@@ -169,8 +169,13 @@ class _Run(TrainingResult):
         self.history.append(row)
         if not math.isfinite(row["loss"]):
             self.status = "diverged"
-        elif self.settings["patience"] is not None:
-            self.watch(row["validation_loss"])
+        elif self.settings["patience"] is not None:  # keep the best weights, and stop when the patience is exhausted
+            values = [row["validation_loss"] for row in self.history]
+            if self.best_model is None or values[-1] < min(values[:-1]):
+                self.best_epoch = self.epoch
+                self.best_model = {name: tensor.detach().clone() for name, tensor in self.model.state_dict().items()}
+            elif self.best_epoch is not None and self.epoch - self.best_epoch >= self.settings["patience"]:
+                self.status = "stopped early"
 
     @torch.no_grad()
     def validate(self, held_out: torch.Tensor) -> float:
@@ -182,15 +187,6 @@ class _Run(TrainingResult):
             with self.autocast:
                 total += float(self.model.loss(prepare(part), noise)) * len(part)
         return total / len(held_out)
-
-    def watch(self, value: float) -> None:
-        """Keep the best weights, and stop when the patience is exhausted."""
-        values = [row["validation_loss"] for row in self.history[:-1]]
-        if self.best_model is None or value < min(values):
-            self.best_epoch = self.epoch
-            self.best_model = {name: tensor.detach().clone() for name, tensor in self.model.state_dict().items()}
-        elif self.best_epoch is not None and self.epoch - self.best_epoch >= self.settings["patience"]:
-            self.status = "stopped early"
 
     def save(self) -> None:
         if self.file is None:
@@ -255,10 +251,7 @@ def read_checkpoint(file: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def load_model(file: str | os.PathLike[str], *, best: bool = True) -> Autoencoder:
-    """The model of a checkpoint, ready for inference, on the CPU.
-
-    If the run used early stopping, with the best weights (of least validation loss) instead of the last ones.
-    """
+    """A checkpoint's model on the CPU, ready for inference; after early stopping, that of least validation loss."""
     content = read_checkpoint(file)
     model = rebuild(content["settings"])
     model.load_state_dict(content["best_model"] if best and content.get("best_model") else content["model"])

@@ -267,8 +267,16 @@ def _conditions(X: Design, groups: Groups, found: Coherence, b: Bounds, algorith
 
 
 def _direction_conditions(b: Bounds, eta: float) -> list[Condition]:
-    theorem, advice = "convergence-alg-2", _direction_advice(b)
-    least, most = b.direction_step_min, b.direction_step_lemma
+    theorem, least, most = "convergence-alg-2", b.direction_step_min, b.direction_step_lemma
+    if least <= most:
+        advice = f"Use direction_step between {least:.3g} and {most:.3g}."
+    else:
+        low = b.step_size_max_alg_2 / b.u_min**2
+        between = f"={most:.3g}" if low >= 0.99 * most else f" between {low:.3g} and {most:.3g}"
+        advice = (
+            f"At step_size={b.step_size:.3g} no direction step is both small and large enough: use "
+            f"step_size={b.step_size_max_alg_2:.3g} or less first, and then direction_step{between}."
+        )
     return [
         Condition(
             "room for a direction step", theorem, least, "<=", most,
@@ -288,15 +296,3 @@ def _direction_conditions(b: Bounds, eta: float) -> list[Condition]:
             f"Directions hardly move after the switch and keep their angle, so that errors stall. {advice}",
         ),
     ]  # fmt: skip
-
-
-def _direction_advice(b: Bounds) -> str:
-    """Advice on a direction step between its two limits, or on a step size that allows one."""
-    if b.direction_step_min <= b.direction_step_lemma:
-        return f"Use direction_step between {b.direction_step_min:.3g} and {b.direction_step_lemma:.3g}."
-    low, high = b.step_size_max_alg_2 / b.u_min**2, b.direction_step_lemma
-    between = f"direction_step={high:.3g}" if low >= 0.99 * high else f"direction_step between {low:.3g} and {high:.3g}"
-    return (
-        f"At step_size={b.step_size:.3g} no direction step is both small and large enough: use "
-        f"step_size={b.step_size_max_alg_2:.3g} or less first, and then {between}."
-    )

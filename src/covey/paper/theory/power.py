@@ -67,11 +67,10 @@ class Quantities:
 class PowerBounds(Quantities):
     """Conditions and guarantees of the corrected Theorems convergence-alg-1 and -2 for ``w_l = u_l^N v_l``.
 
-    The result of `power_bounds`. Attributes are the inputs; properties are the formulas.
-
-    `depth` is the power N, `norms` are ``r_l = norm(w*_l)`` of the non-zero groups, `L` is the number of groups,
-    `epsilon` the precision and `group_noise` a bound on ``max_l norm(X_l'xi/n)``. Times and radii are those at
-    `init_scale`, alpha, and `step_size`, gamma.
+    The result of `power_bounds`. Attributes are the inputs; properties are the formulas. `depth` is the power N,
+    `norms` are ``r_l = norm(w*_l)`` of the non-zero groups, `L` is the number of groups, `epsilon` the precision and
+    `group_noise` a bound on ``max_l norm(X_l'xi/n)``. Times and radii are those at `init_scale`, alpha, and
+    `step_size`, gamma.
     """
 
     depth: int

@@ -93,17 +93,12 @@ def time_window(
     on = (groups.norms(truth) > 0)[groups.labels]
     gap = np.abs(trajectory.w - truth)
     support_error, off_error = gap[:, on].max(axis=1, initial=0.0), gap[:, ~on].max(axis=1, initial=0.0)
-    start, stop = _longest_run(trajectory.t, (support_error <= support_radius) & (off_error <= off_radius))
+    holds, start, stop = (support_error <= support_radius) & (off_error <= off_radius), None, None
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], holds, [False]]).astype(int)))
+    if edges.size:
+        firsts, lasts = trajectory.t[edges[::2]], trajectory.t[edges[1::2] - 1]
+        longest = int(np.argmax(lasts - firsts))
+        start, stop = float(firsts[longest]), float(lasts[longest])
     return TimeWindow(
         start, stop, trajectory.t, support_error, off_error, support_radius, off_radius, printed, corrected
     )
-
-
-def _longest_run(t: NDArray[Any], holds: NDArray[np.bool_]) -> tuple[float | None, float | None]:
-    """The first and last time of the longest run of true records."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], holds, [False]]).astype(int)))
-    if edges.size == 0:
-        return None, None
-    first, last = edges[::2], edges[1::2] - 1
-    k = int(np.argmax(t[last] - t[first]))
-    return float(t[first[k]]), float(t[last[k]])
