@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -13,7 +13,7 @@ from covey.path import Path
 from covey.validation import positive, whole
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class PrimalDual(PenalisedRegressor):
     r"""Iterate towards the interpolant of least group norm, and stop early.
 
@@ -57,14 +57,10 @@ class PrimalDual(PenalisedRegressor):
     True
     """
 
-    groups: object = None
-    _: KW_ONLY
     n_steps: int = 1000
     ratio: float | Literal["data"] = "data"
     ratio_scale: float = 1.0
     group_weights: object = "unit"
-    fit_intercept: bool = True
-    standardize: bool = False
     record_every: int = 1
 
     def fit(self, X: object, y: object) -> PrimalDual:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from covey.validation import FloatArray, as_numbers, boolean, check_scale, colum
 
 @dataclass(frozen=True)
 class Units:
-    """X centred and divided by ``scale``, y centred, and what undoes both; centring solves for the intercept exactly."""
+    """X centred and divided by ``scale``, y centred, and what undoes both; centring solves for the intercept."""
 
     X: FloatArray
     y: FloatArray
@@ -56,15 +56,17 @@ class Units:
         return Path(times, sp.csr_array(coefs), intercepts, self.groups, entered, **details)
 
 
+@dataclass(eq=False, repr=False)
 class PenalisedRegressor(RegressorMixin, BaseEstimator):
-    """What the estimators of this room share: reading a problem, and predictions."""
+    """What the estimators of this room share: some parameters, reading a problem, and predictions."""
 
-    groups: object
-    group_weights: object
-    fit_intercept: bool
-    standardize: bool
-    coef_: FloatArray
-    intercept_: float
+    groups: object = None
+    _: KW_ONLY
+    group_weights: object = "sqrt"
+    fit_intercept: bool = True
+    standardize: bool = False
+    coef_: FloatArray = field(init=False)
+    intercept_: float = field(init=False)
 
     def predict(self, X: object) -> FloatArray:
         check_is_fitted(self)

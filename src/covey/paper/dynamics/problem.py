@@ -87,11 +87,7 @@ class Problem:
         return np.array([np.sum((w - self.w_star) ** 2) for w in W])
 
     def gram(self) -> tuple[FloatArray, FloatArray]:
-        """``(X'X/n, X'y/n)`` if steps in Gram space are cheaper, otherwise two empty arrays.
-
-        One product with the Gram matrix costs p^2, one with X and its transpose 2 n p. The matrix must also be small
-        compared with X, or small in absolute terms.
-        """
+        """``(X'X/n, X'y/n)`` if they are small, and a product, p^2, is cheaper than with X, 2 n p; otherwise empty."""
         n, p = self.X.shape
         if p <= n // 2 or (p <= 1000 and p <= 2 * n):
             return np.ascontiguousarray(self.X.T @ self.X / n), self.X.T @ self.y / n

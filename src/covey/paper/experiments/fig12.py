@@ -110,10 +110,7 @@ def summary(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def least_lead(frame: pd.DataFrame, method: str) -> pd.Series:
-    """The least significant lead of a method over a rival, of all ratios: differences in log2 error on the same draws.
-
-    ``size`` is the mean lead over what a one-sided t-test at the 5% level asks for; above 1, every lead is significant.
-    """
+    """The least significant lead in log2 error, of all rivals and ratios: significant at the 5% level if `size` > 1."""
     logs = np.log2(frame.pivot(index=["level", "seed"], columns="method", values="error"))
     ahead = pd.concat({rival: logs[rival] - logs[method] for rival in (LASSO, WIDE, DUAL)}, names=["rival"])
     leads = ahead.groupby(["rival", "level"]).agg(["mean", "sem", "count"]).reset_index()

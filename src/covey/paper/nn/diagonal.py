@@ -22,8 +22,6 @@ class GroupPower(nn.Module):
     unit norm.
     """
 
-    labels: torch.Tensor
-
     def __init__(self, groups: Groups, depth: int = 2) -> None:
         super().__init__()
         self.groups, self.depth = groups, whole(depth, "depth", least=2)
@@ -67,9 +65,6 @@ class GroupedDiagonalLinear(nn.Module):
     >>> layer(torch.ones(4, 5)).shape, layer.group_norms().shape
     (torch.Size([4, 1]), torch.Size([1, 2]))
     """
-
-    magnitude: nn.Parameter
-    direction: nn.Parameter
 
     def __init__(
         self, groups: object, depth: int = 2, *, out_features: int = 1, in_features: int | None = None,

@@ -41,10 +41,6 @@ class FactoredWeight(nn.Module):
     The parameters are `gate`, of shape (gates, L), and `direction`, of the weight's shape.
     """
 
-    gate: nn.Parameter
-    direction: nn.Parameter
-    labels: torch.Tensor
-
     def __init__(
         self, weight: torch.Tensor, channel_groups: object = None, *, gates: int = 1, power: int = 1,
         start: Literal["balanced", "unit"] = "balanced",

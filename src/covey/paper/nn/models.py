@@ -68,10 +68,6 @@ class Autoencoder(nn.Module):
     `settings`, the name of the class and its arguments, suffices to rebuild the model.
     """
 
-    encoder: Encoder
-    stack: nn.Module
-    decoder: Decoder
-
     def __init__(self, latent: int = 512, *, width: int = 32, groups: int = 1, codes: int | None = None) -> None:
         super().__init__()
         self.latent, self.width, self.groups = latent, width, groups

@@ -37,8 +37,6 @@ class GroupedLinearStack(nn.Module):
     torch.Size([2, 512])
     """
 
-    weight: nn.Parameter
-
     def __init__(
         self, dim: int, groups: int = 1, layers: int = 3, *, device: Device = None, dtype: Dtype = None
     ) -> None:
