@@ -10,7 +10,6 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from covey.paper.running import Coordinates, Descent
 from covey.paper.theory.bounds import bounds
@@ -186,7 +185,10 @@ class TheoryWindow:
         run = descent.run(coordinates, until=max(1.0, pilot.time))
         woken = np.flatnonzero(run.norms[-1, coordinates.which])
         noise = _group_noise(coordinates, self.sigma)
-        levels = _refitted_norms(coordinates, woken)
+        columns, w = np.isin(coordinates.groups.labels, woken), np.zeros(coordinates.Z.shape[1])
+        if woken.size:  # least squares: on a path groups may still be growing
+            w[columns] = np.linalg.lstsq(coordinates.Z[:, columns], coordinates.y, rcond=1e-10)[0]
+        levels = coordinates.groups.norms(w)[woken] / coordinates.shrink
         above = levels > noise[woken]
         if not above.any():
             return Choice(0.0, pilot.scores)
@@ -235,16 +237,6 @@ def _window(
         stacklevel=4,
     )
     return T_lb, T_ub, "orthogonal"
-
-
-def _refitted_norms(coordinates: Coordinates, which: NDArray[np.intp]) -> FloatArray:
-    """Norms of some groups' least-squares coefficients; on a path they may still be growing."""
-    if which.size == 0:
-        return np.empty(0)
-    columns = np.isin(coordinates.groups.labels, which)
-    w = np.zeros(coordinates.Z.shape[1])
-    w[columns] = np.linalg.lstsq(coordinates.Z[:, columns], coordinates.y, rcond=1e-10)[0]
-    return coordinates.groups.norms(w)[which] / coordinates.shrink
 
 
 def _group_noise(coordinates: Coordinates, sigma: float) -> FloatArray:

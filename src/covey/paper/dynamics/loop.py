@@ -112,7 +112,9 @@ class Descent(ABC):
         """The negative gradient in w, times the scale and the pace of the clock."""
         if self.clock is None:
             return self.scale * self.problem.correlation(w)
-        g, self.last_loss = self.problem.correlation_and_loss(w)
+        problem, eta = self.problem, self.problem.predictor(w)
+        self.last_loss = float(problem.row_loss.value(problem.y, eta).mean())
+        g = problem.X.T @ problem.row_loss.residual(problem.y, eta) / problem.n
         return self.scale * pace(self.last_loss, self.clock) * g
 
     def diverged(self, state: State) -> bool:

@@ -58,11 +58,6 @@ class Problem:
         """``g = X' residual / n``, the negative gradient of the loss in w: ``X'(y - X w) / n`` for the squared loss."""
         return self.X.T @ self.row_loss.residual(self.y, self.predictor(w)) / self.n
 
-    def correlation_and_loss(self, w: FloatArray) -> tuple[FloatArray, float]:
-        """`correlation` and the mean loss, from one linear predictor."""
-        eta = self.predictor(w)
-        return self.X.T @ self.row_loss.residual(self.y, eta) / self.n, float(self.row_loss.value(self.y, eta).mean())
-
     def first_norms(self) -> FloatArray:
         """The norm of ``g`` on each group at ``w = 0``, ``norm(X_l'y/n)`` for the squared loss."""
         return self.groups.norms(self.correlation(np.zeros(self.X.shape[1])))

@@ -156,7 +156,8 @@ def claims(frame: pd.DataFrame) -> Claims:
                 f"{'ahead' if gap > 0 else 'behind'} by {abs(gap):.4f} ± {error:.4f}",
                 judge(gap > 2 * error),
             )
-        share = _share(frame, RATIO, model)
+        plain, rank, here = (mean_and_error(frame, m, RATIO)[0] for m in ("AE", "IRMAE", model))
+        share = (plain - here) / (plain - rank) if plain != rank else float(here <= rank)
         yield Claim(
             f"{model} interpolates comparably with IRMAE.",
             "the midpoint ratio nearer to IRMAE's than to AE's, or below IRMAE's",
@@ -204,12 +205,6 @@ def _ahead(frame: pd.DataFrame, quantity: str, model: str, rival: str, sign: flo
     """How much lower the model's value is than the rival's, with its standard error."""
     (a, error_a), (b, error_b) = (mean_and_error(frame, m, quantity) for m in (model, rival))
     return sign * (b - a), float(np.hypot(error_a, error_b))
-
-
-def _share(frame: pd.DataFrame, quantity: str, model: str) -> float:
-    """The model's position between AE (0) and IRMAE (1)."""
-    a, b, here = (mean_and_error(frame, m, quantity)[0] for m in ("AE", "IRMAE", model))
-    return (a - here) / (a - b) if a != b else float(here <= b)
 
 
 def _listed(frame: pd.DataFrame, quantity: str, models: Sequence[str], form: str = ".4f") -> str:

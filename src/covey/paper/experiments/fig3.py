@@ -16,9 +16,9 @@ import pandas as pd
 from covey.datasets import GroupSparseData
 from covey.paper.datasets import legacy_paper_data
 from covey.paper.dynamics import SwitchAt, SwitchSettled, Trajectory
-from covey.paper.experiments.base import Claim, Claims, Scale, judge
+from covey.paper.experiments.base import Claim, Claims, Scale, judge, where
 from covey.paper.experiments.curves import best, last, series, support_groups, true_value
-from covey.paper.experiments.style import Axes, draw_curves, mark_switch, panel, panels
+from covey.paper.experiments.style import GREY, Axes, draw_curves, panel, panels
 from covey.paper.experiments.tasks import each
 from covey.paper.experiments.traces import CODE, MODES, TEXT, descend, stack, trace, truth
 
@@ -61,7 +61,10 @@ def plot(frame: pd.DataFrame, *axes: Axes) -> None:
         for one, (quantity, plural), name in zip(row, quantities.items(), letters, strict=True):
             draw_curves(one, frame, mode, quantity, group_size=1 if quantity == "magnitude" else 3)
             one.set_xlim(left=0)
-            mark_switch(one, frame, mode)
+            for step in where(frame, mode=mode, quantity="switch")["value"].astype(float):
+                one.axvline(step, color=GREY, ls=":", lw=0.9)
+                side, text = ("left", " switch") if step < 0.8 * one.get_xlim()[1] else ("right", "switch ")
+                one.text(step, 0.14, text, transform=one.get_xaxis_transform(), color=GREY, ha=side, fontsize=7)
             panel(one, name, f"{plural}, {mode}")
         row[2].set_ylim(0, 1.02)
     axes[2].legend(loc="lower right", ncols=1)
@@ -69,10 +72,8 @@ def plot(frame: pd.DataFrame, *axes: Axes) -> None:
 
 def claims(frame: pd.DataFrame) -> Claims:
     yield from convergence_claims(frame)
-    times = {}
-    for mode in MODES:
-        woke = wake_times(frame, mode)
-        times[mode] = [woke[l] for l in sorted(woke, key=lambda l: -true_value(frame, "magnitude", l))]
+    groups = sorted(support_groups(frame), key=lambda l: -true_value(frame, "magnitude", l))
+    times = {mode: [wake_time(frame, mode, l) for l in groups] for mode in MODES}
     order = {mode: all(a < b for a, b in pairwise(found)) for mode, found in times.items()}
     listed = {mode: ", ".join(f"{t:.0f}" for t in found) for mode, found in times.items()}
     yield Claim(
@@ -114,11 +115,8 @@ def convergence_claims(frame: pd.DataFrame, place: str = "") -> Claims:
     )
 
 
-def wake_times(frame: pd.DataFrame, mode: str) -> dict[int, float]:
-    """The time at which each group of the support first has half of its true norm (its magnitude over sqrt(2))."""
-    times = {}
-    for l in support_groups(frame):
-        t, u = series(frame, mode, "magnitude", l)
-        reached = np.flatnonzero(u >= true_value(frame, "magnitude", l) / np.sqrt(2))
-        times[l] = float(t[reached[0]]) if reached.size else np.inf
-    return times
+def wake_time(frame: pd.DataFrame, mode: str, l: int) -> float:
+    """The time at which a group of the support first has half of its true norm (its magnitude over sqrt(2))."""
+    t, u = series(frame, mode, "magnitude", l)
+    reached = np.flatnonzero(u >= true_value(frame, "magnitude", l) / np.sqrt(2))
+    return float(t[reached[0]]) if reached.size else np.inf

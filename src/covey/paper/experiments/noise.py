@@ -76,13 +76,6 @@ def outside_the_event(item: tuple[Noise, int]) -> list[Record]:
     return [{"noise": noise, "outside": outside, "draws": draws, "allowed": 1 / (8 * p**3)}]
 
 
-def _ratio(errors: pd.DataFrame, kind: str) -> tuple[float, float]:
-    """Mean error relative to Gaussian noise, both in units of the minimax order, and its standard error."""
-    parts = (where(errors, noise=name) for name in (kind, "gaussian"))
-    (mean, error), (other, other_error) = (mean_and_error(part["error"] / part["minimax"]) for part in parts)
-    return mean / other, mean / other * float(np.hypot(error / mean, other_error / other))
-
-
 def claims(frame: pd.DataFrame) -> Claims:
     """The corollary's statements for sub-Gaussian noise, and for noise that is not."""
     errors = where(frame, part="rates", method=rates.BEST)
@@ -95,7 +88,11 @@ def claims(frame: pd.DataFrame) -> Claims:
             judge(not any(slope.rejects(CLAIMED[axis]) for axis, slope in slopes.items())),
         )
     for kind in SUB_GAUSSIAN:
-        ratio, error = _ratio(errors, kind)
+        # in units of the minimax order
+        parts = (where(errors, noise=name) for name in (kind, "gaussian"))
+        (mean, spread), (other, other_spread) = (mean_and_error(part["error"] / part["minimax"]) for part in parts)
+        ratio = mean / other
+        error = ratio * float(np.hypot(spread / mean, other_spread / other))
         yield Claim(
             f"{_name(kind)} the error is that with Gaussian noise of the same standard deviation.",
             f"ratio 1 not rejected at the {LEVEL:.0%} level, standard error at most {PRECISE:g}",

@@ -7,13 +7,12 @@ import io
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pandas as pd
 
 from covey.optional import optional
 from covey.paper.experiments.base import where
-from covey.paper.experiments.curves import best, series
-from covey.paper.experiments.traces import CODE, MODES, OFF, TEXT, TRUTH
+from covey.paper.experiments.curves import series
+from covey.paper.experiments.traces import CODE, OFF, TEXT, TRUTH
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes as Axes
@@ -114,16 +113,6 @@ def render(figure: Figure, name: str) -> dict[str, bytes]:
     return out
 
 
-def draw_errors(axes: Axes, frame: pd.DataFrame) -> None:
-    """Recovery error over iterations, by text and by code, with the best time marked; dashed: true groups known."""
-    for mode in MODES:
-        axes.plot(*series(frame, mode, "error"), color=MODE_COLOURS[mode], label=MODE_NAMES[mode])
-        least, step = best(frame, mode)
-        axes.plot(step, least, "o", color=MODE_COLOURS[mode], markeredgecolor="white")
-    axes.axhline(series(frame, TRUTH, "error")[1][0], color=GREY, ls="--", lw=0.9, label="true groups known")
-    axes.set(yscale="log", xlabel="iteration", ylabel=ERROR)
-
-
 def draw_curves(axes: Axes, frame: pd.DataFrame, mode: str, quantity: str, *, group_size: int = 1) -> None:
     """Every curve of one quantity: the support in colour by group, the truth dashed, the rest in grey."""
     chosen = where(frame, mode=mode, quantity=quantity)
@@ -138,14 +127,3 @@ def draw_curves(axes: Axes, frame: pd.DataFrame, mode: str, quantity: str, *, gr
     if (chosen["index"] == OFF).any():
         axes.plot(*series(frame, mode, quantity, OFF), color=GREY, lw=1.1, label="largest outside")
     axes.set(xlabel="iteration", ylabel=LABELS[quantity])
-
-
-def mark_switch(axes: Axes, frame: pd.DataFrame, mode: str) -> None:
-    """A line where Algorithm 2 decreases its direction step."""
-    for step in where(frame, mode=mode, quantity="switch")["value"].astype(float):
-        axes.axvline(step, color=GREY, ls=":", lw=0.9)
-        on_left = np.clip(step / axes.get_xlim()[1], 0, 1) < 0.8
-        axes.text(
-            step, 0.14, " switch" if on_left else "switch ", transform=axes.get_xaxis_transform(), color=GREY,
-            ha="left" if on_left else "right", va="bottom", fontsize=7,
-        )  # fmt: skip

@@ -137,7 +137,11 @@ class _Run(TrainingResult):
 
     def __post_init__(self) -> None:
         on_gpu = self.place.type == "cuda"
-        self.optimizer = _adam(self.model, self.settings["learning_rate"])
+        weights, rate = list(self.model.parameters()), self.settings["learning_rate"]
+        try:  # on the CPU, fused steps take a fifth of the time, where this torch has them
+            self.optimizer = torch.optim.Adam(weights, lr=rate, fused=True)
+        except RuntimeError:
+            self.optimizer = torch.optim.Adam(weights, lr=rate)
         half = torch.float16 if on_gpu and not torch.cuda.is_bf16_supported() else torch.bfloat16
         self.autocast = torch.autocast(self.place.type, dtype=half, enabled=self.amp)
         self.scaler = torch.amp.GradScaler(self.place.type, enabled=self.amp and half == torch.float16)
@@ -219,14 +223,6 @@ class _Run(TrainingResult):
             getattr(self, name).load_state_dict(saved[name])
         for name in PROGRESS:
             setattr(self, name, saved[name])
-
-
-def _adam(model: Autoencoder, learning_rate: float) -> torch.optim.Optimizer:
-    """Fused Adam if this torch has it for the device (on the CPU: a fifth of the time of a step)."""
-    try:
-        return torch.optim.Adam(model.parameters(), lr=learning_rate, fused=True)
-    except RuntimeError:
-        return torch.optim.Adam(model.parameters(), lr=learning_rate)
 
 
 def _fingerprint(images: torch.Tensor) -> str:

@@ -289,7 +289,12 @@ def bounds(
     n, p, L = (whole(value, name) for value, name in ((n, "n"), (p, "p"), (L, "L")))
     if p < L:
         raise ValueError(f"There are {L} groups but only {p} columns; every group needs at least one.")
-    magnitudes = _magnitudes(u_star, s, L)
+    values = as_numbers(u_star, "u_star", finite=False)
+    check_scale(values[np.isfinite(values)], "u_star")
+    s = None if s is None else whole(s, "s")
+    magnitudes = read_sizes(np.full(s, float(values)) if values.ndim == 0 and s else values, "u_star", u_star, L)
+    if s is not None and len(magnitudes) != s:
+        raise ValueError(f"u_star has {len(magnitudes)} positive entries, but s={s}.")
     if sigma is not None:
         if real(sigma, "sigma") == 0:
             raise ValueError("sigma must be above 0; for noiseless data leave sigma out and give epsilon.")
@@ -322,16 +327,3 @@ def bounds_from_path(path: Path, t: float, *, n: int, **given: Any) -> Bounds:
     groups = path.groups
     given.setdefault("group_size", int(groups.sizes.max()))
     return bounds(np.sqrt(norms), n=n, p=groups.n_columns, L=groups.n_groups, **given)
-
-
-def _magnitudes(u_star: ArrayLike, s: int | None, L: int) -> tuple[float, ...]:
-    """The positive magnitudes; a single number stands for s of them."""
-    values = as_numbers(u_star, "u_star", finite=False)
-    check_scale(values[np.isfinite(values)], "u_star")
-    s = None if s is None else whole(s, "s")
-    if values.ndim == 0 and s is not None:
-        values = np.full(s, float(values))
-    active = read_sizes(values, "u_star", u_star, L)
-    if s is not None and len(active) != s:
-        raise ValueError(f"u_star has {len(active)} positive entries, but s={s}.")
-    return active
