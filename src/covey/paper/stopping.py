@@ -100,11 +100,9 @@ def by_rows(
     return Choice(float(times[int(np.argmax(mean <= mean[least] + slack))]), pd.DataFrame(table))
 
 
-def _held_out_errors(
-    coordinates: Coordinates, X: FloatArray, y: FloatArray, q: FloatArray, W: FloatArray
-) -> FloatArray:
+def _held_out_errors(at: Coordinates, X: FloatArray, y: FloatArray, q: FloatArray, W: FloatArray) -> FloatArray:
     """The mean squared error on other rows of every model in working coordinates; q are the weights of the rows."""
-    return np.array([q @ (y - X @ w - b) ** 2 for w, b in zip(*coordinates.to_user(W), strict=True)])
+    return np.array([q @ (y - X @ w - b) ** 2 for w, b in zip(*at.to_user(W), strict=True)])
 
 
 def _sums(W: FloatArray, coordinates: Coordinates) -> FloatArray:
@@ -195,25 +193,21 @@ class TheoryWindow:
         T_lb, T_ub, source = _window(descent, coordinates, levels[above], noise)
         time = {"lower": np.ceil(T_lb), "middle": np.round(np.sqrt(T_lb * T_ub)), "upper": np.floor(T_ub)}[self.where]
         if time > descent.max_iter:
-            raise ValueError(
-                f"The window [{T_lb:.0f}, {T_ub:.0f}] lies beyond max_iter={descent.max_iter}: give a larger max_iter."
-            )
+            raise ValueError(f"The window [{T_lb:.0f}, {T_ub:.0f}] is beyond max_iter={descent.max_iter}: increase it.")
         return Choice(float(time), pd.DataFrame({"T_lb": [T_lb], "T_ub": [T_ub], "window": [source], "time": [time]}))
 
 
-def _window(
-    descent: Descent, coordinates: Coordinates, levels: FloatArray, noise: FloatArray
-) -> tuple[float, float, str]:
+def _window(descent: Descent, at: Coordinates, levels: FloatArray, noise: FloatArray) -> tuple[float, float, str]:
     """T_lb, T_ub and their source; raises an error if there is no window."""
     # dividing all columns by s multiplies magnitudes by sqrt(s), and divides the step by s
-    shrink, weakest = coordinates.shrink, float(levels.min())
+    shrink, weakest = at.shrink, float(levels.min())
     alpha, gamma = descent.init_scale / np.sqrt(shrink), descent.step_size / shrink
     reached = float(noise.max())
     disturbed = weakest / 20.0 + reached
     T_ub = rest_time(disturbed, init_scale=alpha, step_size=gamma)
     # a precision below the noise level would be pointless
     limits = bounds(
-        np.sqrt(levels), n=coordinates.n, p=coordinates.Z.shape[1], L=noise.size, epsilon=reached, noise=reached,
+        np.sqrt(levels), n=at.n, p=at.Z.shape[1], L=noise.size, epsilon=reached, noise=reached,
         group_noise=reached, init_scale=alpha, step_size=gamma,
     )  # fmt: skip
     if limits.zeta_corrected <= weakest and limits.T_lb_corrected <= T_ub:

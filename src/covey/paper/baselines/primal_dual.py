@@ -81,10 +81,8 @@ class PrimalDual(PenalisedRegressor):
         times = np.unique(np.append(np.arange(0, n_steps + 1, min(every, n_steps)), n_steps))
         W = np.zeros((times.size, units.X.shape[1]))
         w, theta, theta_old = W[0].copy(), np.zeros(units.y.size), np.zeros(units.y.size)
-        for i in range(1, times.size):
-            primal_dual_steps(
-                units.X, units.y, starts, tau * weights, tau, sigma, w, theta, theta_old, times[i] - times[i - 1]
-            )
+        for i, k in enumerate(np.diff(times), start=1):
+            primal_dual_steps(units.X, units.y, starts, tau * weights, tau, sigma, w, theta, theta_old, k)
             W[i] = w
         return units.to_path(W, times, message=f"Ran {n_steps} steps.")
 

@@ -37,10 +37,8 @@ class DigitImages:
 
     def head(self, n_train: int | None = None, n_test: int | None = None) -> DigitImages:
         """The first images of each set; None for all."""
-        train, test = slice(n_train), slice(n_test)
-        return DigitImages(
-            self.train_images[train], self.train_labels[train], self.test_images[test], self.test_labels[test]
-        )
+        train = self.train_images[:n_train], self.train_labels[:n_train]
+        return DigitImages(*train, self.test_images[:n_test], self.test_labels[:n_test])
 
 
 def make_digits(n_train: int = 512, n_test: int = 128, *, seed: int = 0) -> DigitImages:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from covey.paper.experiments.base import where
 from covey.paper.experiments.traces import TRUTH
+from covey.validation import FloatArray
 
 
-def series(
-    frame: pd.DataFrame, mode: str, quantity: str, index: int = 0
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def series(frame: pd.DataFrame, mode: str, quantity: str, index: int = 0) -> tuple[FloatArray, FloatArray]:
     chosen = where(frame, mode=mode, quantity=quantity, index=index)
     if chosen.empty:
         raise ValueError(f"The table has no {quantity!r} {index} in mode {mode!r}.")

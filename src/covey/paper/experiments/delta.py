@@ -142,7 +142,6 @@ def claims(frame: pd.DataFrame) -> Claims:
 
 @panels(1, 2, height=2.9, width_ratios=[2, 1.2])
 def plot(frame: pd.DataFrame, axes: Axes, key: Axes) -> None:
-    """The delta that each variant tolerates against zeta, with the two theorems' bounds."""
     table = largest_factors(frame)
     shifts = np.linspace(0.9, 1.1, len(VARIANTS))
     for variant, colour, mark, shift in zip(VARIANTS, (GREY, *COLOURS[:3]), "sov^", shifts, strict=True):

@@ -49,6 +49,7 @@ def draw(axes: Axes, frame: pd.DataFrame, panel: int, *, fontsize: float = 7.5) 
     chosen = frame[frame["panel"] == panel].fillna({"text": "", "role": ""})
     look: dict[str, Any] = {"edgecolor": "#333333", "lw": 0.8, "zorder": 3}
     centred: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": fontsize}
+    thin: dict[str, Any] = {"mutation_scale": 7, "lw": 0.9, "shrinkA": 0, "shrinkB": 0, "zorder": 1}
     row: Any
     for row in chosen.itertuples():
         fill = ROLES.get(row.role, "white")
@@ -56,10 +57,7 @@ def draw(axes: Axes, frame: pd.DataFrame, panel: int, *, fontsize: float = 7.5) 
         if row.kind in ("edge", "arrow"):
             colour = COLOURS[int(row.role[5:])] if row.role.startswith("group") else GREY
             style, ends = "-" if row.kind == "edge" else "-|>", ((row.x, row.y), (row.x2, row.y2))
-            line = FancyArrowPatch(
-                *ends, arrowstyle=style, mutation_scale=7, lw=0.9, color=colour, shrinkA=0, shrinkB=0, zorder=1
-            )
-            axes.add_patch(line)
+            axes.add_patch(FancyArrowPatch(*ends, arrowstyle=style, color=colour, **thin))
             if row.text:
                 box = {"facecolor": "white", "edgecolor": "none", "pad": 0.6}
                 axes.text(x, y, row.text, **{**centred, "fontsize": fontsize - 0.5}, zorder=4, bbox=box)

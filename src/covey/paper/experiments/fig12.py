@@ -122,7 +122,6 @@ def least_lead(frame: pd.DataFrame, method: str) -> pd.Series:
 
 @panels(1, 2, height=3.3)
 def plot(frame: pd.DataFrame, error: Axes, groups: Axes) -> None:
-    """Log2 error over the ratio, and the number of groups in the chosen models."""
     from matplotlib.ticker import NullLocator
 
     table = summary(frame)

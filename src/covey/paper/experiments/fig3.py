@@ -55,7 +55,6 @@ def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
 
 @panels(2, 3, height=2.15, sharex="row")
 def plot(frame: pd.DataFrame, *axes: Axes) -> None:
-    """Entries, magnitudes and directions of groups of three, one row for the text and one for the code."""
     quantities = {"entry": "entries", "magnitude": "magnitudes", "direction": "directions"}
     for row, mode, letters in ((axes[:3], TEXT, "abc"), (axes[3:], CODE, "def")):
         for one, (quantity, plural), name in zip(row, quantities.items(), letters, strict=True):

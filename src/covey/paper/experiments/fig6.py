@@ -32,9 +32,7 @@ class Settings(Scale):
     text_steps: int = 4000
     code_steps: int = 2000
     shown: int = 400
-    factors: tuple[float, ...] = scaled(
-        (1.0, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.7, 1.8, 1.9, 2.0), quick=(1.0, 1.25, 1.5, 1.8, 2.0)
-    )
+    factors: tuple[float, ...] = scaled(tuple(k / 10 for k in range(10, 21)), quick=(1.0, 1.25, 1.5, 1.8, 2.0))
     draws: int = scaled(40, quick=8)
     draw_steps: int = 3000
 

@@ -50,11 +50,9 @@ def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
 def simulate(item: tuple[Settings, int, int, int]) -> list[Record]:
     """One data set, three dynamics; each run ends as soon as it has recovered the truth."""
     at, n, s, repeat = item
-    rng = np.random.default_rng([0, n, s, repeat])
-    signs = rng.choice([-1.0, 1.0], size=s * at.group_size)
-    data = make_group_sparse(
-        n, at.p, at.group_size, active=s, values=signs, sigma=at.sigma, noise=at.noise, random_state=rng
-    )
+    rng, k = np.random.default_rng([0, n, s, repeat]), at.group_size
+    signs = rng.choice([-1.0, 1.0], size=s * k)
+    data = make_group_sparse(n, at.p, k, active=s, values=signs, sigma=at.sigma, noise=at.noise, random_state=rng)
     signal = float(np.sum(data.w_star**2))
     target = TOLERANCE * signal
     correlation = data.X.T @ data.y / n

@@ -44,10 +44,8 @@ class Settings(Scale):
 
     def data(self, seed: int, sigma: float, n_columns: int | None = None) -> GroupSparseData:
         """Two groups of three in twenty, entries standard normal."""
-        p = n_columns or self.n_columns
-        return make_group_sparse(
-            self.n_rows, p, 3, active=2, values="normal", sigma=sigma, design="gaussian", random_state=seed
-        )
+        n, p = self.n_rows, n_columns or self.n_columns
+        return make_group_sparse(n, p, 3, active=2, values="normal", sigma=sigma, design="gaussian", random_state=seed)
 
 
 def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:

@@ -85,23 +85,21 @@ def prepare(X: FloatArray, groups: Groups, fit: Indices, kind: str) -> FloatArra
     return Z
 
 
-def _models(
-    settings: Settings, method: str, groups: Groups, X: FloatArray, y: FloatArray
-) -> tuple[FloatArray, FloatArray]:
+def _models(at: Settings, method: str, groups: Groups, X: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
     """The coefficients and intercepts of a method's models, from which the validation rows choose one."""
     mean = y.mean()
     if method == MEAN:
         return np.zeros((1, X.shape[1])), np.full(1, mean)
     if method in (LASSO, DUAL):
         if method == LASSO:
-            path = GroupLasso(groups=groups, tol=1e-5).path(X, y, n_penalties=settings.penalties, least=1e-3)
+            path = GroupLasso(groups=groups, tol=1e-5).path(X, y, n_penalties=at.penalties, least=1e-3)
         else:
-            path = PrimalDual(groups=groups, n_steps=settings.dual_steps).path(X, y)
+            path = PrimalDual(groups=groups, n_steps=at.dual_steps).path(X, y)
         return path.coefs.toarray(), path.intercepts
     # the paper's bound on the magnitudes' step, with the first estimate of the largest group
     step = 1 / (20 * groups.norms(X.T @ (y - mean) / len(y)).max())
     kind: Record = {"direction_step": "large"} if method == ONE else {"direction_step": "auto", "switch": 0.01}
-    options = {"step_size": step, "n_steps": settings.network_steps, "record_every": 5, **kind}
+    options = {"step_size": step, "n_steps": at.network_steps, "record_every": 5, **kind}
     w = normalized_descent(X, y - mean, groups, **options).w
     return w, np.full(len(w), mean)
 

@@ -73,7 +73,7 @@ class GroupedDiagonalLinear(nn.Module):
         super().__init__()
         in_features = _count(groups) if in_features is None else in_features
         self.groups = Groups.coerce(groups, in_features)
-        self.power = GroupPower(self.groups, depth)
+        self.power, self.depth = GroupPower(self.groups, depth), depth
         if device is not None:
             self.power.to(device)
         self.in_features, self.out_features = in_features, whole(out_features, "out_features")
@@ -90,10 +90,6 @@ class GroupedDiagonalLinear(nn.Module):
             self.direction.copy_(torch.from_numpy(equal).expand(self.out_features, -1))
 
     @property
-    def depth(self) -> int:
-        return self.power.depth
-
-    @property
     def weight(self) -> torch.Tensor:
         """``w_l = u_l^N v_l``, shape (out_features, p)."""
         return self.power(self.magnitude, self.direction)
@@ -101,9 +97,7 @@ class GroupedDiagonalLinear(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Map the last axis of `x` from p to `out_features`."""
         if x.shape[-1] != self.in_features:
-            raise ValueError(
-                f"The last axis must have {self.in_features} inputs, but the input has shape {tuple(x.shape)}."
-            )
+            raise ValueError(f"The last axis must have {self.in_features} inputs, not shape {tuple(x.shape)}.")
         return F.linear(x, self.weight)
 
     @torch.no_grad()

@@ -179,9 +179,7 @@ class GroupedPowerConv2d(_FactoredConv2d):
     (torch.Size([2, 8, 24, 24]), torch.Size([8]))
     """
 
-    def __init__(
-        self, in_channels: int, out_channels: int, kernel_size: object, depth: int = 2, **options: Any
-    ) -> None:
+    def __init__(self, in_channels: int, out_channels: int, kernel_size: Any, depth: int = 2, **options: Any) -> None:
         super().__init__((in_channels, out_channels, kernel_size), power=whole(depth, "depth", least=2), **options)
 
 
@@ -192,9 +190,7 @@ class DGatedConv2d(_FactoredConv2d):
     `DGatedLinear`.
     """
 
-    def __init__(
-        self, in_channels: int, out_channels: int, kernel_size: object, factors: int = 2, **options: Any
-    ) -> None:
+    def __init__(self, in_channels: int, out_channels: int, kernel_size: Any, factors: int = 2, **options: Any) -> None:
         gates = whole(factors, "factors", least=2) - 1
         super().__init__((in_channels, out_channels, kernel_size), gates=gates, **options)
 

@@ -45,9 +45,7 @@ class Judge:
     ) -> Judge:  # fmt: skip
         """Copy the data to the device and, unless one is given, train a classifier for this many epochs."""
         place = choose_device(device)
-        train_labels, test_labels = (
-            torch.from_numpy(np.array(labels)).to(place) for labels in (data.train_labels, data.test_labels)
-        )
+        train_labels, test_labels = (torch.tensor(one, device=place) for one in (data.train_labels, data.test_labels))
         if classifier is None:
             classifier = train_classifier(data.train_images, data.train_labels, epochs=epochs, device=place)
         train_images, test_images = as_images(data.train_images, place), as_images(data.test_images, place)
@@ -153,9 +151,7 @@ def measure_folder(folder: Path, judge: Judge, report: Callable[[str], None] = l
     return combined(parts)
 
 
-def _measured(
-    model: Autoencoder, history: list[dict[str, Any]], judge: Judge
-) -> tuple[dict[str, float], np.ndarray, np.ndarray]:
+def _measured(model: Autoencoder, history: list[Any], judge: Judge) -> tuple[dict[str, float], np.ndarray, np.ndarray]:
     """The numbers, singular values and pictures of a trained model."""
     numbers, values = measure(model, judge)
     numbers["latent_parameters"] = float(model.latent_parameter_count())

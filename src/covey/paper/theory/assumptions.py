@@ -186,12 +186,10 @@ def pilot_fit(X: object, y: FloatArray, groups: object, *, max_groups: int = 25)
     """
     X, groups = read_design(X, groups)
     n = X.shape[0]
-    most = min(whole(max_groups, "max_groups"), groups.n_groups)
+    most, weights = min(whole(max_groups, "max_groups"), groups.n_groups), np.sqrt(groups.sizes)
     y = np.asarray(as_response(y, n), dtype=np.float64)
     check_scale(y, "y")
-    path = limit_path(
-        X, y, groups, max_groups=most, group_weights=np.sqrt(groups.sizes), standardize=False, fit_intercept=False
-    )
+    path = limit_path(X, y, groups, max_groups=most, group_weights=weights, standardize=False, fit_intercept=False)
     woken = [l for l, _ in path.entered]
     scores = []
     for s, coef in enumerate(path.coefs.toarray()):

@@ -316,9 +316,8 @@ def bounds(
     group_noise = positive(group_noise, "group_noise", zero=True)
     b = Bounds(n, p, L, len(magnitudes), magnitudes, epsilon, noise, group_noise, sigma, math.nan, math.nan, group_size)
     alpha = read_start(init_scale, b.init_scale_max, below_one=True)
-    return replace(
-        b, init_scale=alpha, step_size=positive(b.step_size_max if step_size is None else step_size, "step_size")
-    )
+    gamma = positive(b.step_size_max if step_size is None else step_size, "step_size")
+    return replace(b, init_scale=alpha, step_size=gamma)
 
 
 def bounds_from_path(path: Path, t: float, *, n: int, **given: Any) -> Bounds:

@@ -75,14 +75,12 @@ def limit_events(
         awake.append(l)
         of_awake = np.concatenate([columns[m] for m in awake])
         w = w.copy()
-        w[of_awake] = _minimiser(X[:, of_awake], y, shift, loss, w[of_awake], nothing * n / 10)
+        w[of_awake] = _minimum(X[:, of_awake], y, shift, loss, w[of_awake], nothing * n / 10)
         events.append((l, time, w))
     return events
 
 
-def _minimiser(
-    A: FloatArray, y: FloatArray, shift: FloatArray, loss: Loss, b: FloatArray, nothing: float
-) -> FloatArray:
+def _minimum(A: FloatArray, y: FloatArray, shift: FloatArray, loss: Loss, b: FloatArray, nothing: float) -> FloatArray:
     """Newton's method from b, with steps halved if the loss rises, until the gradient is negligible."""
     for _ in range(100):
         eta = shift + A @ b

@@ -115,9 +115,7 @@ def _scale(scale: object) -> float:
     """Check that the fourth power of the start neither overflows nor underflows."""
     s = positive(scale, "scale")
     if not 1e-70 < s < 1e70:
-        raise ValueError(
-            f"scale must lie between 1e-70 and 1e70, so that its powers do not overflow or underflow, not {s:g}."
-        )
+        raise ValueError(f"scale must lie between 1e-70 and 1e70, so that no power over- or underflows, not {s:g}.")
     return s
 
 

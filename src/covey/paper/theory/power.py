@@ -307,9 +307,7 @@ def read_sizes(values: FloatArray, name: str, given: object, L: int) -> tuple[fl
     if not np.all(np.isfinite(values)) or np.any(values < 0):
         raise ValueError(f"{name} must be finite and not negative; got {given!r}.")
     if np.any(values > LARGEST):
-        raise ValueError(
-            f"{name} has an entry above {LARGEST:g}, whose powers overflow: change the units; got {given!r}."
-        )
+        raise ValueError(f"{name} has an entry above {LARGEST:g}, whose powers overflow: change the units.")
     if values.ndim > 1:
         raise ValueError(f"{name} must be a number or a vector, not an array of shape {values.shape}.")
     active = np.atleast_1d(values)[np.atleast_1d(values) > 0]

@@ -77,7 +77,7 @@ def time_window(
     >>> 300 < window.start < window.stop == 1500
     True
     """
-    groups = trajectory.groups
+    groups, t = trajectory.groups, trajectory.t
     truth = as_coefficients(w_star, "w_star", groups.n_columns)
     printed = corrected = None
     if bounds is not None:
@@ -96,9 +96,7 @@ def time_window(
     holds, start, stop = (support_error <= support_radius) & (off_error <= off_radius), None, None
     edges = np.flatnonzero(np.diff(np.concatenate([[False], holds, [False]]).astype(int)))
     if edges.size:
-        firsts, lasts = trajectory.t[edges[::2]], trajectory.t[edges[1::2] - 1]
+        firsts, lasts = t[edges[::2]], t[edges[1::2] - 1]
         longest = int(np.argmax(lasts - firsts))
         start, stop = float(firsts[longest]), float(lasts[longest])
-    return TimeWindow(
-        start, stop, trajectory.t, support_error, off_error, support_radius, off_radius, printed, corrected
-    )
+    return TimeWindow(start, stop, t, support_error, off_error, support_radius, off_radius, printed, corrected)
