@@ -29,7 +29,6 @@ from covey.validation import FloatArray
 
 MEASURES, SPECTRA, GRIDS = "measures.csv", "singular_values.csv", "interpolations.npz"
 COLUMNS = ["model", "seed", "quantity", "index", "value", "data"]
-SIDE = 28
 DECIDED = 1e-7  # singular values below this share of the largest are round-off error of float32 codes
 
 
@@ -40,9 +39,7 @@ def table(
     decided = spectrum[spectrum > DECIDED * spectrum.max(initial=0.0)]
     found: list[tuple[Any, ...]] = [(name, 0, value, "") for name, value in measures.items()]
     found += [("singular_value", i, value, "") for i, value in enumerate(decided)]
-    found += [
-        ("image", 100 * r + k, np.nan, _pack(image)) for r, line in enumerate(images) for k, image in enumerate(line)
-    ]
+    found += [("image", 100 * r + k, np.nan, _pack(images[r, k])) for r, k in np.ndindex(images.shape[:2])]
     return pd.DataFrame([(model, seed, *row) for row in found], columns=COLUMNS)
 
 
@@ -101,7 +98,7 @@ def grids(frame: pd.DataFrame, model: str) -> NDArray[np.uint8]:
     """The interpolations of a model, (rows, steps, 28, 28)."""
     chosen = frame[(frame["model"] == model) & (frame["quantity"] == "image")].sort_values("index")
     content = b"".join(zlib.decompress(base64.b85decode(text)) for text in chosen["data"])
-    return np.frombuffer(content, dtype=np.uint8).reshape(len(set(chosen["index"] // 100)), -1, SIDE, SIDE)
+    return np.frombuffer(content, dtype=np.uint8).reshape(len(set(chosen["index"] // 100)), -1, 28, 28)
 
 
 def _pack(image: NDArray[np.uint8]) -> str:

@@ -88,7 +88,7 @@ class PrimalDual(PenalisedRegressor):
 
     def _steps(self, units: Units) -> tuple[float, float]:
         """The primal and the dual step; their product is 0.99 / L^2, as convergence requires."""
-        L = float(np.linalg.norm(units.X, 2))
+        L = float(np.linalg.norm(units.X, 2)) or 1.0
         largest = float(np.abs(units.X.T @ units.y).max())
         if not isinstance(self.ratio, str):
             ratio = positive(self.ratio, "ratio")
@@ -97,5 +97,4 @@ class PrimalDual(PenalisedRegressor):
         else:
             raise ValueError(f"ratio must be 'data' or a number above 0, not {self.ratio!r}.")
         ratio *= positive(self.ratio_scale, "ratio_scale")
-        L = L if L > 0 else 1.0
         return np.sqrt(0.99 * ratio) / L, np.sqrt(0.99 / ratio) / L

@@ -100,11 +100,9 @@ def read_table(estimator: BaseEstimator, X: object, y: object) -> tuple[FloatArr
 def read_group_weights(group_weights: object, groups: Groups) -> FloatArray:
     """``"sqrt"`` (of the sizes), ``"unit"``, or one positive number per group."""
     if isinstance(group_weights, str):
-        if group_weights == "sqrt":
-            return np.sqrt(groups.sizes)
-        if group_weights == "unit":
-            return np.ones(groups.n_groups)
-        raise ValueError(f"group_weights must be 'sqrt', 'unit' or an array, not {group_weights!r}.")
+        if group_weights not in ("sqrt", "unit"):
+            raise ValueError(f"group_weights must be 'sqrt', 'unit' or an array, not {group_weights!r}.")
+        return np.sqrt(groups.sizes) if group_weights == "sqrt" else np.ones(groups.n_groups)
     weights = as_numbers(group_weights, "group_weights", finite=False)
     if weights.shape != (groups.n_groups,) or not np.isfinite(weights).all() or (weights <= 0).any():
         raise ValueError(

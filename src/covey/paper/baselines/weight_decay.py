@@ -120,7 +120,7 @@ def least_nuclear_norm(w: object, kernel_size: int, *, tol: float = 1e-9, max_it
         Y = X + spread_kernels(short, K) / K  # K is the operator times its adjoint
         Z = shrink_singular_values(2 * Y - X, rho)
         q = short / (K * rho)
-        value = _nuclear(Y)
+        value = float(np.linalg.norm(Y, "nuc"))
         dual = max(dual, float(q @ target) / max(1.0, float(np.linalg.norm(spread_kernels(q, K), 2))))
         if value - dual <= tol * value:
             break
@@ -155,7 +155,7 @@ def nuclear_regression(
         ahead = new if uphill else new + (t - 1) / t_next * (new - Z)
         Z, t = new, t_next
         r = y - X @ convolve_kernels(Z)
-        value = float(r @ r) / (2 * n) + lam * _nuclear(Z)
+        value = float(r @ r) / (2 * n) + lam * float(np.linalg.norm(Z, "nuc"))
         steepest = float(np.linalg.norm(spread_kernels(X.T @ r / n, K), 2))
         s = min(1.0, lam / steepest) if steepest > 0 else 1.0
         dual = max(dual, s * float(2 * (y @ r) - s * (r @ r)) / (2 * n))
@@ -233,10 +233,6 @@ def shrink_singular_values(A: FloatArray, threshold: float) -> FloatArray:
     """The proximal map of ``threshold norm_*``."""
     left, s, right = scipy.linalg.svd(A, full_matrices=False)
     return (left * np.maximum(s - threshold, 0.0)) @ right
-
-
-def _nuclear(A: FloatArray) -> float:
-    return float(scipy.linalg.svdvals(A).sum())
 
 
 def _kernel_size(kernel_size: object, D: int) -> int:

@@ -18,11 +18,9 @@ if TYPE_CHECKING:
 KEPT = "Stopped. Finished epochs are kept; run the same command again to resume."
 
 autoencoder = typer.Typer(
-    help="Grouped autoencoders on MNIST: train, interpolate, report.",
-    no_args_is_help=True,
-    add_completion=False,
+    help="Grouped autoencoders on MNIST: train, interpolate, report.", no_args_is_help=True, add_completion=False,
     pretty_exceptions_enable=False,
-)
+)  # fmt: skip
 
 Images = Annotated[int | None, typer.Option("--images", min=2, help="Use only the first N training images.")]
 Synthetic = Annotated[bool, typer.Option("--synthetic", help="Use drawn digits instead of MNIST, with no download.")]

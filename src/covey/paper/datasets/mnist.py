@@ -8,7 +8,6 @@ import math
 import os
 import zlib
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -98,9 +97,8 @@ def _download(name: str) -> Path | None:
         import pooch
     except ModuleNotFoundError:
         return None
-    fetcher: Any = pooch
     try:
         # `read_idx` verifies the checksum of the decompressed file
-        return Path(fetcher.retrieve(MIRROR + name, known_hash=None, fname=name, path=fetcher.os_cache("covey")))
+        return Path(pooch.retrieve(MIRROR + name, known_hash=None, fname=name, path=pooch.os_cache("covey")))
     except OSError:  # requests' errors are OSErrors
         return None

@@ -27,7 +27,6 @@ MOST_RECORDS, LARGEST_START = 10**8, 1e10
 # Below this, the loss, its gradient and their ratio approach the limits of float64.
 LEAST_LOSS = 1e-290
 
-
 # Called with a time and the coefficients at each record; a true result ends the run.
 Stop = Callable[[int, FloatArray], bool]
 

@@ -91,7 +91,6 @@ def _one(settings: Settings, referee_state: dict[str, Any], model: str, seed: in
 
 @styled
 def plot(frame: pd.DataFrame) -> Figure:
-    """The interpolations of the five models above; the measures below."""
     figure = empty_figure(7.0, 9.0)
     parts: Any = figure.subfigures(2, 1, height_ratios=(1.6, 1))
     above, below = parts

@@ -33,7 +33,6 @@ FOLLOWED = 3  # times T_ub
 EPSILON = 2e-3  # precision of the windows
 PRECISE = 0.15  # with a larger standard error a slope of 1 cannot be distinguished from 1/2
 CLAIMED = {"n": -1.0, "s": 1.0, "sigma": 2.0, "group_size": 1.0}
-SYMBOLS = {"n": "n", "s": "s", "sigma": "sigma", "group_size": "k"}
 
 
 @dataclass(frozen=True)
@@ -111,7 +110,7 @@ def claims(frame: pd.DataFrame) -> Claims:
             f"(Our extension.) N = {depth}: the error goes like s k sigma^2/n, as in the corrected corollary.",
             f"slopes -1 in n, 1 in s, 2 in sigma, 1 in k, none rejected at the {LEVEL:.0%} level, "
             f"standard errors at most {PRECISE:g}",
-            ", ".join(f"{slope} in {SYMBOLS[axis]}" for axis, slope in slopes.items()),
+            ", ".join(f"{slope} in {'k' if axis == 'group_size' else axis}" for axis, slope in slopes.items()),
             judge(good),
         )
     wide = errors.pivot_table(index=["axis", "value", "repeat"], columns="depth", values="error")

@@ -44,10 +44,6 @@ class Outcome:
     failed: bool = False  # whether it crashed rather than lacked its data
     notices: list[str] = field(default_factory=list)
 
-    @property
-    def id(self) -> str:
-        return self.experiment.id
-
 
 def reproduce(ids: Iterable[str], mode: Mode, folder: Path, jobs: int = 1) -> Iterator[Outcome]:
     """Run the experiments, yielding each outcome when it is ready."""
@@ -58,7 +54,7 @@ def reproduce(ids: Iterable[str], mode: Mode, folder: Path, jobs: int = 1) -> It
 def _reproduce_one(experiment: Experiment, mode: Mode, folder: Path, jobs: int) -> Outcome:
     settings = experiment.settings(mode)
     key = sha256(json.dumps([experiment.id, code_version(), asdict(settings)], sort_keys=True, default=str).encode())
-    notices: list[str] = []
+    files, notices = {kind: folder / f"figure.{kind}" for kind in ("svg", "png")}, list[str]()
     saved = _load(folder, key, notices)
     if saved is not None:
         content, record = saved
@@ -78,9 +74,7 @@ def _reproduce_one(experiment: Experiment, mode: Mode, folder: Path, jobs: int) 
             "seconds": round(time.perf_counter() - start, 3), "sha256": sha256(content), "covey": covey.__version__,
             "code": code_version(),
         }  # fmt: skip
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "run.json").unlink(missing_ok=True)
-        for old in _figures(folder).values():
+        for old in (folder / "run.json", *files.values()):
             old.unlink(missing_ok=True)
         write_atomically(folder / "data.csv", content)
         write_atomically(folder / "run.json", json.dumps(record, indent=1).encode())
@@ -89,17 +83,13 @@ def _reproduce_one(experiment: Experiment, mode: Mode, folder: Path, jobs: int) 
     frame = pd.read_csv(io.BytesIO(content))
     figure: dict[str, bytes] = {}
     with suppress(OSError):
-        figure = {kind: file.read_bytes() for kind, file in _figures(folder).items()}
+        figure = {kind: file.read_bytes() for kind, file in files.items()}
     if not figure:
         figure = style.render(experiment.plot(frame), experiment.id)
         for kind, drawn in figure.items():
-            write_atomically(_figures(folder)[kind], drawn)
+            write_atomically(files[kind], drawn)
     claims, reused = experiment.claims(frame), saved is not None
     return Outcome(experiment, settings, frame, figure, claims, record["seconds"], reused, notices=notices)
-
-
-def _figures(folder: Path) -> dict[str, Path]:
-    return {kind: folder / f"figure.{kind}" for kind in ("svg", "png")}
 
 
 def _load(folder: Path, key: str, notices: list[str]) -> tuple[bytes, Record] | None:

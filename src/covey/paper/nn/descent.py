@@ -67,12 +67,9 @@ class NormalizedDescent:
         self.layers = [module for module in model.modules() if isinstance(module, GroupedDiagonalLinear)]
         if not self.layers:
             raise ValueError("The model has no GroupedDiagonalLinear layer, so there are no directions to normalise.")
-        if direction_step == "large":
-            if switch is not None:
-                raise ValueError("switch needs a direction step to switch to: give direction_step a number.")
-            self.eta = None
-        else:
-            self.eta = positive(direction_step, "direction_step")
+        if direction_step == "large" and switch is not None:
+            raise ValueError("switch needs a direction step to switch to: give direction_step a number.")
+        self.eta = None if direction_step == "large" else positive(direction_step, "direction_step")
         self.tol = positive(switch, "switch") if isinstance(switch, float) else None
         self.at_step = None if switch is None or self.tol is not None else whole(switch, "switch", least=0)
         directions = {id(layer.direction) for layer in self.layers}

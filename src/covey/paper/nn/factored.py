@@ -184,11 +184,7 @@ class GroupedPowerConv2d(_FactoredConv2d):
 
 
 class DGatedConv2d(_FactoredConv2d):
-    """A convolution with ``W_l = prod_k gamma_{l,k} Omega_l``, D `factors`, in each group of output channels.
-
-    The explicit counterpart of `GroupedPowerConv2d` with ``depth = D - 1``, whose other arguments it has; see
-    `DGatedLinear`.
-    """
+    """`DGatedLinear` as a convolution, ``W_l = prod_k gamma_{l,k} Omega_l``, with `GroupedPowerConv2d`'s arguments."""
 
     def __init__(self, in_channels: int, out_channels: int, kernel_size: Any, factors: int = 2, **options: Any) -> None:
         gates = whole(factors, "factors", least=2) - 1

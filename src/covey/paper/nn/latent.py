@@ -106,8 +106,7 @@ def gaussian_samples(codes: torch.Tensor, n: int, seed: int = 0) -> torch.Tensor
     mean, covariance = _moments(codes)
     values, vectors = torch.linalg.eigh(covariance)
     noise = torch.randn(n, len(values), generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
-    drawn = mean + (noise * values.clamp_min(0).sqrt()) @ vectors.T
-    return drawn.to(codes)
+    return (mean + (noise * values.clamp_min(0).sqrt()) @ vectors.T).to(codes)
 
 
 def frechet_distance(a: torch.Tensor, b: torch.Tensor) -> float:

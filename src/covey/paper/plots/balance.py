@@ -12,10 +12,7 @@ from covey.plots.style import MARK, PALETTE, AxesLike, make_axes, quiet
 
 
 class BalanceDisplay:
-    """Conservation of the balance (Lemma balancing): drifts by name, and the table that `drift_against_step` returns.
-
-    The drifts are, for instance, ``{"flow": balance_drift(flow), "step 0.02": balance_drift(descent)}``.
-    """
+    """Conservation of the balance (Lemma balancing): `balance_drift` by name, and the table of `drift_against_step`."""
 
     def __init__(self, drifts: Mapping[str, BalanceDrift], table: pd.DataFrame | None = None) -> None:
         self.drifts = dict(drifts)

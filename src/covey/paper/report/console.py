@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -32,14 +32,17 @@ def reproduce_and_print(ids: Sequence[str], mode: Mode, folder: Path, jobs: int)
     console, start = Console(), time.perf_counter()
     outcomes: list[Outcome] = []
     try:
-        for outcome in _shown(reproduce(wanted, mode, folder, jobs)):
+        stream = reproduce(wanted, mode, folder, jobs)
+        for _ in wanted:
+            with progress_bar():
+                outcome = next(stream)
             outcomes.append(outcome)
             for notice in outcome.notices:
                 console.print(f"[yellow]notice:[/] {escape(notice)}", soft_wrap=True)
             took = "kept" if outcome.reused else f"{outcome.seconds:.1f} s"
             if outcome.problem:
                 took = "failed" if outcome.failed else "no data"
-            line = f"{outcome.id:<8} {escape(outcome.experiment.title):<48} {took:>8}"
+            line = f"{outcome.experiment.id:<8} {escape(outcome.experiment.title):<48} {took:>8}"
             console.print(line, highlight=False)
         frame = write_claims(outcomes, folder)
         page = write_report(outcomes, mode, folder)
@@ -53,19 +56,9 @@ def reproduce_and_print(ids: Sequence[str], mode: Mode, folder: Path, jobs: int)
     print_claims(frame, console)
     for outcome in outcomes:
         if outcome.problem:
-            console.print(f"[yellow]{outcome.id} did not run:[/] {escape(outcome.problem)}", soft_wrap=True)
+            console.print(f"[yellow]{outcome.experiment.id} did not run:[/] {escape(outcome.problem)}", soft_wrap=True)
     console.print(f"{time.perf_counter() - start:.0f} s in total. The report is {escape(str(page))}", soft_wrap=True)
     return FAILED if any(outcome.failed for outcome in outcomes) else 0
-
-
-def _shown(outcomes: Iterator[Outcome]) -> Iterator[Outcome]:
-    """The outcomes; a bar shows the progress of each until it is there."""
-    while True:
-        with progress_bar():
-            outcome = next(outcomes, None)
-        if outcome is None:
-            return
-        yield outcome
 
 
 def print_claims(frame: pd.DataFrame, console: Console) -> None:

@@ -42,10 +42,9 @@ def diagnose_and_print(
         print(json.dumps({"guaranteed": report.guaranteed, "conditions": frame.to_dict("records")}, default=str))
         return
     console.print(str(report), highlight=False, markup=False)
-    if report.guaranteed:
-        console.print("The guarantee applies.", style="bold")
-    else:
-        console.print("The guarantee does not apply as it stands.", style="bold")
+    verdict = "applies" if report.guaranteed else "does not apply as it stands"
+    console.print(f"The guarantee {verdict}.", style="bold")
+    if not report.guaranteed:
         console.print(in_plain_words(report, by_chance(X, groups)), highlight=False, markup=False)
     if picture is not None:
         console.print(f"Picture: {escape(str(picture))}")

@@ -45,7 +45,7 @@ def render_report(outcomes: Sequence[Outcome], mode: Mode) -> str:
 
 def _section(outcome: Outcome) -> dict[str, Any]:
     experiment = outcome.experiment
-    section = {"id": outcome.id, "title": experiment.title, "about": paragraphs(experiment.about)}
+    section = {"id": outcome.experiment.id, "title": experiment.title, "about": paragraphs(experiment.about)}
     if outcome.frame is None:
         return {**section, "ran": False, "problem": outcome.problem}
     svg, png = (outcome.figure[kind] for kind in ("svg", "png"))

@@ -57,10 +57,7 @@ def _read(values: object, name: str, groups: object, *, by_group: bool) -> Float
 
 @dataclass(frozen=True)
 class BalanceDrift:
-    """The balance along one trajectory minus its initial value, `drift` (n_records, n_groups), at the times `t`.
-
-    `scale` is the largest ``u_l^2/N`` reached, for comparison.
-    """
+    """The balance minus its start, `drift` (n_records, n_groups), at times `t`; `scale` is the largest ``u_l^2/N``."""
 
     t: NDArray[Any]
     drift: FloatArray
