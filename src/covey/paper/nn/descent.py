@@ -144,5 +144,5 @@ class NormalizedDescent:
         self.optimizer.load_state_dict(state["optimizer"])
         self.t, self.switched, self.armed = state["t"], state["switched"], state["armed"]
         self.targets = [
-            target.to(layer.magnitude) for target, layer in zip(state["targets"], self.layers, strict=False)
+            target.to(layer.magnitude) for target, layer in zip(state["targets"] or (), self.layers, strict=False)
         ]

@@ -138,7 +138,7 @@ class _Run(TrainingResult):
     def __post_init__(self) -> None:
         on_gpu = self.place.type == "cuda"
         weights, rate = list(self.model.parameters()), self.settings["learning_rate"]
-        try:  # on the CPU, fused steps take a fifth of the time, where this torch has them
+        try:  # fused, if this torch has that for the device (on the CPU: a fifth of the time of a step)
             self.optimizer = torch.optim.Adam(weights, lr=rate, fused=True)
         except RuntimeError:
             self.optimizer = torch.optim.Adam(weights, lr=rate)
