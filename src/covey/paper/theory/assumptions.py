@@ -91,7 +91,7 @@ class AssumptionReport:
             mark = "pass" if c.passed else "FAIL"
             lines.append(f"  {c.name:<34} {c.measured:>11.4g} {c.relation:>2} {c.required:>11.4g}  {mark}")
             if not c.passed:
-                lines.extend(textwrap.wrap(c.meaning, 100, initial_indent="      ", subsequent_indent="      "))
+                lines.extend(textwrap.wrap(c.meaning, 78, initial_indent="      ", subsequent_indent="      "))
         return "\n".join(lines)
 
 
