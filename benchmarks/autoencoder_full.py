@@ -1,8 +1,8 @@
 """The five autoencoders on all of MNIST, three seeds each, measured: a few minutes on one GPU.
 
-Needs torch, numpy and the MNIST files in COVEY_DATA; nothing else. One process a model, all on the same device: the
-networks are small, and what costs time is starting kernels. The number of epochs is chosen so that everything ends in
-time, unless it is given; it is the same for every model. Results are written into the output folder after every
+Needs torch, numpy, pandas and the MNIST files in COVEY_DATA; nothing else. One process a model, all on the same device:
+the networks are small, and what costs time is starting kernels. The number of epochs is chosen so that everything ends
+in time, unless it is given; it is the same for every model. Results are written into the output folder after every
 trained model, so that whatever is finished is there.
 
     COVEY_DATA=... python benchmarks/autoencoder_full.py --out docs/results/autoencoder
@@ -70,9 +70,9 @@ def worker(options):
 
     from covey.paper.nn.classifier import Classifier, train_classifier
     from covey.paper.nn.models import build
-    from covey.paper.nn.results import StudyResults
     from covey.paper.nn.study import Judge, run_study
     from covey.paper.nn.training import choose_device, train
+    from covey.paper.results import combined, write
 
     torch.set_num_threads(options.threads)
     torch.backends.cudnn.benchmark = True
@@ -96,7 +96,7 @@ def worker(options):
         classifier = Classifier()
         classifier.load_state_dict(torch.load(folder / "classifier.pt", weights_only=True))
     judge = Judge.of(data, device=place, pairs=50 if options.tiny else 1000, epochs=3, classifier=classifier)
-    results = StudyResults()
+    results = []
     begin = time.monotonic()
     for done, seed in enumerate(range(options.seeds)):
         left = options.until - time.time()
@@ -112,8 +112,8 @@ def worker(options):
         except Exception:  # one seed that fails must not take the others with it
             traceback.print_exc()
             continue
-        results.merge(found)
-        results.write(folder / options.worker)
+        results.append(found)
+        write(combined(results), folder / options.worker)
     if options.worker == chosen(options)[0]:
         accuracy = judge.classifier.accuracy(judge.test, judge.test_labels)
         about = {
@@ -167,15 +167,14 @@ def choose_epochs(options, models, begin):
 def collect(options, models, epochs, begin):
     """Gather what the processes wrote."""
     import_covey()
-    from covey.paper.nn.results import StudyResults
+    from covey.paper.results import combined, read, write
 
-    out, results = Path(options.out), StudyResults()
-    for name in models:
-        if (out / "parts" / name).is_dir():
-            results.merge(StudyResults.read(out / "parts" / name))
-    if not results.measures:
+    out = Path(options.out)
+    results = [read(out / "parts" / name) for name in models if (out / "parts" / name).is_dir()]
+    if not results:
         sys.exit("No model was trained.")
-    results.write(out)
+    frame = combined(results)
+    write(frame, out)
     about = {"epochs": epochs, "batch_size": options.batch_size, "seeds": options.seeds, "learning_rate": 1e-3}
     if (out / "parts" / "about.json").is_file():
         about |= json.loads((out / "parts" / "about.json").read_text())
@@ -183,8 +182,9 @@ def collect(options, models, epochs, begin):
     (out / "about.json").write_text(json.dumps(about, indent=1) + "\n")
     for measure in ("reconstruction_error", "effective_rank", "components_99", "midpoint_ratio", "confidence_middle",
                     "frechet", "probe_accuracy", "seconds"):  # fmt: skip
-        table = results.summary(measure)
-        print(f"{measure:<22}" + "  ".join(f"{m} {v:.5g}±{e:.2g} (n={n})" for m, (v, e, n) in table.items()))
+        by_model = frame[frame["quantity"] == measure].groupby("model", sort=False)["value"]
+        table = by_model.agg(["mean", "sem", "count"]).itertuples(name=None)
+        print(f"{measure:<22}" + "  ".join(f"{m} {v:.5g}±{e:.2g} (n={n})" for m, v, e, n in table))
     print(f"{about['minutes']} minutes in all; results in {out}")
 
 

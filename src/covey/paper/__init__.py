@@ -17,18 +17,14 @@ __all__ = ["AtTime", "NetworkRegressor", "TheoryWindow"]
 
 # Imported on first use: some of these rooms compile, some need torch or matplotlib.
 _ROOMS = ("baselines", "datasets", "dynamics", "experiments", "nn", "plots", "theory")
-_NAMES = {
-    "AtTime": "covey.paper.stopping",
-    "NetworkRegressor": "covey.paper.regressor",
-    "TheoryWindow": "covey.paper.stopping",
-}
+_NAMES = {"AtTime": "stopping", "NetworkRegressor": "regressor", "TheoryWindow": "stopping"}
 
 
 def __getattr__(name: str) -> Any:
     if name in _ROOMS:
         return import_module(f"covey.paper.{name}")
     if name in _NAMES:
-        return getattr(import_module(_NAMES[name]), name)
+        return getattr(import_module(f"covey.paper.{_NAMES[name]}"), name)
     raise AttributeError(f"module 'covey.paper' has no attribute {name!r}")
 
 

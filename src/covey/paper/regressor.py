@@ -16,17 +16,19 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from covey.designs import as_design
 from covey.groups import Groups
 from covey.paper.dynamics import Status
-from covey.paper.running import Coordinates, Descent, Run
+from covey.paper.running import Coordinates, Descent
 from covey.paper.stopping import Akaike, AtTime, Choice, TheoryWindow, by_criterion, by_discrepancy, by_rows
 from covey.preprocess.factoring import Standardize
 from covey.search.select import read_selection
 from covey.selection import Discrepancy, Folds, HoldOut, InformationCriterion
 from covey.validation import FloatArray, boolean, one_of, positive, whole
 
-__all__ = ["NetworkRegressor"]
-
 # Starts of the magnitudes. Groups of deeper networks and of the flow need a time that is a power of one over the start.
 STARTS = {"shallow": 1e-6, "deep": 0.0075, "flow": 0.01}
+
+# With the automatic step, the magnitude of the strongest group grows by this share in the first iteration. Steps on the
+# magnitudes of awake groups are then stable too, as long as they are not strongly correlated.
+GROWTH = 0.04
 
 
 @dataclass(eq=False, repr=False)
@@ -34,10 +36,10 @@ class NetworkRegressor(RegressorMixin, BaseEstimator):
     r"""The diagonally grouped linear network of the paper, trained from a small start and stopped early.
 
     Minimises :math:`\frac{1}{2n}\|y - Xw\|^2` over :math:`w_l = u_l^N v_l`, with one magnitude :math:`u_l` and one
-    direction :math:`v_l` per group, by gradient descent with normalised directions (Algorithms 1 and 2 of "Implicit
-    Regularization for Group Sparsity") or by gradient flow. Groups wake up one after another; the time at which
-    training stops is the only regularisation. `covey.GroupSparseRegressor` follows the flow in the limit of small
-    starts, without a time to choose.
+    direction :math:`v_l` per group, by gradient descent with normalised directions (Algorithms 1 and 2 of Li, Nguyen,
+    Hegde and Wong, "Implicit Regularization for Group Sparsity", ICLR 2023) or by gradient flow. Groups wake up one
+    after another; the time at which training stops is the only regularisation. `covey.GroupSparseRegressor` follows the
+    flow in the limit of small starts, without a time to choose.
 
     Parameters
     ----------
@@ -83,10 +85,6 @@ class NetworkRegressor(RegressorMixin, BaseEstimator):
         The run on all rows up to the chosen time, in working coordinates.
     step_size_, n_iter_, n_features_in_ : float, int and int
 
-    References
-    ----------
-    Li, Nguyen, Hegde and Wong, "Implicit Regularization for Group Sparsity", ICLR 2023.
-
     Examples
     --------
     >>> from covey.datasets import make_group_sparse
@@ -120,8 +118,7 @@ class NetworkRegressor(RegressorMixin, BaseEstimator):
         ``step_size`` (gamma, 1e-3), ``init_scale`` (alpha, 1e-6), ``direction_step`` (eta) and ``switch_tol`` (tau),
         are on the scale of the data.
         """
-        if algorithm not in (1, 2):
-            raise ValueError(f"algorithm must be 1 or 2, the paper's numbers, not {algorithm!r}.")
+        one_of(algorithm, (1, 2), "algorithm")
         letter = {"standardize": False, "fit_intercept": False, "step_size": 1e-3, "init_scale": 1e-6}
         return cls(groups, algorithm=algorithm, **letter | settings)
 
@@ -136,7 +133,16 @@ class NetworkRegressor(RegressorMixin, BaseEstimator):
         descent = self._descent(coordinates)
         choice = self._choose(descent, coordinates, Z, response, groups, weight)
         run = descent.run(coordinates, until=max(choice.time, 0.0))
-        self._publish(run, choice, groups, descent)
+        self.groups_, self.trajectory_, self.scores_ = groups, run.trajectory, choice.scores
+        self.time_, self.step_size_, self.n_iter_ = choice.time, descent.step_size, int(run.trajectory.t[-1])
+        at = int(np.searchsorted(run.times, choice.time, side="right") - 1)  # the last recorded time not after it
+        self.coef_, self.intercept_ = run.coefs[at], float(run.intercepts[at])
+        self.group_norms_ = groups.norms(self.coef_)
+        woke = np.argmax(run.norms > 0, axis=0)
+        awake = sorted(np.flatnonzero(self.group_norms_).tolist(), key=lambda l: (woke[l], -run.norms[at, l]))
+        self.selected_groups_ = [groups.names[l] for l in awake]
+        if run.trajectory.status is Status.DIVERGED:
+            warnings.warn(run.trajectory.message, ConvergenceWarning, stacklevel=2)
         return self
 
     def _pose(self, X: FloatArray, y: FloatArray, groups: Groups, weight: FloatArray) -> Coordinates:
@@ -150,13 +156,14 @@ class NetworkRegressor(RegressorMixin, BaseEstimator):
         depth, flow = whole(self.depth, "depth", least=2), self.algorithm == "flow"
         start = STARTS["flow" if flow else "shallow" if depth == 2 else "deep"]
         alpha = start if self.init_scale == "auto" else positive(self.init_scale, "init_scale")
+        first = float(coordinates.correlations.max())
         if self.step_size != "auto":
             step = positive(self.step_size, "step_size")
         elif flow:
             # long enough for groups a tenth as strong as the first one to wake up
-            step = 10 / (np.sqrt(depth) * (depth - 1) * alpha ** (depth - 1) * (coordinates.correlations.max() or 1.0))
+            step = 10 / (np.sqrt(depth) * (depth - 1) * alpha ** (depth - 1) * (first or 1.0))
         else:
-            step = Descent.automatic_step(coordinates, depth)
+            step = GROWTH / (depth * first) if first > 0 else 1.0
         return Descent(
             self.algorithm, alpha, step, self.direction_step, positive(self.switch_tol, "switch_tol"), depth,
             whole(self.max_iter, "max_iter"),
@@ -199,18 +206,6 @@ class NetworkRegressor(RegressorMixin, BaseEstimator):
             (self._pose(X[~held], y[~held], groups, weight[~held]), X[held], y[held], weight[held]) for held in masks
         ]
         return by_rows(descent, parts, one_of(self.rule, ("min", "1se"), "rule"))
-
-    def _publish(self, run: Run, choice: Choice, groups: Groups, descent: Descent) -> None:
-        self.groups_, self.trajectory_, self.scores_ = groups, run.trajectory, choice.scores
-        self.time_, self.step_size_, self.n_iter_ = choice.time, descent.step_size, int(run.trajectory.t[-1])
-        at = run.index(choice.time)
-        self.coef_, self.intercept_ = run.coefs[at], float(run.intercepts[at])
-        self.group_norms_ = groups.norms(self.coef_)
-        woke = np.argmax(run.norms > 0, axis=0)
-        awake = sorted(np.flatnonzero(self.group_norms_).tolist(), key=lambda l: (woke[l], -run.norms[at, l]))
-        self.selected_groups_ = [groups.names[l] for l in awake]
-        if run.trajectory.status is Status.DIVERGED:
-            warnings.warn(run.trajectory.message, ConvergenceWarning, stacklevel=3)
 
     def predict(self, X: object) -> FloatArray:
         """Predict the response."""

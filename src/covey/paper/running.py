@@ -16,14 +16,8 @@ from covey.preprocess import prepare
 from covey.preprocess.factoring import Standardize
 from covey.validation import FloatArray
 
-__all__ = ["Coordinates", "Descent", "Run"]
-
 # A group is awake once its norm reaches this share of the first estimate of the strongest group, `max norm(X_l'y/n)`.
 AWAKE = 0.01
-
-# With the automatic step, the magnitude of the strongest group grows by this share in the first iteration. Steps on the
-# magnitudes of awake groups are then stable too, as long as they are not strongly correlated.
-GROWTH = 0.04
 
 # The most models that a run records, evenly spaced.
 RECORDS = 2000
@@ -81,7 +75,6 @@ class Coordinates:
 
     @property
     def n(self) -> int:
-        """The number of rows."""
         return self.Z.shape[0]
 
     @property
@@ -102,11 +95,7 @@ class Coordinates:
 
 @dataclass(frozen=True)
 class Run:
-    """The recorded models of one run, with sleeping groups set to zero.
-
-    `coefs` and `intercepts` are on the user's scale; `W` and `norms` (one column per group of X) in working
-    coordinates.
-    """
+    """Recorded models, sleeping groups set to zero; `W` and `norms`, by group of X, are in working coordinates."""
 
     times: FloatArray
     coefs: FloatArray
@@ -125,10 +114,6 @@ class Run:
         wide[:, coordinates.which] = np.where(asleep, 0.0, norms)
         return cls(trajectory.t.astype(float), *coordinates.to_user(W), W, wide, trajectory)
 
-    def index(self, time: float) -> int:
-        """The position of the last recorded time not after `time`."""
-        return int(np.searchsorted(self.times, time, side="right") - 1)
-
 
 @dataclass(frozen=True)
 class Descent:
@@ -142,12 +127,6 @@ class Descent:
     depth: int
     max_iter: int
 
-    @staticmethod
-    def automatic_step(coordinates: Coordinates, depth: int) -> float:
-        """The step with which the strongest group grows by `GROWTH` in an iteration."""
-        first = float(coordinates.correlations.max())
-        return GROWTH / (depth * first) if first > 0 else 1.0
-
     def run(self, coordinates: Coordinates, *, until: float | None = None, stop: Stop | None = None) -> Run:
         """Train the network; ``stop(time, w)`` is called at every record, with w in working coordinates."""
         Z, y, groups = coordinates.Z, coordinates.y, coordinates.groups
@@ -158,17 +137,15 @@ class Descent:
             return Run.of(path, coordinates)
         options: dict[str, Any] = {}
         if self.algorithm == 2:
-            options = {"direction_step": self._direction_step(coordinates), "switch": float(self.switch_tol)}
+            eta: Any = self.direction_step
+            if isinstance(eta, str) and eta == "auto":
+                # the limit of lemma direction-bound for the largest group
+                largest = coordinates.shrink**2 * float(coordinates.correlations.max())
+                eta = 4 / (9 * largest**2) if largest > 0 else 1.0
+            options = {"direction_step": eta, "switch": float(self.switch_tol)}
         path = normalized_descent(
             Z, y, groups, init_scale=self.init_scale, step_size=self.step_size, depth=self.depth,
             n_steps=self.max_iter if until is None else int(until),
             record_every=max(1, -(-self.max_iter // RECORDS)), stop=stop, **options,
         )  # fmt: skip
         return Run.of(path, coordinates)
-
-    def _direction_step(self, coordinates: Coordinates) -> Any:
-        """The limit of lemma direction-bound, ``4/(9 norm(w_l)^2)`` for the largest group, if it is automatic."""
-        if not isinstance(self.direction_step, str) or self.direction_step != "auto":
-            return self.direction_step
-        largest = coordinates.shrink**2 * float(coordinates.correlations.max())
-        return 4 / (9 * largest**2) if largest > 0 else 1.0

@@ -10,15 +10,12 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from covey.paper.running import Coordinates, Descent
 from covey.paper.theory.bounds import bounds
 from covey.paper.theory.times import group_noise_bound, opening_scale, rest_time, settle_time
 from covey.selection import Discrepancy, InformationCriterion
 from covey.validation import FloatArray, one_of, positive
-
-__all__ = ["Akaike", "AtTime", "Choice", "TheoryWindow", "by_criterion", "by_discrepancy", "by_rows"]
 
 # The earliest model with an error within this share of the least is chosen: later groups change the error by less than
 # held-out rows can detect.
@@ -103,11 +100,9 @@ def by_rows(
     return Choice(float(times[int(np.argmax(mean <= mean[least] + slack))]), pd.DataFrame(table))
 
 
-def _held_out_errors(
-    coordinates: Coordinates, X: FloatArray, y: FloatArray, q: FloatArray, W: FloatArray
-) -> FloatArray:
+def _held_out_errors(at: Coordinates, X: FloatArray, y: FloatArray, q: FloatArray, W: FloatArray) -> FloatArray:
     """The mean squared error on other rows of every model in working coordinates; q are the weights of the rows."""
-    return np.array([q @ (y - X @ w - b) ** 2 for w, b in zip(*coordinates.to_user(W), strict=True)])
+    return np.array([q @ (y - X @ w - b) ** 2 for w, b in zip(*at.to_user(W), strict=True)])
 
 
 def _sums(W: FloatArray, coordinates: Coordinates) -> FloatArray:
@@ -140,16 +135,12 @@ def by_discrepancy(descent: Descent, coordinates: Coordinates, rule: Discrepancy
         variance = row["rss"] / max(coordinates.n - row["df"], 1.0)
     else:
         variance = rule.sigma**2
-    target = rule.factor * variance / coordinates.unit**2
-
-    def reached(_: float, w: FloatArray) -> bool:
-        return float(np.mean((coordinates.y - coordinates.Z @ w) ** 2)) <= target
-
-    run = descent.run(coordinates, stop=reached)
+    unit = coordinates.unit**2
+    target = rule.factor * variance / unit
+    run = descent.run(coordinates, stop=lambda _, w: bool(_sums(w[None], coordinates)[0] <= target * coordinates.n))
     mean_square = _sums(run.W, coordinates) / coordinates.n
     below = mean_square <= target
     position = int(np.argmax(below)) if below.any() else len(below) - 1
-    unit = coordinates.unit**2
     scores = pd.DataFrame({"time": run.times, "mean_square": mean_square * unit, "target": target * unit})
     return Choice(float(run.times[position]), scores)
 
@@ -192,32 +183,31 @@ class TheoryWindow:
         run = descent.run(coordinates, until=max(1.0, pilot.time))
         woken = np.flatnonzero(run.norms[-1, coordinates.which])
         noise = _group_noise(coordinates, self.sigma)
-        levels = _refitted_norms(coordinates, woken)
+        columns, w = np.isin(coordinates.groups.labels, woken), np.zeros(coordinates.Z.shape[1])
+        if woken.size:  # least squares: on a path groups may still be growing
+            w[columns] = np.linalg.lstsq(coordinates.Z[:, columns], coordinates.y, rcond=1e-10)[0]
+        levels = coordinates.groups.norms(w)[woken] / coordinates.shrink
         above = levels > noise[woken]
         if not above.any():
             return Choice(0.0, pilot.scores)
         T_lb, T_ub, source = _window(descent, coordinates, levels[above], noise)
         time = {"lower": np.ceil(T_lb), "middle": np.round(np.sqrt(T_lb * T_ub)), "upper": np.floor(T_ub)}[self.where]
         if time > descent.max_iter:
-            raise ValueError(
-                f"The window [{T_lb:.0f}, {T_ub:.0f}] lies beyond max_iter={descent.max_iter}: give a larger max_iter."
-            )
+            raise ValueError(f"The window [{T_lb:.0f}, {T_ub:.0f}] is beyond max_iter={descent.max_iter}: increase it.")
         return Choice(float(time), pd.DataFrame({"T_lb": [T_lb], "T_ub": [T_ub], "window": [source], "time": [time]}))
 
 
-def _window(
-    descent: Descent, coordinates: Coordinates, levels: FloatArray, noise: FloatArray
-) -> tuple[float, float, str]:
+def _window(descent: Descent, at: Coordinates, levels: FloatArray, noise: FloatArray) -> tuple[float, float, str]:
     """T_lb, T_ub and their source; raises an error if there is no window."""
     # dividing all columns by s multiplies magnitudes by sqrt(s), and divides the step by s
-    shrink, weakest = coordinates.shrink, float(levels.min())
+    shrink, weakest = at.shrink, float(levels.min())
     alpha, gamma = descent.init_scale / np.sqrt(shrink), descent.step_size / shrink
     reached = float(noise.max())
     disturbed = weakest / 20.0 + reached
     T_ub = rest_time(disturbed, init_scale=alpha, step_size=gamma)
     # a precision below the noise level would be pointless
     limits = bounds(
-        np.sqrt(levels), n=coordinates.n, p=coordinates.Z.shape[1], L=noise.size, epsilon=reached, noise=reached,
+        np.sqrt(levels), n=at.n, p=at.Z.shape[1], L=noise.size, epsilon=reached, noise=reached,
         group_noise=reached, init_scale=alpha, step_size=gamma,
     )  # fmt: skip
     if limits.zeta_corrected <= weakest and limits.T_lb_corrected <= T_ub:
@@ -241,16 +231,6 @@ def _window(
         stacklevel=4,
     )
     return T_lb, T_ub, "orthogonal"
-
-
-def _refitted_norms(coordinates: Coordinates, which: NDArray[np.intp]) -> FloatArray:
-    """Norms of some groups' least-squares coefficients; on a path they may still be growing."""
-    if which.size == 0:
-        return np.empty(0)
-    columns = np.isin(coordinates.groups.labels, which)
-    w = np.zeros(coordinates.Z.shape[1])
-    w[columns] = np.linalg.lstsq(coordinates.Z[:, columns], coordinates.y, rcond=1e-10)[0]
-    return coordinates.groups.norms(w)[which] / coordinates.shrink
 
 
 def _group_noise(coordinates: Coordinates, sigma: float) -> FloatArray:

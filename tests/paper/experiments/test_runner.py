@@ -10,7 +10,8 @@ from experiments import toy
 from joblib import parallel_config
 
 from covey.paper.experiments.runner import reproduce
-from covey.paper.experiments.tasks import each, records, watched
+from covey.paper.experiments.tasks import each, records, running
+from covey.progress import listening
 
 
 def test_a_second_run_uses_the_first(monkeypatch, tmp_path):
@@ -86,9 +87,9 @@ def test_an_interruption_leaves_the_finished_ones(monkeypatch, tmp_path):
 
 def test_repeats_are_watched_and_in_order():
     progress = []
-    with watched(lambda done, total: progress.append((done, total))):
+    with listening(lambda text, share: progress.append((text, share))), running("fig2"):
         assert each(abs, [-3, 2, -1], 1) == [3, 2, 1]
-    assert progress == [(1, 3), (2, 3), (3, 3)]
+    assert progress == [(f"fig2, repeat {k} of 3", (k - 1) / 3) for k in (1, 2, 3)]
 
 
 @pytest.mark.parametrize("backend", ["sequential", "threading", "multiprocessing", "loky"])
@@ -110,7 +111,7 @@ def counted(item):
 def test_finished_repeats_are_kept_and_damaged_ones_run_again(tmp_path):
     calls, kept, progress = tmp_path / "calls", tmp_path / "kept", []
     items = [(str(tmp_path), value) for value in range(4)]
-    with watched(lambda done, total: progress.append((done, total)), kept):
+    with listening(lambda text, share: progress.append(text)), running("toy", kept):
         first = records(counted, items[:3])
         assert [row["square"] for row in first] == [0, 1, 4]
         assert len(calls.read_text()) == 3
@@ -122,5 +123,5 @@ def test_finished_repeats_are_kept_and_damaged_ones_run_again(tmp_path):
         broken.write_text(broken.read_text()[:10])
         assert len(records(counted, items)) == 4
         assert len(calls.read_text()) == 5
-    assert progress[2] == (3, 3)
+    assert progress[2] == "toy, repeat 3 of 3"
     assert not list(kept.glob("*.part"))

@@ -9,7 +9,7 @@ from experiments.toy import errors_along, failing, verdicts
 from scipy import stats
 
 from covey.paper.experiments import Verdict, delta, noise, phase, powers, rates
-from covey.paper.experiments.prescribed import prescribed_problem
+from covey.paper.experiments.delta import prescribed_problem
 from covey.paper.experiments.slopes import Slope, fit
 from covey.paper.theory import coherence
 

@@ -52,7 +52,7 @@ from covey.paper.nn.pruning import ChannelNet, largest_channels, take_out  # noq
         (lambda: FactoredWeight(torch.ones(2, 2), start="zero"), "start must be"),
         (lambda: ChannelNet((4, 5)), "three numbers"),
         (lambda: ChannelNet((4, 5, 0)), "a width"),
-        (lambda: ChannelNet((4, 5, 6), "dense"), "'plain', 'power' or 'gates'"),
+        (lambda: ChannelNet((4, 5, 6), "dense"), "kind must be one of 'plain', 'power', 'gates'"),
         (lambda: ChannelRun("lasso", 0.1, 0.1, 0), "method must be one of"),
         (lambda: ChannelRun("power 2", 0.0, 0.1, 0), "strength"),
         (lambda: take_out(ChannelNet((1, 1, 1)), [torch.ones(2, dtype=torch.bool)] * 3), "three masks"),

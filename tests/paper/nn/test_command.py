@@ -9,7 +9,7 @@ torch = pytest.importorskip("torch", reason="torch is not installed: pip install
 from typer.testing import CliRunner  # noqa: E402
 
 from covey.paper.cli.autoencoder import autoencoder as app  # noqa: E402
-from covey.paper.nn.results import StudyResults  # noqa: E402
+from covey.paper.results import read  # noqa: E402
 
 TINY = ["--synthetic", "--images", "60", "--latent", "16", "--width", "4", "--batch-size", "16", "--device", "cpu"]
 
@@ -45,8 +45,9 @@ def test_interpolation_is_drawn(runs, tmp_path):
 def test_the_report_measures_every_checkpoint(runs, tmp_path):
     done = call("report", runs, "--out", tmp_path, "--synthetic", "--images", 60, "--device", "cpu", "--pairs", 10)
     assert done.exit_code == 0, done.output
-    found = StudyResults.read(tmp_path)
-    assert sorted(found.measures) == [("AE", 0), ("AE", 1), ("GAE4", 0), ("GAE4", 1)]
+    found = read(tmp_path)
+    measured = found.loc[found["quantity"] == "midpoint_ratio", ["model", "seed"]]
+    assert sorted(measured.itertuples(index=False, name=None)) == [("AE", 0), ("AE", 1), ("GAE4", 0), ("GAE4", 1)]
     assert "midpoint ratio" in done.output
     assert "±" in done.output
 

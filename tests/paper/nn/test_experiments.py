@@ -8,7 +8,8 @@ from experiments.toy import failing, through_disk, verdicts
 from covey.datasets import DataNotFoundError
 from covey.paper.datasets import make_digits
 from covey.paper.experiments import Verdict, fig10, table2
-from covey.paper.experiments.autoencoders import MODELS, grids, mean_and_error, read_saved, table
+from covey.paper.experiments.fig10 import MODELS, mean_and_error
+from covey.paper.results import blended, combined, grids, read, table, write
 
 SCALE = {
     "midpoint_ratio": {"AE": 1.3, "VAE": 1.4, "GAE8": 1.15, "GAE4": 1.12, "IRMAE": 1.1},
@@ -23,17 +24,14 @@ SCALE = {
 def invented_table(seeds=3, **changes):
     """A table in which every claim holds, unless changed."""
     scale = {q: {**values, **changes.get(q, {})} for q, values in SCALE.items()}
-    measures = {
-        (m, s): {
-            **{q: scale[q][m] * (1 + 0.001 * s) for q in scale},
-            **{f"confidence_{k}": 0.9 - 0.02 * k * (8 - k) / 4 for k in range(9)},
-        }
+    confidence = {f"confidence_{k}": 0.9 - 0.02 * k * (8 - k) / 4 for k in range(9)}
+    images = make_digits(54, 1).train_images.reshape(6, 9, 28, 28)
+    parts = [
+        table(m, s, {q: scale[q][m] * (1 + 0.001 * s) for q in scale} | confidence, 0.5 ** np.arange(12), images)
         for m in MODELS
         for s in range(seeds)
-    }
-    spectra = {key: 0.5 ** np.arange(12) for key in measures}
-    images = make_digits(54, 1).train_images.reshape(6, 9, 28, 28)
-    return table(measures, spectra, dict.fromkeys(MODELS, images), 1.5)
+    ]
+    return combined([*parts, blended(1.5)])
 
 
 @pytest.mark.parametrize(
@@ -73,19 +71,11 @@ def test_one_seed_is_enough_for_a_picture_and_says_so():
 
 
 def test_saved_results_are_read_as_the_same_table(tmp_path):
-    pytest.importorskip("torch", reason="torch is not installed: pip install 'covey[torch]'")
-    from covey.paper.nn.results import StudyResults
-
-    results = StudyResults()
-    images = make_digits(54, 1).train_images.reshape(6, 9, 28, 28)
-    for model in MODELS:
-        for seed in range(3):
-            numbers = {q: SCALE[q][model] * (1 + 0.001 * seed) for q in SCALE}
-            numbers |= {f"confidence_{k}": 0.9 - 0.02 * k * (8 - k) / 4 for k in range(9)}
-            results.add(model, seed, numbers, 0.5 ** np.arange(12), images)
-    results.write(tmp_path)
+    invented = invented_table()
+    write(invented[invented["model"] != "pixels"], tmp_path)
     (tmp_path / "about.json").write_text('{"blend_midpoint_ratio": 1.5, "device": "a GPU"}')
-    saved, invented = read_saved(tmp_path), invented_table()
+    saved = read(tmp_path)
+    assert (saved["quantity"] == "image").sum() == len(MODELS) * 54, "the images of one seed per model"
     keys = ["model", "seed", "quantity", "index"]
     saved, invented = (f.sort_values(keys, ignore_index=True) for f in (saved, invented))
     pd.testing.assert_frame_equal(saved[[*keys, "data"]], invented[[*keys, "data"]], check_dtype=False)

@@ -21,8 +21,8 @@ from covey.paper.nn.latent import (  # noqa: E402
     random_pairs,
     spectrum,
 )
-from covey.paper.nn.results import StudyResults  # noqa: E402
 from covey.paper.nn.study import Judge, grid, measure_folder, run_study  # noqa: E402
+from covey.paper.results import grids, read, values, write  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -124,21 +124,23 @@ def test_a_study_can_be_written_read_and_measured_again_from_its_checkpoints(dig
         digits, models=["AE", "GAE4"], seeds=(0, 1), epochs=2, device="cpu", judge=judge, options=tiny,
         folder=tmp_path / "runs", progress=False,
     )  # fmt: skip
-    assert set(found.measures) == {(m, s) for m in ("AE", "GAE4") for s in (0, 1)}
-    files = found.write(tmp_path / "results")
+    keys = ["model", "seed", "quantity", "index"]
+    assert set(found.groupby(["model", "seed"]).groups) == {(m, s) for m in ("AE", "GAE4") for s in (0, 1)}
+    files = write(found, tmp_path / "results")
     assert sum(file.stat().st_size for file in files) < 200_000
-    read = StudyResults.read(tmp_path / "results")
-    assert read.measures["GAE4", 1] == pytest.approx(found.measures["GAE4", 1], rel=1e-7)
-    np.testing.assert_allclose(read.spectra["AE", 0], found.spectra["AE", 0][: len(read.spectra["AE", 0])], rtol=1e-4)
-    np.testing.assert_array_equal(read.grids["AE"], found.grids["AE"])
+    saved = read(tmp_path / "results").set_index(keys).reindex(found.set_index(keys).index)
+    spectra = (found["quantity"] == "singular_value").to_numpy()
+    np.testing.assert_allclose(saved["value"][~spectra], found["value"][~spectra], rtol=1e-7)
+    np.testing.assert_allclose(saved["value"][spectra], found["value"][spectra], rtol=1e-4)
+    assert saved["data"].tolist() == found["data"].tolist()
+    assert grids(found, "AE").shape == (6, 9, 28, 28)
     again = measure_folder(tmp_path / "runs", judge)
-    for key, row in again.measures.items():
-        assert row == pytest.approx({name: found.measures[key][name] for name in row}, rel=1e-6), key
-    mean, error, n = found.summary("midpoint_ratio")["AE"]
-    one, two = (found.measures["AE", s]["midpoint_ratio"] for s in (0, 1))
-    assert (mean, error, n) == (pytest.approx((one + two) / 2), pytest.approx(abs(one - two) / 2), 2)
+    np.testing.assert_array_equal(grids(again, "AE"), grids(found, "AE"))
+    taken = found[~found["quantity"].isin(["training_seconds", "seconds"])].set_index(keys)["value"].sort_index()
+    np.testing.assert_allclose(again.set_index(keys)["value"].sort_index()[taken.index], taken, rtol=1e-6, atol=1e-12)
+    assert len(values(found, "AE", "midpoint_ratio")) == 2
     with pytest.raises(FileNotFoundError, match="no results of a study"):
-        StudyResults.read(tmp_path)
+        read(tmp_path)
     with pytest.raises(FileNotFoundError, match="no checkpoints"):
         measure_folder(tmp_path / "results", judge)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -15,10 +15,8 @@ from covey.paper.baselines.units import PenalisedRegressor, Units
 from covey.path import Path
 from covey.validation import FloatArray, positive, whole
 
-__all__ = ["GroupLasso"]
 
-
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class GroupLasso(PenalisedRegressor):
     r"""Least squares with a penalty on the norm of each group.
 
@@ -58,7 +56,6 @@ class GroupLasso(PenalisedRegressor):
 
     Examples
     --------
-    >>> from covey.paper.baselines import GroupLasso
     >>> from covey.datasets import make_group_sparse
     >>> data = make_group_sparse(random_state=0)
     >>> model = GroupLasso(groups=data.groups, penalty=1.0).fit(data.X, data.y)
@@ -69,12 +66,7 @@ class GroupLasso(PenalisedRegressor):
     (20, [0, 1, 2])
     """
 
-    groups: object = None
-    _: KW_ONLY
     penalty: float = 0.1
-    group_weights: object = "sqrt"
-    fit_intercept: bool = True
-    standardize: bool = False
     tol: float = 1e-8
     max_iter: int = 20_000
 

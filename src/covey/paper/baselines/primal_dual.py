@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -12,10 +12,8 @@ from covey.paper.baselines.units import PenalisedRegressor, Units
 from covey.path import Path
 from covey.validation import positive, whole
 
-__all__ = ["PrimalDual"]
 
-
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class PrimalDual(PenalisedRegressor):
     r"""Iterate towards the interpolant of least group norm, and stop early.
 
@@ -52,7 +50,6 @@ class PrimalDual(PenalisedRegressor):
 
     Examples
     --------
-    >>> from covey.paper.baselines import PrimalDual
     >>> from covey.datasets import make_group_sparse
     >>> data = make_group_sparse(sigma=0.0, random_state=0)
     >>> model = PrimalDual(groups=data.groups, n_steps=1000, fit_intercept=False).fit(data.X, data.y)
@@ -60,14 +57,10 @@ class PrimalDual(PenalisedRegressor):
     True
     """
 
-    groups: object = None
-    _: KW_ONLY
     n_steps: int = 1000
     ratio: float | Literal["data"] = "data"
     ratio_scale: float = 1.0
     group_weights: object = "unit"
-    fit_intercept: bool = True
-    standardize: bool = False
     record_every: int = 1
 
     def fit(self, X: object, y: object) -> PrimalDual:
@@ -88,16 +81,14 @@ class PrimalDual(PenalisedRegressor):
         times = np.unique(np.append(np.arange(0, n_steps + 1, min(every, n_steps)), n_steps))
         W = np.zeros((times.size, units.X.shape[1]))
         w, theta, theta_old = W[0].copy(), np.zeros(units.y.size), np.zeros(units.y.size)
-        for i in range(1, times.size):
-            primal_dual_steps(
-                units.X, units.y, starts, tau * weights, tau, sigma, w, theta, theta_old, times[i] - times[i - 1]
-            )
+        for i, k in enumerate(np.diff(times), start=1):
+            primal_dual_steps(units.X, units.y, starts, tau * weights, tau, sigma, w, theta, theta_old, k)
             W[i] = w
         return units.to_path(W, times, message=f"Ran {n_steps} steps.")
 
     def _steps(self, units: Units) -> tuple[float, float]:
         """The primal and the dual step; their product is 0.99 / L^2, as convergence requires."""
-        L = float(np.linalg.norm(units.X, 2))
+        L = float(np.linalg.norm(units.X, 2)) or 1.0
         largest = float(np.abs(units.X.T @ units.y).max())
         if not isinstance(self.ratio, str):
             ratio = positive(self.ratio, "ratio")
@@ -106,5 +97,4 @@ class PrimalDual(PenalisedRegressor):
         else:
             raise ValueError(f"ratio must be 'data' or a number above 0, not {self.ratio!r}.")
         ratio *= positive(self.ratio_scale, "ratio_scale")
-        L = L if L > 0 else 1.0
         return np.sqrt(0.99 * ratio) / L, np.sqrt(0.99 / ratio) / L

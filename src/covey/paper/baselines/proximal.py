@@ -25,8 +25,6 @@ from covey.paper.baselines.units import read_group_weights
 from covey.paper.dynamics.problem import as_coefficients
 from covey.validation import FloatArray, as_matrix, as_response, check_scale, positive
 
-__all__ = ["Certificate", "PenalisedProblem", "certify", "solve"]
-
 CHECK_EVERY = 20  # steps between two checks of the duality gap; a check costs about as much as a step
 
 
@@ -40,7 +38,6 @@ class PenalisedProblem:
     weights: FloatArray
 
     def norms(self, a: FloatArray) -> FloatArray:
-        """Euclidean norm of each group."""
         return np.sqrt(np.add.reduceat(a * a, self.starts[:-1]))
 
     def residual(self, w: FloatArray) -> FloatArray:
@@ -71,7 +68,6 @@ class PenalisedProblem:
         return primal, float(s * (2 * (y @ r) - s * square) / (2 * y.size))
 
     def gap(self, w: FloatArray, penalty: float) -> float:
-        """The duality gap at ``w``."""
         primal, dual = self.values(w, penalty)
         return max(primal - dual, 0.0)
 
@@ -175,10 +171,6 @@ def certify(
 
     There is no intercept: centre X and y first if the model has one.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from covey.paper.baselines import certify
     >>> X, y = np.sqrt(2) * np.eye(2), np.sqrt(2) * np.array([3.0, 4.0])
     >>> certify(X, y, [0, 0], [2.4, 3.2], penalty=1.0, group_weights="unit").gap < 1e-12  # (1 - 1/5) times (3, 4)
     True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -15,16 +15,10 @@ from covey.groups import Groups
 from covey.path import Path
 from covey.validation import FloatArray, as_numbers, boolean, check_scale, column_names, refuse_odd
 
-__all__ = ["PenalisedRegressor", "Units", "read_group_weights", "read_table"]
-
 
 @dataclass(frozen=True)
 class Units:
-    """``X[:, order]`` centred and divided by ``scale``, ``y`` centred, and everything needed to undo both.
-
-    With an intercept, X and y are centred, which solves for the intercept exactly. Standardising divides
-    each column by its root mean square (after centring, its standard deviation).
-    """
+    """X centred and divided by ``scale``, y centred, and what undoes both; centring solves for the intercept."""
 
     X: FloatArray
     y: FloatArray
@@ -35,7 +29,6 @@ class Units:
 
     @classmethod
     def of(cls, X: FloatArray, y: FloatArray, groups: Groups, *, fit_intercept: bool, standardize: bool) -> Units:
-        """Centre and scale as requested."""
         check_scale(X, "X")
         check_scale(y, "y")
         Z = groups.to_contiguous(X)
@@ -63,23 +56,23 @@ class Units:
         return Path(times, sp.csr_array(coefs), intercepts, self.groups, entered, **details)
 
 
+@dataclass(eq=False, repr=False)
 class PenalisedRegressor(RegressorMixin, BaseEstimator):
-    """What the estimators of this room share: reading a problem, and predictions."""
+    """What the estimators of this room share: some parameters, reading a problem, and predictions."""
 
-    groups: object
-    group_weights: object
-    fit_intercept: bool
-    standardize: bool
-    coef_: FloatArray
-    intercept_: float
+    groups: object = None
+    _: KW_ONLY
+    group_weights: object = "sqrt"
+    fit_intercept: bool = True
+    standardize: bool = False
+    coef_: FloatArray = field(init=False)
+    intercept_: float = field(init=False)
 
     def predict(self, X: object) -> FloatArray:
-        """``X w + b``."""
         check_is_fitted(self)
         return validate_data(self, X, reset=False) @ self.coef_ + self.intercept_
 
     def _read(self, X: object, y: object) -> tuple[Units, FloatArray]:
-        """The problem in units, and the weights of its groups."""
         names = column_names(X)
         Z, response = read_table(self, X, y)
         groups = Groups.coerce(self.groups, Z.shape[1], names)
@@ -107,11 +100,9 @@ def read_table(estimator: BaseEstimator, X: object, y: object) -> tuple[FloatArr
 def read_group_weights(group_weights: object, groups: Groups) -> FloatArray:
     """``"sqrt"`` (of the sizes), ``"unit"``, or one positive number per group."""
     if isinstance(group_weights, str):
-        if group_weights == "sqrt":
-            return np.sqrt(groups.sizes)
-        if group_weights == "unit":
-            return np.ones(groups.n_groups)
-        raise ValueError(f"group_weights must be 'sqrt', 'unit' or an array, not {group_weights!r}.")
+        if group_weights not in ("sqrt", "unit"):
+            raise ValueError(f"group_weights must be 'sqrt', 'unit' or an array, not {group_weights!r}.")
+        return np.sqrt(groups.sizes) if group_weights == "sqrt" else np.ones(groups.n_groups)
     weights = as_numbers(group_weights, "group_weights", finite=False)
     if weights.shape != (groups.n_groups,) or not np.isfinite(weights).all() or (weights <= 0).any():
         raise ValueError(

@@ -28,11 +28,6 @@ import scipy.optimize
 from covey.groups import Groups
 from covey.validation import FloatArray, as_matrix, as_numbers, as_response, check_scale, positive, whole
 
-__all__ = [
-    "ConvolutionalNetwork", "NuclearNorm", "convolve_kernels", "diagonal_cost", "group_quasi_norm", "grouped_cost",
-    "least_nuclear_norm", "nuclear_regression",
-]  # fmt: skip
-
 
 def group_quasi_norm(w: object, groups: object, power: float) -> float:
     """``sum_l norm(w_l)^power``: the group norm for power 1; for smaller powers a quasi-norm that favours few groups.
@@ -107,9 +102,6 @@ def least_nuclear_norm(w: object, kernel_size: int, *, tol: float = 1e-9, max_it
 
     The dual is ``max q'w`` over ``q`` whose spread has spectral norm at most 1.
 
-    Examples
-    --------
-    >>> from covey.paper.baselines import least_nuclear_norm
     >>> round(least_nuclear_norm([3.0, 4.0], 1).value, 6)
     5.0
     """
@@ -128,7 +120,7 @@ def least_nuclear_norm(w: object, kernel_size: int, *, tol: float = 1e-9, max_it
         Y = X + spread_kernels(short, K) / K  # K is the operator times its adjoint
         Z = shrink_singular_values(2 * Y - X, rho)
         q = short / (K * rho)
-        value = _nuclear(Y)
+        value = float(np.linalg.norm(Y, "nuc"))
         dual = max(dual, float(q @ target) / max(1.0, float(np.linalg.norm(spread_kernels(q, K), 2))))
         if value - dual <= tol * value:
             break
@@ -163,7 +155,7 @@ def nuclear_regression(
         ahead = new if uphill else new + (t - 1) / t_next * (new - Z)
         Z, t = new, t_next
         r = y - X @ convolve_kernels(Z)
-        value = float(r @ r) / (2 * n) + lam * _nuclear(Z)
+        value = float(r @ r) / (2 * n) + lam * float(np.linalg.norm(Z, "nuc"))
         steepest = float(np.linalg.norm(spread_kernels(X.T @ r / n, K), 2))
         s = min(1.0, lam / steepest) if steepest > 0 else 1.0
         dual = max(dual, s * float(2 * (y @ r) - s * (r @ r)) / (2 * n))
@@ -179,8 +171,6 @@ class ConvolutionalNetwork:
     `kernel_size` is K, and `channels` C, by default K, which always suffices; training ends at a gradient of norm
     `tol`.
 
-    Examples
-    --------
     >>> from covey.datasets import make_group_sparse
     >>> data = make_group_sparse(30, 12, 3, active=1, values=1.0, random_state=0)
     >>> trained = ConvolutionalNetwork(3, weight_decay=0.1).fit(data.X, data.y, random_state=0)
@@ -243,10 +233,6 @@ def shrink_singular_values(A: FloatArray, threshold: float) -> FloatArray:
     """The proximal map of ``threshold norm_*``."""
     left, s, right = scipy.linalg.svd(A, full_matrices=False)
     return (left * np.maximum(s - threshold, 0.0)) @ right
-
-
-def _nuclear(A: FloatArray) -> float:
-    return float(scipy.linalg.svdvals(A).sum())
 
 
 def _kernel_size(kernel_size: object, D: int) -> int:

@@ -4,26 +4,23 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from covey.cli.console import check_out, complaints
 
 if TYPE_CHECKING:
-    from covey.paper.datasets import DigitImages
-    from covey.paper.nn.results import StudyResults
+    import pandas as pd
 
-__all__ = ["autoencoder"]
+    from covey.paper.datasets import DigitImages
 
 KEPT = "Stopped. Finished epochs are kept; run the same command again to resume."
 
 autoencoder = typer.Typer(
-    help="Grouped autoencoders on MNIST: train, interpolate, report.",
-    no_args_is_help=True,
-    add_completion=False,
+    help="Grouped autoencoders on MNIST: train, interpolate, report.", no_args_is_help=True, add_completion=False,
     pretty_exceptions_enable=False,
-)
+)  # fmt: skip
 
 Images = Annotated[int | None, typer.Option("--images", min=2, help="Use only the first N training images.")]
 Synthetic = Annotated[bool, typer.Option("--synthetic", help="Use drawn digits instead of MNIST, with no download.")]
@@ -118,16 +115,17 @@ def report(
     """
     with complaints(KEPT):
         from covey.paper.nn.study import Judge, measure_folder
+        from covey.paper.results import write
 
         data = _load(images, synthetic)
         judge = Judge.of(data, device=device, pairs=pairs)
-        results = measure_folder(folder, judge, report=typer.echo)
-        for file in results.write(folder if out is None else out):
+        frame = measure_folder(folder, judge, report=typer.echo)
+        for file in write(frame, folder if out is None else out):
             typer.echo(f"wrote {file}")
-        _print(results)
+        _print(frame)
 
 
-def _print(results: StudyResults) -> None:
+def _print(frame: pd.DataFrame) -> None:
     """One row per measure, one column per model: means and standard errors over seeds."""
     from rich.console import Console
     from rich.table import Table
@@ -136,13 +134,15 @@ def _print(results: StudyResults) -> None:
         "latent_parameters": ".0f", "reconstruction_error": ".5f", "effective_rank": ".1f", "components_99": ".1f",
         "midpoint_ratio": ".4f", "confidence_middle": ".4f", "frechet": ".3f", "probe_accuracy": ".4f",
     }  # fmt: skip
+    found = frame[frame["quantity"].isin(shown)].groupby(["quantity", "model"], sort=False)["value"]
+    summary: Any = found.agg(["mean", "sem", "count"])
     table = Table("measure", pad_edge=False)
-    for model, (_, _, seeds) in results.summary("midpoint_ratio").items():
+    for model, seeds in summary.loc["midpoint_ratio", "count"].items():
         table.add_column(f"{model} ({seeds})", justify="right")
     for name, form in shown.items():
         cells = (
-            f"{mean:{form}}" + (f" ± {error:{form}}" if seeds > 1 and error > 0 else "")
-            for mean, error, seeds in results.summary(name).values()
+            f"{row['mean']:{form}}" + (f" ± {row['sem']:{form}}" if row["sem"] > 0 else "")
+            for _, row in summary.loc[name].iterrows()
         )
         table.add_row(name.replace("_", " "), *cells)
     Console().print(table)

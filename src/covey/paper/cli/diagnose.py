@@ -12,9 +12,6 @@ from covey.cli.console import check_there, complaints, notice, progress_bar
 from covey.cli.options import Json, takes
 from covey.settings import SURVIVAL, TableSettings
 
-__all__ = ["diagnose"]
-
-
 WITHOUT = [one.name for one in TableSettings.table().values() if one.panel == SURVIVAL]
 
 

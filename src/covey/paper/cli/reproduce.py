@@ -9,8 +9,6 @@ import typer
 
 from covey.cli.console import complaints
 
-__all__ = ["reproduce"]
-
 
 def reproduce(
     ids: Annotated[

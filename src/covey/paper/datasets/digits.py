@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from covey.datasets.simulate import check_table_size
 from covey.validation import whole
 
-__all__ = ["DigitImages", "make_digits"]
-
 SIZE = 28
 # The seven segments of a digital clock, as end points (x, y) in the unit square, with y pointing down: top, upper left,
 # upper right, middle, lower left, lower right, bottom ...
@@ -39,10 +37,8 @@ class DigitImages:
 
     def head(self, n_train: int | None = None, n_test: int | None = None) -> DigitImages:
         """The first images of each set; None for all."""
-        train, test = slice(n_train), slice(n_test)
-        return DigitImages(
-            self.train_images[train], self.train_labels[train], self.test_images[test], self.test_labels[test]
-        )
+        train = self.train_images[:n_train], self.train_labels[:n_train]
+        return DigitImages(*train, self.test_images[:n_test], self.test_labels[:n_test])
 
 
 def make_digits(n_train: int = 512, n_test: int = 128, *, seed: int = 0) -> DigitImages:
@@ -50,8 +46,6 @@ def make_digits(n_train: int = 512, n_test: int = 128, *, seed: int = 0) -> Digi
 
     A stand-in for handwritten digits: ten classes on a smooth low-dimensional manifold.
 
-    Examples
-    --------
     >>> data = make_digits(20, 10)
     >>> data.train_images.shape, data.test_labels.tolist()
     ((20, 28, 28), [0, 1, 2, 3, 4, 5, 6, 7, 8, 9])

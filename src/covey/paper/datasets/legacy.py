@@ -16,8 +16,6 @@ from covey.datasets.simulate import GroupSparseData, check_table_size
 from covey.groups import Groups
 from covey.validation import FloatArray, as_numbers, one_of, positive, whole
 
-__all__ = ["legacy_paper_data"]
-
 
 def legacy_paper_data(
     n_rows: int = 150, n_columns: int = 300, group_size: int = 3, *, support: ArrayLike = (10.0,) * 9,
@@ -27,9 +25,6 @@ def legacy_paper_data(
 
     The defaults are the data of the paper's figures 2 and 6.
 
-    Examples
-    --------
-    >>> from covey.paper.datasets import legacy_paper_data
     >>> data = legacy_paper_data(support=range(5, 14))  # figure 3
     >>> data.X.shape, data.X_val.shape, data.w_star[:9].tolist()
     ((150, 300), (50, 300), [5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 11.0, 12.0, 13.0])

@@ -8,15 +8,12 @@ import math
 import os
 import zlib
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from covey.datasets.storage import ENVIRONMENT, DataNotFoundError, find_file
 from covey.paper.datasets.digits import DigitImages
-
-__all__ = ["load_mnist", "read_idx"]
 
 FOLDER = "mnist"
 MIRROR = "https://ossci-datasets.s3.amazonaws.com/mnist/"
@@ -51,7 +48,12 @@ def load_mnist(folder: str | os.PathLike[str] | None = None, *, download: bool =
 
 def read_idx(file: str | os.PathLike[str], *, md5: str | None = None) -> NDArray[np.uint8]:
     """Read one IDX file of unsigned bytes, gzipped or not; `md5` is the checksum of the decompressed file."""
-    content = _unpack(Path(file))
+    content = Path(file).read_bytes()
+    if content[:2] == b"\x1f\x8b":
+        try:
+            content = gzip.decompress(content)
+        except (EOFError, gzip.BadGzipFile, zlib.error) as reason:
+            raise ValueError(f"{file} cannot be decompressed ({reason}): it is damaged. Download it again.") from None
     if md5 is not None:
         found = hashlib.md5(content, usedforsecurity=False).hexdigest()
         if found != md5:
@@ -95,19 +97,8 @@ def _download(name: str) -> Path | None:
         import pooch
     except ModuleNotFoundError:
         return None
-    fetcher: Any = pooch
     try:
         # `read_idx` verifies the checksum of the decompressed file
-        return Path(fetcher.retrieve(MIRROR + name, known_hash=None, fname=name, path=fetcher.os_cache("covey")))
+        return Path(pooch.retrieve(MIRROR + name, known_hash=None, fname=name, path=pooch.os_cache("covey")))
     except OSError:  # requests' errors are OSErrors
         return None
-
-
-def _unpack(file: Path) -> bytes:
-    content = file.read_bytes()
-    if content[:2] != b"\x1f\x8b":
-        return content
-    try:
-        return gzip.decompress(content)
-    except (EOFError, gzip.BadGzipFile, zlib.error) as reason:
-        raise ValueError(f"{file} cannot be decompressed ({reason}): it is damaged. Download it again.") from None

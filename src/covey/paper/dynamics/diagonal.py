@@ -14,8 +14,6 @@ from covey.paper.dynamics.problem import Problem
 from covey.paper.dynamics.trajectory import Trajectory
 from covey.validation import FloatArray, boolean, positive, whole
 
-__all__ = ["diagonal_descent"]
-
 
 def diagonal_descent(
     X: object, y: object, *, init_scale: float | FloatArray = 1e-6, step_size: float = 1e-2,
@@ -59,7 +57,6 @@ class DiagonalDescent(Descent):
     decay: float
 
     def coefficients(self, u: FloatArray, v: FloatArray) -> FloatArray:
-        """``w = u^N - v^N``."""
         return u**self.depth - v**self.depth
 
     def step(self, state: State) -> None:
@@ -70,10 +67,8 @@ class DiagonalDescent(Descent):
         state.v = v - self.gamma * (N * v ** (N - 1) * g + self.decay * v)
 
     def twin(self) -> tuple[Callable[..., None], tuple[Any, ...]]:
-        """The compiled iteration."""
         return diagonal_steps, (self.decay,)
 
     def diverged(self, state: State) -> bool:
-        """Either part may diverge."""
         largest = np.maximum(np.abs(state.u), np.abs(state.v)) ** self.depth
         return not bool(np.all(largest <= self.bound))

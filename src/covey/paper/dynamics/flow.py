@@ -13,8 +13,6 @@ from covey.paper.dynamics.problem import Problem
 from covey.paper.dynamics.trajectory import Status, Trajectory
 from covey.validation import FloatArray, as_numbers, one_of, positive, whole
 
-__all__ = ["gradient_flow"]
-
 SHORTEST = 1e-100
 METHODS = ("LSODA", "DOP853", "RK45", "Radau", "BDF")
 
@@ -62,7 +60,6 @@ def gradient_flow(
     Examples
     --------
     >>> from covey.datasets import make_group_sparse
-    >>> from covey.paper.dynamics import gradient_flow
     >>> data = make_group_sparse(60, 12, 3, design="orthogonal", active=1, values=1.0, random_state=0)
     >>> path = gradient_flow(data.X, data.y, data.groups, init_scale=0.01, w_star=data.w_star)
     >>> bool(path.error.min() < 0.05)
@@ -74,9 +71,14 @@ def gradient_flow(
     labels, L = partition.labels, partition.n_groups
     alpha = check_scale(init_scale, L)
     v0 = read_plain_start(start, problem, alpha, N)
+    first_norms = problem.first_norms()
     if times is None:
-        last = _default_end(problem, alpha, N) if t_end is None else positive(t_end, "t_end")
-        grid = np.linspace(0.0, last, 501)
+        if t_end is None:
+            # with a balanced, aligned start du/dt = sqrt(N) u^N norm(g): the time to grow from alpha to any large value
+            with np.errstate(divide="ignore", over="ignore"):
+                growth = float((1 / (np.sqrt(N) * (N - 1) * alpha ** (N - 1) * first_norms)).min())
+            t_end = 5 * growth if np.isfinite(growth) else 1.0
+        grid = np.linspace(0.0, positive(t_end, "t_end"), 501)
     else:
         if t_end is not None:
             raise ValueError("Give times or t_end, not both.")
@@ -86,15 +88,19 @@ def gradient_flow(
     if grid[-1] < SHORTEST:
         raise ValueError(f"t_end must be at least {SHORTEST:g}, not {grid[-1]:g}: solvers need a longer interval.")
     one_of(method, METHODS, "method")
-    _check_resolution(problem, float(grid[-1]), N)
-
-    def in_groups(a: FloatArray) -> FloatArray:
-        return np.add.reduceat(partition.to_contiguous(a), partition.starts[:-1])
+    # At its fixed point, u^(N+1)/sqrt(N) = c, the strongest group settles within 1/(N u^(N-1) c); from a start of 1e-20
+    # it takes until 1e20 to wake up, where the spacing of doubles is 1e4.
+    c = float(first_norms.max())
+    if c > 0 and grid[-1] * np.finfo(float).eps * N * (np.sqrt(N) * c) ** ((N - 1) / (N + 1)) * c > 0.1:
+        raise ValueError(
+            f"The flow would run to time {grid[-1]:.3g}, too long for double precision to resolve its last stage. "
+            "Use a larger init_scale, or normalized_descent, whose time grows only as log(1/init_scale)."
+        )
 
     def equation(_: float, state: FloatArray) -> FloatArray:
         u, q = np.exp(state[:L]), state[L:]
         g = problem.correlation((u ** (N + 1))[labels] * q)
-        rate = in_groups(q * g)
+        rate = np.add.reduceat(partition.to_contiguous(q * g), partition.starts[:-1])
         return np.concatenate([N * u ** (N - 1) * rate, (u ** (N - 1))[labels] * (g - N * q * rate[labels])])
 
     def factors(states: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -116,29 +122,3 @@ def gradient_flow(
         message=solution.message if solution.success else failed,
         _dense=lambda t: factors(solution.sol(t)),
     )  # fmt: skip
-
-
-def _check_resolution(problem: Problem, end: float, N: int) -> None:
-    """Refuse a time axis too long for double precision to resolve the last stage.
-
-    At its fixed point, ``u^(N+1)/sqrt(N) = c``, the strongest group settles within ``1/(N u^(N-1) c)``; from a start of
-    1e-20 it takes until 1e20 to wake up, where the spacing of doubles is 1e4.
-    """
-    c = float(problem.first_norms().max())
-    if c > 0 and end * np.finfo(float).eps * N * (np.sqrt(N) * c) ** ((N - 1) / (N + 1)) * c > 0.1:
-        raise ValueError(
-            f"The flow would run to time {end:.3g}, too long for double precision to resolve its last stage. "
-            "Use a larger init_scale, or normalized_descent, whose time grows only as log(1/init_scale)."
-        )
-
-
-def _default_end(problem: Problem, alpha: FloatArray, N: int) -> float:
-    """Five times the time in which the strongest group leaves its start.
-
-    With a balanced, aligned start ``du/dt = sqrt(N) u^N norm(g)``, so growing from alpha to any large value takes
-    ``1/(sqrt(N) (N-1) alpha^(N-1) norm(g))``.
-    """
-    with np.errstate(divide="ignore", over="ignore"):
-        growth = 1 / (np.sqrt(N) * (N - 1) * alpha ** (N - 1) * problem.first_norms())
-    fastest = float(growth.min())
-    return 5 * fastest if np.isfinite(fastest) else 1.0

@@ -18,8 +18,6 @@ from covey.paper.dynamics.problem import Problem, as_coefficients
 from covey.paper.dynamics.trajectory import Status, Trajectory
 from covey.validation import FloatArray, as_numbers, boolean, one_of, whole
 
-__all__ = ["Descent", "State", "Stop", "check_directions", "check_scale", "read_clock", "run"]
-
 # A compiled call cannot be interrupted, so it gets at most about this many multiplications (a fraction of a second).
 WORK_PER_CALL = 2e8
 
@@ -28,7 +26,6 @@ MOST_RECORDS, LARGEST_START = 10**8, 1e10
 
 # Below this, the loss, its gradient and their ratio approach the limits of float64.
 LEAST_LOSS = 1e-290
-
 
 # Called with a time and the coefficients at each record; a true result ends the run.
 Stop = Callable[[int, FloatArray], bool]
@@ -45,7 +42,6 @@ class State:
 
     @property
     def t(self) -> int:
-        """Iterations done."""
         return int(self.log[T])
 
     @property
@@ -55,7 +51,6 @@ class State:
 
     @property
     def diverged(self) -> bool:
-        """Whether the run ended by divergence."""
         return bool(self.log[DIVERGED])
 
 
@@ -95,7 +90,6 @@ class Descent(ABC):
         """The compiled twin of `step`, and the arguments that only this method has."""
 
     def advance(self, state: State, k: int) -> None:
-        """``k`` compiled iterations."""
         steps, more = self.twin()
         steps(
             *self.data, self.problem.groups.labels, state.u, state.v, state.log, k, self.depth, self.gamma, self.scale,
@@ -117,7 +111,9 @@ class Descent(ABC):
         """The negative gradient in w, times the scale and the pace of the clock."""
         if self.clock is None:
             return self.scale * self.problem.correlation(w)
-        g, self.last_loss = self.problem.correlation_and_loss(w)
+        problem, eta = self.problem, self.problem.predictor(w)
+        self.last_loss = float(problem.row_loss.value(problem.y, eta).mean())
+        g = problem.X.T @ problem.row_loss.residual(problem.y, eta) / problem.n
         return self.scale * pace(self.last_loss, self.clock) * g
 
     def diverged(self, state: State) -> bool:
@@ -138,10 +134,7 @@ class Descent(ABC):
 def run(
     method: Descent, n_steps: int, record_every: int = 1, *, stop: Stop | None = None, reference: bool = False
 ) -> Trajectory:
-    """Iterate from the start to `n_steps`, recording every `record_every` steps and the last one.
-
-    The plain-numpy step is used with `reference`, and for losses other than squared.
-    """
+    """Iterate, recording every `record_every` steps and the last one; in numpy if `reference` or for other losses."""
     n_steps = whole(n_steps, "n_steps", least=0)
     record_every = min(whole(record_every, "record_every"), max(n_steps, 1))
     if n_steps // record_every > MOST_RECORDS:

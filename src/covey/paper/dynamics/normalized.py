@@ -19,8 +19,6 @@ from covey.paper.dynamics.problem import Problem
 from covey.paper.dynamics.trajectory import Trajectory
 from covey.validation import FloatArray, one_of, positive, whole
 
-__all__ = ["SwitchAt", "SwitchOracle", "SwitchRule", "SwitchSettled", "normalized_descent"]
-
 LARGE = -1.0  # tells the kernel to use eta = 1/u^(2N)
 
 
@@ -68,7 +66,6 @@ class CompiledRule:
     at_step: int = 0
 
     def met(self, state: State, t: int, u_old: FloatArray, u: FloatArray, depth: int) -> bool:
-        """Whether the rule is met after step ``t``."""
         norms = u**depth
         if self.kind == AT_STEP:
             return t >= self.at_step
@@ -175,7 +172,6 @@ def normalized_descent(
     Examples
     --------
     >>> from covey.datasets import make_group_sparse
-    >>> from covey.paper.dynamics import normalized_descent
     >>> data = make_group_sparse(random_state=0)
     >>> path = normalized_descent(data.X, data.y, data.groups, n_steps=800, w_star=data.w_star)
     >>> path.error[-1] < 0.02, sorted(l for l, t in path.woke())
@@ -230,7 +226,6 @@ class NormalizedDescent(Descent):
         state.u, state.v = new_u, new_v
 
     def twin(self) -> tuple[Callable[..., None], tuple[Any, ...]]:
-        """The compiled iteration."""
         rule = self.rule
         more = (self.eta, self.old_direction, rule.kind, rule.tol, rule.epsilon, rule.at_step, rule.target)
         return normalized_steps, more

@@ -16,8 +16,6 @@ from covey.paper.dynamics.problem import Problem
 from covey.paper.dynamics.trajectory import Trajectory
 from covey.validation import FloatArray, positive, whole
 
-__all__ = ["plain_descent", "read_plain_start"]
-
 
 def plain_descent(
     X: object, y: object, groups: object, *, init_scale: float | FloatArray = 1e-3, step_size: float = 0.05,
@@ -92,5 +90,4 @@ class PlainDescent(Descent):
         state.v = v - self.gamma * (gradient_v + self.decay * v)
 
     def twin(self) -> tuple[Callable[..., None], tuple[Any, ...]]:
-        """The compiled iteration."""
         return plain_steps, (self.decay,)

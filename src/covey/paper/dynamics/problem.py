@@ -12,8 +12,6 @@ from covey.losses import Loss, Squared, get_loss
 from covey.losses.arrays import read_offset
 from covey.validation import FloatArray, as_matrix, as_numbers, as_response, check_scale, column_names
 
-__all__ = ["Problem", "as_coefficients"]
-
 
 @dataclass(frozen=True)
 class Problem:
@@ -35,7 +33,6 @@ class Problem:
         cls, X: object, y: object, groups: object, w_star: object = None, loss: str | Loss = "squared",
         offset: ArrayLike | None = None,
     ) -> Problem:  # fmt: skip
-        """Validate the arguments of a dynamics."""
         matrix = as_matrix(X)
         n, p = matrix.shape
         partition = Groups.coerce(groups, p, column_names(X))
@@ -55,17 +52,11 @@ class Problem:
 
     @property
     def n(self) -> int:
-        """The number of rows."""
         return self.X.shape[0]
 
     def correlation(self, w: FloatArray) -> FloatArray:
         """``g = X' residual / n``, the negative gradient of the loss in w: ``X'(y - X w) / n`` for the squared loss."""
         return self.X.T @ self.row_loss.residual(self.y, self.predictor(w)) / self.n
-
-    def correlation_and_loss(self, w: FloatArray) -> tuple[FloatArray, float]:
-        """`correlation` and the mean loss, from one linear predictor."""
-        eta = self.predictor(w)
-        return self.X.T @ self.row_loss.residual(self.y, eta) / self.n, float(self.row_loss.value(self.y, eta).mean())
 
     def first_norms(self) -> FloatArray:
         """The norm of ``g`` on each group at ``w = 0``, ``norm(X_l'y/n)`` for the squared loss."""
@@ -91,11 +82,7 @@ class Problem:
         return np.array([np.sum((w - self.w_star) ** 2) for w in W])
 
     def gram(self) -> tuple[FloatArray, FloatArray]:
-        """``(X'X/n, X'y/n)`` if steps in Gram space are cheaper, otherwise two empty arrays.
-
-        One product with the Gram matrix costs p^2, one with X and its transpose 2 n p. The matrix must also be small
-        compared with X, or small in absolute terms.
-        """
+        """``(X'X/n, X'y/n)`` if they are small, and a product, p^2, is cheaper than with X, 2 n p; otherwise empty."""
         n, p = self.X.shape
         if p <= n // 2 or (p <= 1000 and p <= 2 * n):
             return np.ascontiguousarray(self.X.T @ self.X / n), self.X.T @ self.y / n

@@ -13,8 +13,6 @@ from covey.groups import Groups
 from covey.summary import brief
 from covey.validation import FloatArray
 
-__all__ = ["Status", "Trajectory"]
-
 
 class Status(StrEnum):
     """How a run ended."""

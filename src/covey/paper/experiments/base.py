@@ -12,8 +12,6 @@ import pandas as pd
 
 from covey.validation import FloatArray
 
-__all__ = ["Claim", "Claims", "Record", "Scale", "Verdict", "choose", "judge", "mean_and_error", "scaled", "where"]
-
 Value = TypeVar("Value")
 Record = dict[str, Any]
 
@@ -64,7 +62,6 @@ class Scale:
 
     @classmethod
     def full(cls) -> Self:
-        """As in the paper."""
         return cls()
 
 

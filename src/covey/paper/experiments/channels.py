@@ -23,9 +23,9 @@ import pandas as pd
 
 from covey.paper.datasets import load_mnist
 from covey.paper.experiments.autoencoders import has_gpu, needs_torch, saved_file
-from covey.paper.experiments.base import Claim, Claims, Scale, judge, scaled, where
+from covey.paper.experiments.base import Claim, Claims, Record, Scale, judge, scaled, where
 from covey.paper.experiments.style import COLOURS, GREY, Axes, panel, panels
-from covey.paper.experiments.tasks import Record, each
+from covey.paper.experiments.tasks import each
 
 if TYPE_CHECKING:
     from covey.paper.nn.channel_study import ChannelRun, Digits
@@ -43,8 +43,6 @@ SETTING = ["method", "strength", "learning_rate"]
 
 @dataclass(frozen=True)
 class Settings(Scale):
-    """Training, and the strengths and learning rates to choose from."""
-
     images: int = scaled(60_000, quick=8000)
     validation: int = scaled(10_000, quick=2000)
     test_images: int = scaled(10_000, quick=2000)
@@ -59,7 +57,6 @@ class Settings(Scale):
     needs_gpu: bool = scaled(True, quick=False)
 
     def strengths(self) -> dict[str, tuple[float, ...]]:
-        """By method."""
         penalised, powers = dict.fromkeys((LASSO, *GATES), self.penalties), dict.fromkeys(POWERS, self.starts)
         return {PLAIN: (0.0,), **penalised, **powers}
 
@@ -82,7 +79,6 @@ def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
 
 
 def _one(settings: Settings, data: Digits, item: ChannelRun) -> list[Record]:
-    """One network, trained and measured."""
     import torch
 
     from covey.paper.nn.channel_study import measure_channels, train_channels
@@ -101,10 +97,7 @@ def target_accuracy(frame: pd.DataFrame) -> float:
 
 
 def best_settings(frame: pd.DataFrame) -> Any:
-    """For each method, the strength and learning rate with the fewest channels at the target, with means over seeds.
-
-    A setting counts if every seed reaches the target. A method without one has missing values.
-    """
+    """For each method, the setting with the fewest channels that reaches the target on every seed; missing if none."""
     rungs = where(frame, rule="ladder")
     good = rungs[rungs["validation"] >= target_accuracy(frame)].sort_values("channels")
     fewest = good.groupby([*SETTING, "seed"], as_index=False).first()
@@ -116,7 +109,6 @@ def best_settings(frame: pd.DataFrame) -> Any:
 
 
 def claims(frame: pd.DataFrame) -> Claims:
-    """Channels kept at equal accuracy, method by method, and the cost of deleting sleeping channels."""
     table, target, seeds = best_settings(frame), target_accuracy(frame), frame["seed"].nunique()
     over = f"{seeds} seed{'s' if seeds > 1 else ''}, validation accuracy at least {target:.4f}"
 
@@ -167,7 +159,6 @@ def claims(frame: pd.DataFrame) -> Claims:
 
 @panels(1, 3, height=2.8, width=9.5)
 def plot(frame: pd.DataFrame, deleted: Axes, layers: Axes, awake: Axes) -> None:
-    """Test accuracy as channels are deleted, at each method's best setting; channels kept by layer; all settings."""
     target = target_accuracy(frame)
     table = best_settings(frame).dropna(subset="channels")
     rungs, shown = where(frame, rule="ladder"), list(table.index)

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from covey.paper.experiments.base import where
 from covey.paper.experiments.traces import TRUTH
+from covey.validation import FloatArray
 
-__all__ = ["best", "last", "series", "support_groups", "true_value"]
 
-
-def series(
-    frame: pd.DataFrame, mode: str, quantity: str, index: int = 0
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Times and values of one curve."""
+def series(frame: pd.DataFrame, mode: str, quantity: str, index: int = 0) -> tuple[FloatArray, FloatArray]:
     chosen = where(frame, mode=mode, quantity=quantity, index=index)
     if chosen.empty:
         raise ValueError(f"The table has no {quantity!r} {index} in mode {mode!r}.")
@@ -23,14 +18,12 @@ def series(
 
 
 def best(frame: pd.DataFrame, mode: str) -> tuple[float, int]:
-    """The least error and its step."""
     t, error = series(frame, mode, "error")
     i = int(np.argmin(error))
     return float(error[i]), int(t[i])
 
 
 def last(frame: pd.DataFrame, mode: str, quantity: str = "error", index: int = 0) -> float:
-    """The last value of a curve."""
     return float(series(frame, mode, quantity, index)[1][-1])
 
 
@@ -40,5 +33,4 @@ def true_value(frame: pd.DataFrame, quantity: str, index: int = 0) -> float:
 
 
 def support_groups(frame: pd.DataFrame) -> list[int]:
-    """The groups of the support."""
     return sorted(int(l) for l in where(frame, mode=TRUTH, quantity="magnitude")["index"])

@@ -14,8 +14,6 @@ import pandas as pd
 from covey.paper.experiments.base import Record
 from covey.paper.experiments.style import COLOURS, GREY, Axes
 
-__all__ = ["draw", "item", "number", "numbers", "table"]
-
 ROLES = {
     "input": "#f2f2f2", "magnitude": "#cfe3f1", "output": "#d3ece2", "layer": "#e9e3f0",
     "group0": "#cfe3f1", "group1": "#f8dcc9", "group2": "#d3ece2", "group3": "#f3dde9",
@@ -26,22 +24,18 @@ COLUMNS = ["kind", "panel", "x", "y", "x2", "y2", "text", "role"]
 def item(
     kind: str, panel: int, x: float, y: float, x2: float = 0.0, y2: float = 0.0, text: str = "", role: str = ""
 ) -> Record:
-    """One row."""
     return dict(zip(COLUMNS, (kind, panel, x, y, x2, y2, text, role), strict=True))
 
 
 def number(name: str, value: float) -> Record:
-    """A measured value."""
     return item("number", -1, value, 0.0, text=name)
 
 
 def table(items: list[Record]) -> pd.DataFrame:
-    """The rows as a table."""
     return pd.DataFrame(items, columns=COLUMNS)
 
 
 def numbers(frame: pd.DataFrame) -> dict[str, float]:
-    """The measured values by name."""
     chosen = frame[frame["kind"] == "number"]
     return dict(zip(chosen["text"], chosen["x"].astype(float), strict=True))
 
@@ -55,6 +49,7 @@ def draw(axes: Axes, frame: pd.DataFrame, panel: int, *, fontsize: float = 7.5) 
     chosen = frame[frame["panel"] == panel].fillna({"text": "", "role": ""})
     look: dict[str, Any] = {"edgecolor": "#333333", "lw": 0.8, "zorder": 3}
     centred: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": fontsize}
+    thin: dict[str, Any] = {"mutation_scale": 7, "lw": 0.9, "shrinkA": 0, "shrinkB": 0, "zorder": 1}
     row: Any
     for row in chosen.itertuples():
         fill = ROLES.get(row.role, "white")
@@ -62,10 +57,7 @@ def draw(axes: Axes, frame: pd.DataFrame, panel: int, *, fontsize: float = 7.5) 
         if row.kind in ("edge", "arrow"):
             colour = COLOURS[int(row.role[5:])] if row.role.startswith("group") else GREY
             style, ends = "-" if row.kind == "edge" else "-|>", ((row.x, row.y), (row.x2, row.y2))
-            line = FancyArrowPatch(
-                *ends, arrowstyle=style, mutation_scale=7, lw=0.9, color=colour, shrinkA=0, shrinkB=0, zorder=1
-            )
-            axes.add_patch(line)
+            axes.add_patch(FancyArrowPatch(*ends, arrowstyle=style, color=colour, **thin))
             if row.text:
                 box = {"facecolor": "white", "edgecolor": "none", "pad": 0.6}
                 axes.text(x, y, row.text, **{**centred, "fontsize": fontsize - 0.5}, zorder=4, bbox=box)

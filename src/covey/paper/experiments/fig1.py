@@ -26,8 +26,6 @@ Edge = tuple[Place, Place, str]
 
 @dataclass(frozen=True)
 class Settings(Scale):
-    """The number of inputs to draw, and the group size."""
-
     n_inputs: int = 6
     group_size: int = 3
     checks: int = 100
@@ -111,7 +109,6 @@ def _check(p: int, size: int, seed: int) -> tuple[float, float, float, float]:
 
 @panels(1, 2, height=3.3)
 def plot(frame: pd.DataFrame, left: Axes, right: Axes) -> None:
-    """Both networks side by side."""
     draw(left, frame, 0)
     draw(right, frame, 1)
     panel(left, "a", "diagonal, $w = u^{\\circ 2} - v^{\\circ 2}$ (output $v$ negated)")
@@ -119,7 +116,6 @@ def plot(frame: pd.DataFrame, left: Axes, right: Axes) -> None:
 
 
 def claims(frame: pd.DataFrame) -> Claims:
-    """The drawn networks compute what the text defines."""
     measured = numbers(frame)
     worst = max(measured["diagonal"], measured["grouped"])
     yield Claim(

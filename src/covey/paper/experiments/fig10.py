@@ -16,23 +16,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from covey.paper import results
 from covey.paper.datasets import load_mnist
-from covey.paper.experiments import autoencoders
-from covey.paper.experiments.autoencoders import MODELS, grids, has_gpu, mean_and_error, needs_torch, values
+from covey.paper.experiments import base
+from covey.paper.experiments.autoencoders import has_gpu, needs_torch, saved_file
 from covey.paper.experiments.base import Claim, Claims, Scale, judge, scaled, where
-from covey.paper.experiments.style import COLOURS, GREY, Axes, Figure, empty_figure, panel, styled
+from covey.paper.experiments.style import COLOURS, GREY, Figure, empty_figure, panel, styled
 from covey.paper.experiments.tasks import each
-
-if TYPE_CHECKING:
-    from covey.paper.nn.results import StudyResults
+from covey.paper.results import values
 
 TITLE = "Interpolation in the latent space of autoencoders"
+MODELS = ("AE", "VAE", "GAE8", "GAE4", "IRMAE")  # from top to bottom, as in the paper's figure
 LOOK = dict(zip(MODELS, (GREY, COLOURS[3], COLOURS[2], COLOURS[0], COLOURS[1]), strict=True))
 GROUPED, RIVALS = ("GAE4", "GAE8"), ("AE", "VAE")
 RATIO, RANK, QUALITY = "midpoint_ratio", "effective_rank", "reconstruction_error"
@@ -57,24 +57,20 @@ class Settings(Scale):
 def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
     """Train and measure the five models, or read the saved results of the full setting."""
     if settings.needs_gpu and not has_gpu():
-        file = autoencoders.saved_file("autoencoder", "measures.csv", "five networks from three seeds")
-        return autoencoders.read_saved(file.parent)
+        return results.read(saved_file("autoencoder", "measures.csv", "five networks from three seeds").parent)
     needs_torch()
     from covey.paper.nn.study import Judge
 
     data = load_mnist().head(settings.images, settings.test_images)
     referee = Judge.of(data, pairs=settings.pairs)
-    blend = referee.blend_ratio()
+    blend = results.blended(referee.blend_ratio())
     referee_state = referee.classifier.cpu().state_dict()
     work = [(model, seed) for seed in settings.seeds for model in MODELS]
-    results, *others = each(lambda item: _one(settings, referee_state, *item), work, 1 if has_gpu() else jobs)
-    for other in others:
-        results.merge(other)
-    spectra = {key: column[column > 1e-7 * column[0]] for key, column in results.spectra.items()}
-    return autoencoders.table(results.measures, spectra, {model: results.grids[model] for model in MODELS}, blend)
+    parts = each(lambda item: _one(settings, referee_state, *item), work, 1 if has_gpu() else jobs)
+    return results.combined([*parts, blend])
 
 
-def _one(settings: Settings, referee_state: dict[str, Any], model: str, seed: int) -> StudyResults:
+def _one(settings: Settings, referee_state: dict[str, Any], model: str, seed: int) -> pd.DataFrame:
     """One model from one seed; all inputs and outputs can be sent between processes."""
     import torch
 
@@ -93,83 +89,58 @@ def _one(settings: Settings, referee_state: dict[str, Any], model: str, seed: in
     )  # fmt: skip
 
 
-# ---------------------------------------------------------------------- the picture
-
-
 @styled
 def plot(frame: pd.DataFrame) -> Figure:
-    """The interpolations of the five models above; the measures below."""
     figure = empty_figure(7.0, 9.0)
     parts: Any = figure.subfigures(2, 1, height_ratios=(1.6, 1))
     above, below = parts
-    pictures = above.subplots(len(MODELS), 1)
-    for axes, model in zip(pictures, MODELS, strict=True):
-        axes.imshow(255 - _mosaic(grids(frame, model)), cmap="gray", vmin=0, vmax=255, interpolation="nearest")
-        axes.set_ylabel(model, rotation=0, ha="right", va="center", color=LOOK[model])
-        axes.set(xticks=[], yticks=[])
-        axes.grid(False)
-        axes.spines[:].set_visible(False)
-    pictures[0].set_title("(a) linear interpolation between test digits", loc="left")
-    spectra, confidence, *bars = below.subplots(2, 3).flat
-    _draw_spectra(spectra, frame)
-    _draw_confidence(confidence, frame)
+    pictures, (spectra, confidence, *bars) = above.subplots(len(MODELS), 1), below.subplots(2, 3).flat
     titles = {
         RATIO: "distance of midpoints", QUALITY: "reconstruction error", "frechet": "Fréchet distance",
         "probe_accuracy": "accuracy, 100 labels",
     }  # fmt: skip
-    for axes, name, (quantity, title) in zip(bars, "defg", titles.items(), strict=True):
-        _draw_bars(axes, frame, quantity)
-        panel(axes, name, title)
+    steps = sum(f"confidence_{k}" in set(frame["quantity"]) for k in range(100))
+    t = np.linspace(0, 1, steps)
+    for i, (axes, model) in enumerate(zip(pictures, MODELS, strict=True)):
+        colour = LOOK[model]
+        axes.imshow(255 - _mosaic(results.grids(frame, model)), cmap="gray", vmin=0, vmax=255, interpolation="nearest")
+        axes.set_ylabel(model, rotation=0, ha="right", va="center", color=colour)
+        axes.set(xticks=[], yticks=[])
+        axes.grid(False)
+        axes.spines[:].set_visible(False)
+        singular = where(frame, model=model, quantity="singular_value").sort_values("index")
+        for k, (_, column) in enumerate(singular.groupby("seed")):
+            s = column["value"].to_numpy(dtype=float)
+            spectra.semilogy(np.arange(1, len(s) + 1), s / s[0], color=colour, lw=1, label=None if k else model)
+        mean, error = np.array([mean_and_error(frame, model, f"confidence_{k}") for k in range(steps)]).T
+        confidence.plot(t, mean, color=colour)
+        confidence.fill_between(t, mean - error, mean + error, color=colour, alpha=0.2, lw=0)
+        for one, quantity in zip(bars, titles, strict=True):  # seeds as dots, their mean as a line with its error
+            v = values(frame, model, quantity)
+            one.plot(np.full(len(v), i), v, "o", color=colour, ms=2.5, alpha=0.6)
+            one.errorbar(i, *mean_and_error(frame, model, quantity), fmt="_", color=colour, ms=12, capsize=3)
+    pictures[0].set_title("(a) linear interpolation between test digits", loc="left")
+    panel(spectra, "b", "latent spectrum", xlim=(0, 64), ylim=(1e-5, 2), xlabel="component")
+    spectra.legend(handlelength=1, labelspacing=0.2)
+    panel(confidence, "c", "confidence", xlabel="along the line", xlim=(0, 1))
+    for one, name, title in zip(bars, "defg", titles.values(), strict=True):
+        one.set_xticks(range(len(MODELS)), MODELS, rotation=35, ha="right", rotation_mode="anchor")
+        one.grid(axis="x", visible=False)
+        panel(one, name, title)
     return figure
 
 
-def _mosaic(images: NDArray[np.uint8], columns: int = 2, gap: int = 14) -> NDArray[np.uint8]:
-    """Lines of images as one picture, in columns with a gap between them."""
+def _mosaic(images: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Lines of images as one picture, in two columns with a gap between them."""
     blocks = []
-    for part in np.array_split(images, columns):
+    for part in np.array_split(images, 2):
         lines, steps, height, width = part.shape
         blocks += [part.transpose(0, 2, 1, 3).reshape(lines * height, steps * width)]
-        blocks += [np.zeros((lines * height, gap), dtype=np.uint8)]
+        blocks += [np.zeros((lines * height, 14), dtype=np.uint8)]
     return np.concatenate(blocks[:-1], axis=1)
 
 
-def _draw_spectra(axes: Axes, frame: pd.DataFrame) -> None:
-    for model in MODELS:
-        chosen = where(frame, model=model, quantity="singular_value").sort_values("index")
-        for k, (_, column) in enumerate(chosen.groupby("seed")):
-            s = column["value"].to_numpy(dtype=float)
-            label = None if k else model
-            axes.semilogy(np.arange(1, len(s) + 1), s / s[0], color=LOOK[model], lw=1, label=label)
-    panel(axes, "b", "latent spectrum", xlim=(0, 64), ylim=(1e-5, 2), xlabel="component")
-    axes.legend(handlelength=1, labelspacing=0.2)
-
-
-def _draw_confidence(axes: Axes, frame: pd.DataFrame) -> None:
-    steps = sum(f"confidence_{k}" in set(frame["quantity"]) for k in range(100))
-    t = np.linspace(0, 1, steps)
-    for model in MODELS:
-        mean, error = np.array([mean_and_error(frame, model, f"confidence_{k}") for k in range(steps)]).T
-        axes.plot(t, mean, color=LOOK[model])
-        axes.fill_between(t, mean - error, mean + error, color=LOOK[model], alpha=0.2, lw=0)
-    panel(axes, "c", "confidence", xlabel="along the line", xlim=(0, 1))
-
-
-def _draw_bars(axes: Axes, frame: pd.DataFrame, quantity: str) -> None:
-    """Seeds as dots, their mean as a line with its standard error."""
-    for i, model in enumerate(MODELS):
-        v = values(frame, model, quantity)
-        axes.plot(np.full(len(v), i), v, "o", color=LOOK[model], ms=2.5, alpha=0.6)
-        mean, error = mean_and_error(frame, model, quantity)
-        axes.errorbar(i, mean, error, fmt="_", color=LOOK[model], ms=12, capsize=3)
-    axes.set_xticks(range(len(MODELS)), MODELS, rotation=35, ha="right", rotation_mode="anchor")
-    axes.grid(axis="x", visible=False)
-
-
-# ---------------------------------------------------------------------- the claims
-
-
 def claims(frame: pd.DataFrame) -> Claims:
-    """GAE ahead of AE and VAE, comparable with IRMAE; and the other measures."""
     seeds = len(values(frame, "AE", RATIO))
     over = f"over {seeds} seeds" if seeds > 1 else "one seed"
     pixels = values(frame, "pixels", RATIO)
@@ -184,7 +155,8 @@ def claims(frame: pd.DataFrame) -> Claims:
                 f"{'ahead' if gap > 0 else 'behind'} by {abs(gap):.4f} ± {error:.4f}",
                 judge(gap > 2 * error),
             )
-        share = _share(frame, RATIO, model)
+        plain, rank, here = (mean_and_error(frame, m, RATIO)[0] for m in ("AE", "IRMAE", model))
+        share = (plain - here) / (plain - rank) if plain != rank else float(here <= rank)
         yield Claim(
             f"{model} interpolates comparably with IRMAE.",
             "the midpoint ratio nearer to IRMAE's than to AE's, or below IRMAE's",
@@ -220,16 +192,18 @@ def claims(frame: pd.DataFrame) -> Claims:
     )
 
 
+def mean_and_error(frame: pd.DataFrame, model: str, quantity: str) -> tuple[float, float]:
+    """Mean over seeds and its standard error; zero for a single seed."""
+    v = values(frame, model, quantity)
+    if not v.size:
+        raise ValueError(f"The table has no {quantity!r} of {model}.")
+    return base.mean_and_error(v)
+
+
 def _ahead(frame: pd.DataFrame, quantity: str, model: str, rival: str, sign: float = 1.0) -> tuple[float, float]:
     """How much lower the model's value is than the rival's, with its standard error."""
     (a, error_a), (b, error_b) = (mean_and_error(frame, m, quantity) for m in (model, rival))
     return sign * (b - a), float(np.hypot(error_a, error_b))
-
-
-def _share(frame: pd.DataFrame, quantity: str, model: str) -> float:
-    """The model's position between AE (0) and IRMAE (1)."""
-    a, b, here = (mean_and_error(frame, m, quantity)[0] for m in ("AE", "IRMAE", model))
-    return (a - here) / (a - b) if a != b else float(here <= b)
 
 
 def _listed(frame: pd.DataFrame, quantity: str, models: Sequence[str], form: str = ".4f") -> str:

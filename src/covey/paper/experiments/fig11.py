@@ -44,7 +44,6 @@ def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
 
 
 def claims(frame: pd.DataFrame) -> Claims:
-    """Convergence with Gaussian rows, by both algorithms."""
     yield from fig3.convergence_claims(frame, " with Gaussian measurements")
     (least, at), end = best(frame, ALGORITHM_1), last(frame, ALGORITHM_1)
     yield Claim(

@@ -26,9 +26,9 @@ from covey.paper.baselines import GroupLasso, PrimalDual
 from covey.paper.datasets import legacy_paper_data
 from covey.paper.dynamics import SwitchAt, SwitchSettled
 from covey.paper.experiments import traces
-from covey.paper.experiments.base import Claim, Claims, Scale, choose, judge, scaled, where
+from covey.paper.experiments.base import Claim, Claims, Record, Scale, choose, judge, scaled, where
 from covey.paper.experiments.style import COLOURS, GREY, Axes, panel, panels
-from covey.paper.experiments.tasks import Record, records
+from covey.paper.experiments.tasks import records
 from covey.validation import FloatArray
 
 TITLE = "Against group lasso and primal-dual"
@@ -110,10 +110,7 @@ def summary(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def least_lead(frame: pd.DataFrame, method: str) -> pd.Series:
-    """The least significant lead of a method over a rival, of all ratios: differences in log2 error on the same draws.
-
-    ``size`` is the mean lead over what a one-sided t-test at the 5% level asks for; above 1, every lead is significant.
-    """
+    """The least significant lead in log2 error, of all rivals and ratios: significant at the 5% level if `size` > 1."""
     logs = np.log2(frame.pivot(index=["level", "seed"], columns="method", values="error"))
     ahead = pd.concat({rival: logs[rival] - logs[method] for rival in (LASSO, WIDE, DUAL)}, names=["rival"])
     leads = ahead.groupby(["rival", "level"]).agg(["mean", "sem", "count"]).reset_index()
@@ -125,7 +122,6 @@ def least_lead(frame: pd.DataFrame, method: str) -> pd.Series:
 
 @panels(1, 2, height=3.3)
 def plot(frame: pd.DataFrame, error: Axes, groups: Axes) -> None:
-    """Log2 error over the ratio, and the number of groups in the chosen models."""
     from matplotlib.ticker import NullLocator
 
     table = summary(frame)
@@ -150,7 +146,6 @@ def plot(frame: pd.DataFrame, error: Axes, groups: Axes) -> None:
 
 
 def claims(frame: pd.DataFrame) -> Claims:
-    """Consistently better than explicit penalties; primal-dual close if the noise is low."""
     table = summary(frame).pivot(index="level", columns="method", values="mean")
     mean = {method: table[method].to_numpy(dtype=float) for method in METHODS}
     behind = {rival: mean[rival] - mean[TEXT] for rival in (LASSO, WIDE, DUAL)}

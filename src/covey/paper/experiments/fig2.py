@@ -15,7 +15,7 @@ import pandas as pd
 from covey.paper.datasets import legacy_paper_data
 from covey.paper.experiments.base import Claim, Claims, Scale, judge, scaled
 from covey.paper.experiments.curves import best, last, series, support_groups, true_value
-from covey.paper.experiments.style import Axes, draw_curves, draw_errors, panel, panels
+from covey.paper.experiments.style import ERROR, GREY, MODE_COLOURS, MODE_NAMES, Axes, draw_curves, panel, panels
 from covey.paper.experiments.tasks import each
 from covey.paper.experiments.traces import CODE, MODES, TEXT, TRUTH, descend, stack, trace, truth
 
@@ -48,10 +48,13 @@ def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
 
 @panels(1, 3, height=2.5)
 def plot(frame: pd.DataFrame, error: Axes, text: Axes, code: Axes) -> None:
-    """Recovery error, and the magnitudes under the text and under the code."""
-    draw_errors(error, frame)
+    for mode in MODES:
+        error.plot(*series(frame, mode, "error"), color=MODE_COLOURS[mode], label=MODE_NAMES[mode])
+        least, step = best(frame, mode)
+        error.plot(step, least, "o", color=MODE_COLOURS[mode], markeredgecolor="white")
+    error.axhline(last(frame, TRUTH), color=GREY, ls="--", lw=0.9, label="true groups known")
     error.legend(loc="upper left", bbox_to_anchor=(0.22, 0.72))
-    panel(error, "a", "recovery error")
+    panel(error, "a", "recovery error", yscale="log", xlabel="iteration", ylabel=ERROR)
     top = 1.25 * max(true_value(frame, "magnitude", l) for l in support_groups(frame))
     for axes, mode, name in ((text, TEXT, "b"), (code, CODE, "c")):
         draw_curves(axes, frame, mode, "magnitude")
@@ -60,7 +63,6 @@ def plot(frame: pd.DataFrame, error: Axes, text: Axes, code: Axes) -> None:
 
 
 def claims(frame: pd.DataFrame) -> Claims:
-    """Recovery, magnitudes, and whether early stopping is crucial."""
     (least, at), (least_code, at_code) = (best(frame, mode) for mode in MODES)
     oracle, signal = last(frame, TRUTH), true_value(frame, "signal")
     yield Claim(

@@ -16,9 +16,9 @@ import pandas as pd
 from covey.datasets import GroupSparseData
 from covey.paper.datasets import legacy_paper_data
 from covey.paper.dynamics import SwitchAt, SwitchSettled, Trajectory
-from covey.paper.experiments.base import Claim, Claims, Scale, judge
+from covey.paper.experiments.base import Claim, Claims, Scale, judge, where
 from covey.paper.experiments.curves import best, last, series, support_groups, true_value
-from covey.paper.experiments.style import Axes, draw_curves, mark_switch, panel, panels
+from covey.paper.experiments.style import GREY, Axes, draw_curves, panel, panels
 from covey.paper.experiments.tasks import each
 from covey.paper.experiments.traces import CODE, MODES, TEXT, descend, stack, trace, truth
 
@@ -35,52 +35,44 @@ class Settings(Scale):
     code_steps: int = 1000
 
     def descend(self, data: GroupSparseData, mode: str) -> Trajectory:
-        """Algorithm 2 with the paper's practical switch rule.
-
-        In the code the rule compares the first magnitudes with 1, so that it is met after the first step and the small
-        direction step is used throughout.
-        """
+        """Algorithm 2 with the paper's practical switch rule, which in the code is met after the first step."""
         switch, steps = (SwitchAt(1), self.code_steps) if mode == CODE else (SwitchSettled(self.tol), self.text_steps)
         step = self.step_size
         return descend(data, mode, step_size=step, direction_step=step, switch=switch, n_steps=steps)
 
     def trace(self, data: GroupSparseData, mode: str) -> pd.DataFrame:
-        """The table of one run."""
         return trace(self.descend(data, mode), data, mode, points=150)
 
 
 def published() -> GroupSparseData:
-    """The published draw."""
     return legacy_paper_data(support=range(5, 14))
 
 
 def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
-    """Traces of the text and of the code."""
     data = published()
     return stack(*each(lambda mode: settings.trace(data, mode), MODES), truth(data))
 
 
 @panels(2, 3, height=2.15, sharex="row")
 def plot(frame: pd.DataFrame, *axes: Axes) -> None:
-    """Entries, magnitudes and directions of groups of three, one row for the text and one for the code."""
     quantities = {"entry": "entries", "magnitude": "magnitudes", "direction": "directions"}
     for row, mode, letters in ((axes[:3], TEXT, "abc"), (axes[3:], CODE, "def")):
         for one, (quantity, plural), name in zip(row, quantities.items(), letters, strict=True):
             draw_curves(one, frame, mode, quantity, group_size=1 if quantity == "magnitude" else 3)
             one.set_xlim(left=0)
-            mark_switch(one, frame, mode)
+            for step in where(frame, mode=mode, quantity="switch")["value"].astype(float):
+                one.axvline(step, color=GREY, ls=":", lw=0.9)
+                side, text = ("left", " switch") if step < 0.8 * one.get_xlim()[1] else ("right", "switch ")
+                one.text(step, 0.14, text, transform=one.get_xaxis_transform(), color=GREY, ha=side, fontsize=7)
             panel(one, name, f"{plural}, {mode}")
         row[2].set_ylim(0, 1.02)
     axes[2].legend(loc="lower right", ncols=1)
 
 
 def claims(frame: pd.DataFrame) -> Claims:
-    """Convergence, and the order in which groups are learned."""
     yield from convergence_claims(frame)
-    times = {}
-    for mode in MODES:
-        woke = wake_times(frame, mode)
-        times[mode] = [woke[l] for l in sorted(woke, key=lambda l: -true_value(frame, "magnitude", l))]
+    groups = sorted(support_groups(frame), key=lambda l: -true_value(frame, "magnitude", l))
+    times = {mode: [wake_time(frame, mode, l) for l in groups] for mode in MODES}
     order = {mode: all(a < b for a, b in pairwise(found)) for mode, found in times.items()}
     listed = {mode: ", ".join(f"{t:.0f}" for t in found) for mode, found in times.items()}
     yield Claim(
@@ -122,11 +114,8 @@ def convergence_claims(frame: pd.DataFrame, place: str = "") -> Claims:
     )
 
 
-def wake_times(frame: pd.DataFrame, mode: str) -> dict[int, float]:
-    """The time at which each group of the support first has half of its true norm (its magnitude over sqrt(2))."""
-    times = {}
-    for l in support_groups(frame):
-        t, u = series(frame, mode, "magnitude", l)
-        reached = np.flatnonzero(u >= true_value(frame, "magnitude", l) / np.sqrt(2))
-        times[l] = float(t[reached[0]]) if reached.size else np.inf
-    return times
+def wake_time(frame: pd.DataFrame, mode: str, l: int) -> float:
+    """The time at which a group of the support first has half of its true norm (its magnitude over sqrt(2))."""
+    t, u = series(frame, mode, "magnitude", l)
+    reached = np.flatnonzero(u >= true_value(frame, "magnitude", l) / np.sqrt(2))
+    return float(t[reached[0]]) if reached.size else np.inf

@@ -46,7 +46,6 @@ class Settings(Scale):
 
 
 def draw(n_rows: int = 100, seed: int = SEED) -> GroupSparseData:
-    """The published draw, or another one."""
     return legacy_paper_data(n_rows, 500, 4, support=(1.0,) * 16, seed=seed)
 
 
@@ -94,7 +93,6 @@ def _without_groups(settings: Settings, data: GroupSparseData, mode: str, record
 
 @panels(1, 4, height=3.0, width=8.6)
 def plot(frame: pd.DataFrame, error: Axes, grouped: Axes, plain: Axes, counts: Axes) -> None:
-    """Errors; entries with groups; entries without, for ten times as long; and the effect of more rows."""
     epochs = series(frame, "published", "epochs")[1][0]
     names = "groups of 4", "no groups, $u^2 - v^2$", "no groups, $u^2$"
     curves = tuple(zip((CODE, SIGNED, POSITIVE), names, (COLOURS[0], COLOURS[1], COLOURS[3]), strict=True))
@@ -128,7 +126,6 @@ def plot(frame: pd.DataFrame, error: Axes, grouped: Axes, plain: Axes, counts: A
 
 
 def claims(frame: pd.DataFrame) -> Claims:
-    """Groups recover; plain sparsity fails in the published time; and the reason."""
     epochs = int(series(frame, "published", "epochs")[1][0])
     signal = true_value(frame, "signal")
     (group, at), (group_code, at_code) = (best(frame, mode) for mode in MODES)

@@ -60,7 +60,6 @@ def repeats(frame: pd.DataFrame, mode: str) -> pd.DataFrame:
 
 @panels(1, 3, height=2.7)
 def plot(frame: pd.DataFrame, text: Axes, code: Axes, error: Axes) -> None:
-    """Entries of the published draw, by text and by code; errors over all repeats."""
     for axes, mode, name in ((text, TEXT, "a"), (code, CODE, "b")):
         draw_curves(axes, frame, mode, "entry")
         for line in axes.get_lines():
@@ -79,7 +78,6 @@ def plot(frame: pd.DataFrame, text: Axes, code: Axes, error: Axes) -> None:
 
 
 def claims(frame: pd.DataFrame) -> Claims:
-    """Recovery on the published draw and over repeats."""
     (least, at), (least_code, at_code) = (best(frame, mode) for mode in MODES)
     yield Claim(
         "With groups of one the method recovers a plainly sparse truth.",

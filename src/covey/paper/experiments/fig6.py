@@ -32,9 +32,7 @@ class Settings(Scale):
     text_steps: int = 4000
     code_steps: int = 2000
     shown: int = 400
-    factors: tuple[float, ...] = scaled(
-        (1.0, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.7, 1.8, 1.9, 2.0), quick=(1.0, 1.25, 1.5, 1.8, 2.0)
-    )
+    factors: tuple[float, ...] = scaled(tuple(k / 10 for k in range(10, 21)), quick=(1.0, 1.25, 1.5, 1.8, 2.0))
     draws: int = scaled(40, quick=8)
     draw_steps: int = 3000
 
@@ -71,7 +69,6 @@ def _late(path: Trajectory) -> float:
 
 @panels(2, 3, height=2.2)
 def plot(frame: pd.DataFrame, *axes: Axes) -> None:
-    """Directions and entries by text and by code; the effect of the factor."""
     for column, mode, letters in ((0, TEXT, "ad"), (1, CODE, "be")):
         # the stretch in which groups wake up, converge and (in the code) become unstable
         end = float(series(frame, mode, "direction", 0)[0][-1])
@@ -96,7 +93,6 @@ def plot(frame: pd.DataFrame, *axes: Axes) -> None:
 
 
 def claims(frame: pd.DataFrame) -> Claims:
-    """Unstable directions; a small error despite them; the cause."""
     moved, moved_code = (last(frame, mode, "movement") for mode in MODES)
     end, end_code = (last(frame, mode) for mode in MODES)
     small = 0.01 * true_value(frame, "signal")

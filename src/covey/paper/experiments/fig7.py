@@ -40,7 +40,6 @@ class Settings(Scale):
 
 
 def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
-    """One descent from each start."""
     data = fig4.draw()
     p, scale = data.groups.n_columns, settings.init_scale
 
@@ -81,7 +80,6 @@ def layers(path: Trajectory, data: GroupSparseData) -> pd.DataFrame:
 
 @panels(2, 2, height=2.3, width=6.2)
 def plot(frame: pd.DataFrame, entries: Axes, stages: Axes, failed: Axes, errors: Axes) -> None:
-    """Entries from zero; its magnitudes and alignments; entries from the negative start; errors of all starts."""
     for axes, name, kind in ((entries, "a", ZERO), (failed, "c", NEGATIVE)):
         draw_curves(axes, frame, kind, "entry", group_size=4)
         panel(axes, name, f"entries, {kind}", xlabel=EPOCH)
@@ -104,7 +102,6 @@ def plot(frame: pd.DataFrame, entries: Axes, stages: Axes, failed: Axes, errors:
 
 
 def claims(frame: pd.DataFrame) -> Claims:
-    """Zero works; directions move first, but no closer to the truth; small starts fail; the choice is subtle."""
     signal = true_value(frame, "signal")
     (zero, at), (negative, _), (positive, at_positive) = (best(frame, kind) for kind in (ZERO, NEGATIVE, POSITIVE))
     yield Claim(
@@ -158,13 +155,10 @@ def moves(frame: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
 
 def cosines(frame: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
     """The cosine of each direction with the truth at the first record after the start, and when u has doubled."""
-    early, late = [], []
-    for l in GROUPS:
-        cosine, u = series(frame, ZERO, COSINE, l)[1], series(frame, ZERO, MAGNITUDE, l)[1]
-        doubled = u >= 2 * u[0]
-        early.append(cosine[1])
-        late.append(cosine[np.argmax(doubled)] if doubled.any() else -1.0)
-    return np.array(early), np.array(late)
+    cosine, u = (np.array([series(frame, ZERO, what, l)[1] for l in GROUPS]) for what in (COSINE, MAGNITUDE))
+    doubled = u >= 2 * u[:, :1]
+    late = cosine[np.arange(len(u)), doubled.argmax(axis=1)]
+    return cosine[:, 1], np.where(doubled.any(axis=1), late, -1.0)
 
 
 def _listed(values: np.ndarray, digits: int = 0) -> str:

@@ -19,14 +19,11 @@ TITLE = "Implicit rank-minimising autoencoder"
 
 @dataclass(frozen=True)
 class Settings(Scale):
-    """Latent dimension and number of linear layers."""
-
     latent: int = 512
     layers: int = 3
 
 
 def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
-    """Boxes and arrows, from the image to its copy."""
     return table(boxes(settings.latent, settings.layers, groups=1))
 
 
@@ -64,14 +61,15 @@ def boxes(latent: int, layers: int, groups: int) -> list[Record]:
     ]
 
 
-@panels(height=2.1)
-def plot(frame: pd.DataFrame, axes: Axes) -> None:
-    """One row of boxes."""
+def draw_boxes(frame: pd.DataFrame, axes: Axes) -> None:
+    """One row of boxes per group between encoder and decoder."""
     draw(axes, frame, 0, fontsize=7)
 
 
+plot = panels(height=2.1)(draw_boxes)
+
+
 def claims(frame: pd.DataFrame) -> Claims:
-    """The number of weights in the linear layers."""
     weights = numbers(frame)["weights"]
     yield Claim(
         "The linear layers of the rank-minimising autoencoder have 786K weights.",

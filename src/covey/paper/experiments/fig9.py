@@ -9,38 +9,28 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from covey.paper.experiments.base import Claim, Claims, Scale, judge
-from covey.paper.experiments.drawing import draw, number, numbers, table
-from covey.paper.experiments.fig8 import boxes
-from covey.paper.experiments.style import Axes, panels
+from covey.paper.experiments import fig8
+from covey.paper.experiments.base import Claim, Claims, judge
+from covey.paper.experiments.drawing import number, numbers, table
+from covey.paper.experiments.style import panels
 
 TITLE = "Grouped autoencoder"
+plot = panels(height=2.5)(fig8.draw_boxes)
 
 
 @dataclass(frozen=True)
-class Settings(Scale):
-    """Drawn with `groups`; also counted with `more_groups`."""
-
-    latent: int = 512
-    layers: int = 3
+class Settings(fig8.Settings):
     groups: int = 4
     more_groups: int = 8
 
 
 def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
     """Boxes and arrows, and the weights with more groups."""
-    items, more = (boxes(settings.latent, settings.layers, g) for g in (settings.groups, settings.more_groups))
+    items, more = (fig8.boxes(settings.latent, settings.layers, g) for g in (settings.groups, settings.more_groups))
     return table([*items, number("weights, more groups", numbers(table(more))["weights"])])
 
 
-@panels(height=2.5)
-def plot(frame: pd.DataFrame, axes: Axes) -> None:
-    """Four rows of boxes between encoder and decoder."""
-    draw(axes, frame, 0, fontsize=7)
-
-
 def claims(frame: pd.DataFrame) -> Claims:
-    """The number of weights with four and with eight groups."""
     measured = numbers(frame)
     four, eight = measured["weights"], measured["weights, more groups"]
     yield Claim(

@@ -86,9 +86,13 @@ def curve(frame: pd.DataFrame, network: str, what: str) -> tuple[np.ndarray, np.
 
 @panels(2, 2, height=2.5, width=6.4)
 def plot(frame: pd.DataFrame, left: Axes, middle: Axes, sizes: Axes, limits: Axes) -> None:
-    """Both loops, the distance of their ends from the start, and the limits of the flows."""
     for axes, kind, name in ((left, GROUPED, "a"), (middle, DIAGONAL, "b")):
-        _draw_loop(axes, frame, kind)
+        w = curve(frame, kind, LOOP)[1]
+        for k, piece in enumerate(np.array_split(w, 4)):
+            axes.plot(*piece.T, color=COLOURS[k], label=f"{('', '-')[k > 1]}$w_{k % 2 + 1}$")
+        axes.plot(*w[0], "o", color="black", ms=5, label="start")
+        axes.plot(*w[-1], "s", color="black", ms=5, mfc="none", label="end")
+        axes.legend(ncols=2, fontsize=6.5)
         panel(axes, name, f"{kind}, round the loop", xlabel="$w_1$", ylabel="$w_2$")
     t, moved = curve(frame, GROUPED, "moved")
     bracket = curve(frame, "problem", "bracket")[1][0]
@@ -99,15 +103,6 @@ def plot(frame: pd.DataFrame, left: Axes, middle: Axes, sizes: Axes, limits: Axe
     sizes.legend(loc="upper left")
     _draw_limits(limits, frame)
     panel(limits, "d", "let go on one equation", xlabel="$w_1$", ylabel="$w_2$")
-
-
-def _draw_loop(axes: Axes, frame: pd.DataFrame, kind: str) -> None:
-    w = curve(frame, kind, LOOP)[1]
-    for k, piece in enumerate(np.array_split(w, 4)):
-        axes.plot(*piece.T, color=COLOURS[k], label=f"{('', '-')[k > 1]}$w_{k % 2 + 1}$")
-    axes.plot(*w[0], "o", color="black", ms=5, label="start")
-    axes.plot(*w[-1], "s", color="black", ms=5, mfc="none", label="end")
-    axes.legend(ncols=2, fontsize=6.5)
 
 
 def _draw_limits(axes: Axes, frame: pd.DataFrame) -> None:
@@ -138,7 +133,6 @@ def _tiny(size: float) -> str:
 
 
 def claims(frame: pd.DataFrame) -> Claims:
-    """The loop, its size, the mirror flow for comparison, and their limits."""
     moved = {kind: curve(frame, kind, LOOP)[1] for kind in (GROUPED, DIAGONAL)}
     off = {kind: w[-1] - w[0] for kind, w in moved.items()}
     length, short = (values[-1] for values in curve(frame, GROUPED, "moved"))

@@ -21,10 +21,10 @@ from scipy.linalg import hadamard
 
 from covey.datasets.simulate import NOISES, Noise, draw_noise
 from covey.paper.experiments import phase, rates
-from covey.paper.experiments.base import Claim, Claims, Scale, judge, mean_and_error, scaled, where
+from covey.paper.experiments.base import Claim, Claims, Record, Scale, judge, mean_and_error, scaled, where
 from covey.paper.experiments.slopes import LEVEL, by_axis
 from covey.paper.experiments.style import COLOURS, Axes, fill_ticks, panel, panels
-from covey.paper.experiments.tasks import Record, records
+from covey.paper.experiments.tasks import records
 
 TITLE = "Sub-Gaussian noise: rates, recovery and the event behind the corollary"
 
@@ -37,8 +37,6 @@ PRECISE = 0.07  # standard error of a ratio of errors: enough to detect 0.1 or 0
 
 @dataclass(frozen=True)
 class Settings(Scale):
-    """Grids and repeats of the three parts."""
-
     grid_n: tuple[int, ...] = scaled((150, 300, 600, 1200), quick=(150, 400, 1000))
     grid_s: tuple[int, ...] = scaled((1, 2, 4, 8), quick=(1, 3, 8))
     grid_sigma: tuple[float, ...] = scaled((0.0625, 0.125, 0.25, 0.5), quick=(0.0625, 0.25, 0.5))
@@ -78,13 +76,6 @@ def outside_the_event(item: tuple[Noise, int]) -> list[Record]:
     return [{"noise": noise, "outside": outside, "draws": draws, "allowed": 1 / (8 * p**3)}]
 
 
-def _ratio(errors: pd.DataFrame, kind: str) -> tuple[float, float]:
-    """Mean error relative to Gaussian noise, both in units of the minimax order, and its standard error."""
-    parts = (where(errors, noise=name) for name in (kind, "gaussian"))
-    (mean, error), (other, other_error) = (mean_and_error(part["error"] / part["minimax"]) for part in parts)
-    return mean / other, mean / other * float(np.hypot(error / mean, other_error / other))
-
-
 def claims(frame: pd.DataFrame) -> Claims:
     """The corollary's statements for sub-Gaussian noise, and for noise that is not."""
     errors = where(frame, part="rates", method=rates.BEST)
@@ -97,7 +88,11 @@ def claims(frame: pd.DataFrame) -> Claims:
             judge(not any(slope.rejects(CLAIMED[axis]) for axis, slope in slopes.items())),
         )
     for kind in SUB_GAUSSIAN:
-        ratio, error = _ratio(errors, kind)
+        # in units of the minimax order
+        parts = (where(errors, noise=name) for name in (kind, "gaussian"))
+        (mean, spread), (other, other_spread) = (mean_and_error(part["error"] / part["minimax"]) for part in parts)
+        ratio = mean / other
+        error = ratio * float(np.hypot(spread / mean, other_spread / other))
         yield Claim(
             f"{_name(kind)} the error is that with Gaussian noise of the same standard deviation.",
             f"ratio 1 not rejected at the {LEVEL:.0%} level, standard error at most {PRECISE:g}",
@@ -132,7 +127,6 @@ def _name(kind: str) -> str:
 
 @panels(1, 3, height=2.6)
 def plot(frame: pd.DataFrame, sizes: Axes, shares: Axes, events: Axes) -> None:
-    """Error against n, rows against recovery, and the frequency of the event, by kind of noise."""
     errors = where(frame, part="rates", method=rates.BEST, axis="n")
     recovery = where(frame, part="recovery", method=phase.GROUPED).astype({"recovered": bool})
     largest = recovery["s"].max()

@@ -15,9 +15,9 @@ import pandas as pd
 from covey.datasets import make_group_sparse
 from covey.datasets.simulate import Noise
 from covey.paper.dynamics import diagonal_descent, normalized_descent
-from covey.paper.experiments.base import Claim, Claims, Scale, judge, scaled, where
+from covey.paper.experiments.base import Claim, Claims, Record, Scale, judge, scaled, where
 from covey.paper.experiments.style import COLOURS, Axes, panel, panels
-from covey.paper.experiments.tasks import Record, records
+from covey.paper.experiments.tasks import records
 from covey.paper.experiments.traces import errors
 from covey.validation import FloatArray
 
@@ -50,11 +50,9 @@ def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
 def simulate(item: tuple[Settings, int, int, int]) -> list[Record]:
     """One data set, three dynamics; each run ends as soon as it has recovered the truth."""
     at, n, s, repeat = item
-    rng = np.random.default_rng([0, n, s, repeat])
-    signs = rng.choice([-1.0, 1.0], size=s * at.group_size)
-    data = make_group_sparse(
-        n, at.p, at.group_size, active=s, values=signs, sigma=at.sigma, noise=at.noise, random_state=rng
-    )
+    rng, k = np.random.default_rng([0, n, s, repeat]), at.group_size
+    signs = rng.choice([-1.0, 1.0], size=s * k)
+    data = make_group_sparse(n, at.p, k, active=s, values=signs, sigma=at.sigma, noise=at.noise, random_state=rng)
     signal = float(np.sum(data.w_star**2))
     target = TOLERANCE * signal
     correlation = data.X.T @ data.y / n
@@ -79,10 +77,7 @@ def simulate(item: tuple[Settings, int, int, int]) -> list[Record]:
 
 
 def rows_needed(frame: pd.DataFrame) -> pd.DataFrame:
-    """The number of rows at which half of the runs recover, per method and s; NaN if they never do.
-
-    Linear between grid points of the running maximum over n, which is monotone.
-    """
+    """The rows at which half of the runs recover, per method and s, by the running maximum over n; NaN if never."""
     found = []
     for (method, s), part in frame.groupby(["method", "s"], sort=False):
         rate = part.groupby("n")["recovered"].mean()

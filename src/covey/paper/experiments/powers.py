@@ -15,11 +15,11 @@ import numpy as np
 import pandas as pd
 
 from covey.paper.experiments import rates
-from covey.paper.experiments.base import Claim, Claims, Scale, judge, scaled, where
-from covey.paper.experiments.prescribed import prescribed_problem
+from covey.paper.experiments.base import Claim, Claims, Record, Scale, judge, scaled, where
+from covey.paper.experiments.delta import prescribed_problem
 from covey.paper.experiments.slopes import LEVEL, by_axis, fit
 from covey.paper.experiments.style import COLOURS, GREY, Axes, fill_ticks, panel, panels
-from covey.paper.experiments.tasks import Record, records
+from covey.paper.experiments.tasks import records
 from covey.paper.experiments.traces import descend
 from covey.paper.theory import power_bounds
 
@@ -33,7 +33,6 @@ FOLLOWED = 3  # times T_ub
 EPSILON = 2e-3  # precision of the windows
 PRECISE = 0.15  # with a larger standard error a slope of 1 cannot be distinguished from 1/2
 CLAIMED = {"n": -1.0, "s": 1.0, "sigma": 2.0, "group_size": 1.0}
-SYMBOLS = {"n": "n", "s": "s", "sigma": "sigma", "group_size": "k"}
 
 
 @dataclass(frozen=True)
@@ -93,7 +92,6 @@ def _windows(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def claims(frame: pd.DataFrame) -> Claims:
-    """Windows, slopes with standard errors, and ratios to N = 2."""
     for depth, part in _windows(frame).groupby("depth"):
         held = (part["on_share"] <= 1) & (part["off_share"] <= 1)
         opens, closes = part["opens"] / part["T_lb"], part["closes"] / part["T_ub"]
@@ -112,7 +110,7 @@ def claims(frame: pd.DataFrame) -> Claims:
             f"(Our extension.) N = {depth}: the error goes like s k sigma^2/n, as in the corrected corollary.",
             f"slopes -1 in n, 1 in s, 2 in sigma, 1 in k, none rejected at the {LEVEL:.0%} level, "
             f"standard errors at most {PRECISE:g}",
-            ", ".join(f"{slope} in {SYMBOLS[axis]}" for axis, slope in slopes.items()),
+            ", ".join(f"{slope} in {'k' if axis == 'group_size' else axis}" for axis, slope in slopes.items()),
             judge(good),
         )
     wide = errors.pivot_table(index=["axis", "value", "repeat"], columns="depth", values="error")
@@ -128,7 +126,6 @@ def claims(frame: pd.DataFrame) -> Claims:
 
 @panels(2, 3, height=2.3)
 def plot(frame: pd.DataFrame, *axes: Axes) -> None:
-    """Errors against n, s, sigma and the group size for each N, and the windows."""
     errors = where(frame, part="rates")
     for one, axis, name in zip(axes, CLAIMED, "abcd", strict=False):
         slopes = ["slopes"]
@@ -146,7 +143,16 @@ def plot(frame: pd.DataFrame, *axes: Axes) -> None:
         y, va = (0.97, "top") if axis == "n" else (0.03, "bottom")
         one.text(0.97, y, "\n".join(slopes), ha="right", va=va, fontsize=6.5, transform=one.transAxes)
     *_, windows, key = axes
-    _draw_windows(windows, _windows(frame))
+    table, height, middles = _windows(frame), 0, []
+    for depth, colour in zip(DEPTHS, COLOURS, strict=False):
+        row: Any
+        for row in table.loc[depth].itertuples():
+            windows.plot([row.opens / row.T_lb, row.closes / row.T_lb], [height] * 2, color=colour, lw=0.9)
+            windows.plot([1.0, row.T_ub / row.T_lb], [height] * 2, color=colour, lw=3, solid_capstyle="butt")
+            height += 1
+        middles.append(height - 0.5 - 0.5 * len(table.loc[depth]))
+        height += 1
+    windows.set_yticks(middles, [f"N = {depth}" for depth in DEPTHS])
     panel(windows, "e", "windows at the theorem's limits", xscale="log", xlabel="time / T_lb")
     key.axis("off")
     key.legend(*axes[0].get_legend_handles_labels(), loc="upper left")
@@ -155,16 +161,3 @@ def plot(frame: pd.DataFrame, *axes: Axes) -> None:
         "thin, where the bounds hold;\nthick, the predicted window."
     )
     key.text(0.0, 0.5, note, va="top", fontsize=7.5, transform=key.transAxes)
-
-
-def _draw_windows(axes: Axes, table: pd.DataFrame) -> None:
-    height, middles = 0, []
-    for depth, colour in zip(DEPTHS, COLOURS, strict=False):
-        row: Any
-        for row in table.loc[depth].itertuples():
-            axes.plot([row.opens / row.T_lb, row.closes / row.T_lb], [height] * 2, color=colour, lw=0.9)
-            axes.plot([1.0, row.T_ub / row.T_lb], [height] * 2, color=colour, lw=3, solid_capstyle="butt")
-            height += 1
-        middles.append(height - 0.5 - 0.5 * len(table.loc[depth]))
-        height += 1
-    axes.set_yticks(middles, [f"N = {depth}" for depth in DEPTHS])

@@ -17,10 +17,10 @@ from numpy.typing import ArrayLike
 
 from covey.datasets import make_group_sparse
 from covey.datasets.simulate import Noise
-from covey.paper.experiments.base import Claim, Claims, Scale, judge, scaled, where
+from covey.paper.experiments.base import Claim, Claims, Record, Scale, judge, scaled, where
 from covey.paper.experiments.slopes import Slope, fit
 from covey.paper.experiments.style import COLOURS, GREY, Axes, fill_ticks, panel, panels
-from covey.paper.experiments.tasks import Record, records
+from covey.paper.experiments.tasks import records
 from covey.paper.experiments.traces import descend, errors
 from covey.validation import FloatArray
 
@@ -109,7 +109,6 @@ def _scale(axis: str, values: ArrayLike) -> FloatArray:
 
 
 def claims(frame: pd.DataFrame) -> Claims:
-    """The corollary's statements against the fitted slopes."""
     table = slopes(frame)
     for axis, text, wanted in (
         ("n", "error falls like 1/n", -1),

@@ -18,8 +18,6 @@ import pandas as pd
 from covey.paper.experiments.base import Claim, Scale
 from covey.paper.experiments.style import Figure
 
-__all__ = ["MODULES", "Experiment", "Mode", "UnknownExperimentError", "available", "find"]
-
 Mode = Literal["quick", "full"]
 
 # In the order of the paper, then our extensions.

@@ -8,15 +8,14 @@ place, so that a reader never sees a partial file.
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
 import shutil
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 
 import pandas as pd
@@ -27,9 +26,7 @@ from covey.files import write_atomically
 from covey.paper.experiments import style
 from covey.paper.experiments.base import Claim, Record, Scale
 from covey.paper.experiments.registry import Experiment, Mode, find
-from covey.paper.experiments.tasks import watched
-
-__all__ = ["Outcome", "as_csv", "code_version", "markdown", "reproduce", "write_claims"]
+from covey.paper.experiments.tasks import running, sha256
 
 
 @dataclass(frozen=True)
@@ -37,7 +34,6 @@ class Outcome:
     """The outcome of one experiment: its table, figure and claims, or the problem that kept it from running."""
 
     experiment: Experiment
-    mode: Mode
     settings: Scale
     frame: pd.DataFrame | None = None  # the table as saved
     figure: dict[str, bytes] = field(default_factory=dict)  # by format
@@ -48,49 +44,37 @@ class Outcome:
     failed: bool = False  # whether it crashed rather than lacked its data
     notices: list[str] = field(default_factory=list)
 
-    @property
-    def id(self) -> str:
-        """The experiment's id."""
-        return self.experiment.id
 
-
-def reproduce(
-    ids: Iterable[str], mode: Mode, folder: Path, jobs: int = 1, watch: Callable[[str, int, int], object] | None = None
-) -> Iterator[Outcome]:
-    """Run the experiments, yielding each outcome when it is ready; ``watch(id, done, total)`` is called per repeat."""
+def reproduce(ids: Iterable[str], mode: Mode, folder: Path, jobs: int = 1) -> Iterator[Outcome]:
+    """Run the experiments, yielding each outcome when it is ready."""
     for experiment in [find(id) for id in ids]:
-        watcher = None if watch is None else partial(watch, experiment.id)
-        yield _reproduce_one(experiment, mode, folder / experiment.id, jobs, watcher)
+        yield _reproduce_one(experiment, mode, folder / experiment.id, jobs)
 
 
-def _reproduce_one(
-    experiment: Experiment, mode: Mode, folder: Path, jobs: int, watcher: Callable[[int, int], object] | None
-) -> Outcome:
+def _reproduce_one(experiment: Experiment, mode: Mode, folder: Path, jobs: int) -> Outcome:
     settings = experiment.settings(mode)
-    key = _sha256(json.dumps([experiment.id, code_version(), asdict(settings)], sort_keys=True, default=str).encode())
-    notices: list[str] = []
+    key = sha256(json.dumps([experiment.id, code_version(), asdict(settings)], sort_keys=True, default=str).encode())
+    files, notices = {kind: folder / f"figure.{kind}" for kind in ("svg", "png")}, list[str]()
     saved = _load(folder, key, notices)
     if saved is not None:
         content, record = saved
     else:
         start = time.perf_counter()
         try:
-            with watched(watcher, folder / "parts" / key[:16]):
+            with running(experiment.id, folder / "parts" / key[:16]):
                 frame = experiment.run(settings, jobs)
         except DataNotFoundError as absent:
-            return Outcome(experiment, mode, settings, problem=str(absent), notices=notices)
+            return Outcome(experiment, settings, problem=str(absent), notices=notices)
         except Exception as failure:  # the failure of one experiment is reported and must not stop the others
             problem = f"It failed: {type(failure).__name__}: {failure}"
-            return Outcome(experiment, mode, settings, problem=problem, failed=True, notices=notices)
+            return Outcome(experiment, settings, problem=problem, failed=True, notices=notices)
         content = as_csv(frame)
         record = {
             "id": experiment.id, "key": key, "mode": mode, "settings": asdict(settings),
-            "seconds": round(time.perf_counter() - start, 3), "sha256": _sha256(content), "covey": covey.__version__,
+            "seconds": round(time.perf_counter() - start, 3), "sha256": sha256(content), "covey": covey.__version__,
             "code": code_version(),
         }  # fmt: skip
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "run.json").unlink(missing_ok=True)
-        for old in _figures(folder).values():
+        for old in (folder / "run.json", *files.values()):
             old.unlink(missing_ok=True)
         write_atomically(folder / "data.csv", content)
         write_atomically(folder / "run.json", json.dumps(record, indent=1).encode())
@@ -99,17 +83,13 @@ def _reproduce_one(
     frame = pd.read_csv(io.BytesIO(content))
     figure: dict[str, bytes] = {}
     with suppress(OSError):
-        figure = {kind: file.read_bytes() for kind, file in _figures(folder).items()}
+        figure = {kind: file.read_bytes() for kind, file in files.items()}
     if not figure:
         figure = style.render(experiment.plot(frame), experiment.id)
         for kind, drawn in figure.items():
-            write_atomically(_figures(folder)[kind], drawn)
+            write_atomically(files[kind], drawn)
     claims, reused = experiment.claims(frame), saved is not None
-    return Outcome(experiment, mode, settings, frame, figure, claims, record["seconds"], reused, notices=notices)
-
-
-def _figures(folder: Path) -> dict[str, Path]:
-    return {kind: folder / f"figure.{kind}" for kind in ("svg", "png")}
+    return Outcome(experiment, settings, frame, figure, claims, record["seconds"], reused, notices=notices)
 
 
 def _load(folder: Path, key: str, notices: list[str]) -> tuple[bytes, Record] | None:
@@ -121,7 +101,7 @@ def _load(folder: Path, key: str, notices: list[str]) -> tuple[bytes, Record] | 
         if record["key"] != key:
             return None
         content = (folder / "data.csv").read_bytes()
-        if _sha256(content) != record["sha256"]:
+        if sha256(content) != record["sha256"]:
             raise ValueError("data.csv is not the file that was written")
         return content, {**record, "seconds": float(record["seconds"])}
     except (OSError, ValueError, KeyError, TypeError) as reason:
@@ -129,16 +109,12 @@ def _load(folder: Path, key: str, notices: list[str]) -> tuple[bytes, Record] | 
         return None
 
 
-def _sha256(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
-
-
 @cache
 def code_version() -> str:
     """A hash of covey's source: with other code, saved tables and figures are made again."""
     root = Path(covey.__file__).parent
     files = sorted(root.rglob("*.py"))
-    return _sha256(b"".join(str(file.relative_to(root)).encode() + b"\0" + file.read_bytes() for file in files))
+    return sha256(b"".join(str(file.relative_to(root)).encode() + b"\0" + file.read_bytes() for file in files))
 
 
 def as_csv(frame: pd.DataFrame) -> bytes:

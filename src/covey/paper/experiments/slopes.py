@@ -12,8 +12,6 @@ import pandas as pd
 
 from covey.paper.experiments.base import where
 
-__all__ = ["LEVEL", "Slope", "by_axis", "fit"]
-
 LEVEL = 0.01  # significance level of the test of a claimed slope
 
 

@@ -1,7 +1,4 @@
-"""The common style of all figures, and the panels that several share.
-
-Matplotlib is imported inside functions, so that importing an experiment is fast.
-"""
+"""The common style of all figures, and panels that several share; matplotlib is imported when something is drawn."""
 
 from __future__ import annotations
 
@@ -10,24 +7,18 @@ import io
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pandas as pd
 
 from covey.optional import optional
 from covey.paper.experiments.base import where
-from covey.paper.experiments.curves import best, series
-from covey.paper.experiments.traces import CODE, MODES, OFF, TEXT, TRUTH
+from covey.paper.experiments.curves import series
+from covey.paper.experiments.traces import CODE, OFF, TEXT, TRUTH
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.axes import Axes as Axes
+    from matplotlib.figure import Figure as Figure
 else:
     Axes = Figure = Any
-
-__all__ = [
-    "COLOURS", "EPOCH", "ERROR", "GREY", "MODE_COLOURS", "MODE_NAMES", "Axes", "Figure", "draw_curves", "draw_errors",
-    "empty_figure", "fill_ticks", "mark_switch", "panel", "panels", "render", "styled",
-]  # fmt: skip
 
 # Okabe and Ito's palette, safe for colour-blind readers, without yellow (too pale for lines)
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -86,7 +77,6 @@ def panels(
 
 
 def empty_figure(width: float, height: float) -> Figure:
-    """A figure of this size in inches."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -123,16 +113,6 @@ def render(figure: Figure, name: str) -> dict[str, bytes]:
     return out
 
 
-def draw_errors(axes: Axes, frame: pd.DataFrame) -> None:
-    """Recovery error over iterations, by text and by code, with the best time marked; dashed: true groups known."""
-    for mode in MODES:
-        axes.plot(*series(frame, mode, "error"), color=MODE_COLOURS[mode], label=MODE_NAMES[mode])
-        least, step = best(frame, mode)
-        axes.plot(step, least, "o", color=MODE_COLOURS[mode], markeredgecolor="white")
-    axes.axhline(series(frame, TRUTH, "error")[1][0], color=GREY, ls="--", lw=0.9, label="true groups known")
-    axes.set(yscale="log", xlabel="iteration", ylabel=ERROR)
-
-
 def draw_curves(axes: Axes, frame: pd.DataFrame, mode: str, quantity: str, *, group_size: int = 1) -> None:
     """Every curve of one quantity: the support in colour by group, the truth dashed, the rest in grey."""
     chosen = where(frame, mode=mode, quantity=quantity)
@@ -147,14 +127,3 @@ def draw_curves(axes: Axes, frame: pd.DataFrame, mode: str, quantity: str, *, gr
     if (chosen["index"] == OFF).any():
         axes.plot(*series(frame, mode, quantity, OFF), color=GREY, lw=1.1, label="largest outside")
     axes.set(xlabel="iteration", ylabel=LABELS[quantity])
-
-
-def mark_switch(axes: Axes, frame: pd.DataFrame, mode: str) -> None:
-    """A line where Algorithm 2 decreases its direction step."""
-    for step in where(frame, mode=mode, quantity="switch")["value"].astype(float):
-        axes.axvline(step, color=GREY, ls=":", lw=0.9)
-        on_left = np.clip(step / axes.get_xlim()[1], 0, 1) < 0.8
-        axes.text(
-            step, 0.14, " switch" if on_left else "switch ", transform=axes.get_xaxis_transform(), color=GREY,
-            ha="left" if on_left else "right", va="bottom", fontsize=7,
-        )  # fmt: skip

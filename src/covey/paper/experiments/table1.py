@@ -23,9 +23,9 @@ from scipy.optimize import linprog
 from covey.datasets import GroupSparseData, make_group_sparse
 from covey.paper.baselines import ConvolutionalNetwork, GroupLasso, grouped_cost, least_nuclear_norm, nuclear_regression
 from covey.paper.dynamics import diagonal_descent, normalized_descent, plain_descent
-from covey.paper.experiments.base import Claim, Claims, Scale, judge, scaled, where
+from covey.paper.experiments.base import Claim, Claims, Record, Scale, judge, scaled, where
 from covey.paper.experiments.style import COLOURS, GREY, Axes, panel, panels
-from covey.paper.experiments.tasks import Record, each
+from covey.paper.experiments.tasks import each
 from covey.paper.experiments.traces import descend, errors
 
 TITLE = "Related work: which network, which regulariser"
@@ -44,10 +44,8 @@ class Settings(Scale):
 
     def data(self, seed: int, sigma: float, n_columns: int | None = None) -> GroupSparseData:
         """Two groups of three in twenty, entries standard normal."""
-        p = n_columns or self.n_columns
-        return make_group_sparse(
-            self.n_rows, p, 3, active=2, values="normal", sigma=sigma, design="gaussian", random_state=seed
-        )
+        n, p = self.n_rows, n_columns or self.n_columns
+        return make_group_sparse(n, p, 3, active=2, values="normal", sigma=sigma, design="gaussian", random_state=seed)
 
 
 def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:

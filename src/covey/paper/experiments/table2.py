@@ -21,14 +21,11 @@ PUBLISHED = {"IRMAE": "786K", "GAE4": "196K", "GAE8": "98K"}
 
 @dataclass(frozen=True)
 class Settings(Scale):
-    """The sizes that give the published counts."""
-
     latent: int = 512
     layers: int = 3
 
 
 def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
-    """Build the models and count."""
     needs_torch()
     from covey.paper.nn.models import build
 
@@ -42,7 +39,6 @@ def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
 
 @panels(height=1.9, width=5.0)
 def plot(frame: pd.DataFrame, axes: Axes) -> None:
-    """The counts as bars, labelled with the published ones."""
     for i, (title, count) in enumerate(zip(frame["model"], frame["latent"], strict=True)):
         axes.barh(-i, count, color=COLOURS[0], height=0.6)
         axes.text(count, -i, f"  {count:,} (published {PUBLISHED[title]})".replace(",", " "), va="center")
@@ -53,7 +49,6 @@ def plot(frame: pd.DataFrame, axes: Axes) -> None:
 
 
 def claims(frame: pd.DataFrame) -> Claims:
-    """The published counts."""
     counts = {title: int(count) for title, count in zip(frame["model"], frame["latent"], strict=True)}
     yield Claim(
         "The linear layers in latent space have 786K (IRMAE), 196K (GAE4) and 98K (GAE8) parameters.",

@@ -25,9 +25,9 @@ from covey.datasets import load_bardet
 from covey.groups import Groups
 from covey.paper.baselines import GroupLasso, PrimalDual
 from covey.paper.dynamics import normalized_descent
-from covey.paper.experiments.base import Claim, Claims, Scale, choose, judge, mean_and_error, scaled, where
+from covey.paper.experiments.base import Claim, Claims, Record, Scale, choose, judge, mean_and_error, scaled, where
 from covey.paper.experiments.style import COLOURS, GREY, Axes, panel, panels
-from covey.paper.experiments.tasks import Record, each
+from covey.paper.experiments.tasks import each
 from covey.validation import FloatArray
 
 TITLE = "Gene expression"
@@ -85,23 +85,21 @@ def prepare(X: FloatArray, groups: Groups, fit: Indices, kind: str) -> FloatArra
     return Z
 
 
-def _models(
-    settings: Settings, method: str, groups: Groups, X: FloatArray, y: FloatArray
-) -> tuple[FloatArray, FloatArray]:
+def _models(at: Settings, method: str, groups: Groups, X: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
     """The coefficients and intercepts of a method's models, from which the validation rows choose one."""
     mean = y.mean()
     if method == MEAN:
         return np.zeros((1, X.shape[1])), np.full(1, mean)
     if method in (LASSO, DUAL):
         if method == LASSO:
-            path = GroupLasso(groups=groups, tol=1e-5).path(X, y, n_penalties=settings.penalties, least=1e-3)
+            path = GroupLasso(groups=groups, tol=1e-5).path(X, y, n_penalties=at.penalties, least=1e-3)
         else:
-            path = PrimalDual(groups=groups, n_steps=settings.dual_steps).path(X, y)
+            path = PrimalDual(groups=groups, n_steps=at.dual_steps).path(X, y)
         return path.coefs.toarray(), path.intercepts
     # the paper's bound on the magnitudes' step, with the first estimate of the largest group
     step = 1 / (20 * groups.norms(X.T @ (y - mean) / len(y)).max())
     kind: Record = {"direction_step": "large"} if method == ONE else {"direction_step": "auto", "switch": 0.01}
-    options = {"step_size": step, "n_steps": settings.network_steps, "record_every": 5, **kind}
+    options = {"step_size": step, "n_steps": at.network_steps, "record_every": 5, **kind}
     w = normalized_descent(X, y - mean, groups, **options).w
     return w, np.full(len(w), mean)
 
@@ -137,7 +135,6 @@ def plot(frame: pd.DataFrame, *axes: Axes) -> None:
 
 
 def claims(frame: pd.DataFrame) -> Claims:
-    """The best method by each reading, and the published numbers compared with predicting the mean."""
     table, splits = summary(frame), frame["split"].nunique()
     for reading in READINGS:
         ahead = _ahead(frame, reading, "centred")

@@ -11,48 +11,33 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from joblib import Parallel, delayed, wrap_non_picklable_objects
+from joblib import delayed, wrap_non_picklable_objects
 from threadpoolctl import threadpool_limits
 
 from covey.files import write_atomically
 from covey.paper.experiments.base import Record
-
-__all__ = ["Record", "each", "records", "watched"]
+from covey.progress import finished
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-Watcher = Callable[[int, int], object]
 
-_watch: ContextVar[tuple[Watcher | None, Path | None]] = ContextVar("watch", default=(None, None))
+_running: ContextVar[tuple[str, Path | None]] = ContextVar("running", default=("", None))
 
 
 @contextmanager
-def watched(watcher: Watcher | None = None, folder: Path | None = None) -> Iterator[None]:
-    """Inside, call ``watcher(done, total)`` for every repeat that ends, and store those of `records` in the folder."""
-    token = _watch.set((watcher, folder))
+def running(id: str, folder: Path | None = None) -> Iterator[None]:
+    """Inside, progress has the id of the experiment, and the repeats of `records` are stored in the folder."""
+    token = _running.set((f"{id}, ", folder))
     try:
         yield
     finally:
-        _watch.reset(token)
+        _running.reset(token)
 
 
 def each(function: Callable[[Item], Result], items: Iterable[Item], jobs: int = 1) -> list[Result]:
-    """``[function(item) for item in items]``, with `jobs` at a time; results are in the order of the items.
-
-    Matrices are small here, so each repeat uses one thread and the repeats share the cores.
-    """
-    work, (watcher, _) = list(items), _watch.get()
-    results: list[Result] = []
-    try:
-        parallel = Parallel(n_jobs=jobs, return_as="generator")
-    except ValueError:  # joblib's multiprocessing returns all results at once
-        parallel = Parallel(n_jobs=jobs)
+    """``[function(item) for item in items]``, `jobs` at a time; matrices are small here, so each has one thread."""
     task = wrap_non_picklable_objects(function, keep_wrapper=True)
-    for done, result in enumerate(parallel(delayed(_single)(task, item) for item in work), start=1):
-        results.append(result)
-        if watcher is not None:
-            watcher(done, len(work))
-    return results
+    return list(finished([delayed(_single)(task, item) for item in items], f"{_running.get()[0]}repeat", jobs))
 
 
 def _single(function: Callable[[Item], Result], item: Item) -> Result:
@@ -66,7 +51,7 @@ def records(function: Callable[[Item], list[Record]], items: Iterable[Item], job
     The function must be deterministic and its records plain values. Results are stored under the function's name and
     the text of the item, which must say all that they depend on; the result in a damaged file is computed again.
     """
-    stored = partial(_stored, function, _watch.get()[1])
+    stored = partial(_stored, function, _running.get()[1])
     return [record for part in each(stored, items, jobs) for record in part]
 
 
@@ -74,18 +59,19 @@ def _stored(function: Callable[[Item], list[Record]], folder: Path | None, item:
     if folder is None:
         return function(item)
     title = f"{function.__module__}.{function.__qualname__} {item!r}"
-    file = folder / f"{_sha256(title)[:24]}.json"
+    file = folder / f"{sha256(title.encode())[:24]}.json"
     try:
         saved = json.loads(file.read_bytes())
-        if saved["sha256"] == _sha256(title + saved["records"]):
+        if saved["sha256"] == sha256((title + saved["records"]).encode()):
             return list(json.loads(saved["records"]))
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         pass  # absent or damaged
     found = function(item)
     text = json.dumps(found)
-    write_atomically(file, json.dumps({"records": text, "sha256": _sha256(title + text)}).encode())
+    write_atomically(file, json.dumps({"records": text, "sha256": sha256((title + text).encode())}).encode())
     return found
 
 
-def _sha256(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
+def sha256(content: bytes) -> str:
+    """The checksum of a file, as text."""
+    return hashlib.sha256(content).hexdigest()

@@ -24,11 +24,6 @@ from numpy.typing import ArrayLike, NDArray
 from covey.datasets import GroupSparseData
 from covey.paper.dynamics import Trajectory, normalized_descent
 
-__all__ = [
-    "CODE", "IN_CODE", "MODES", "OFF", "TEXT", "TRUTH", "curve", "descend", "errors", "stack", "thinned", "trace",
-    "truth",
-]  # fmt: skip
-
 TEXT, CODE, TRUTH = "text", "code", "truth"
 MODES = (TEXT, CODE)
 OFF = -1
@@ -69,10 +64,7 @@ def trace(
     quantities: tuple[str, ...] = ("entry", "magnitude", "direction", "alignment"), *, points: int = 200,
     until: int | None = None,
 ) -> pd.DataFrame:  # fmt: skip
-    """The part of a run that a figure shows: the error at every step, the `quantities` at about `points` records.
-
-    With `until`, the points are spread over the records up to it.
-    """
+    """A figure's part of a run: the error at every step, the `quantities` at about `points` records up to `until`."""
     labels, support = data.groups.labels, data.S
     on, off = (np.flatnonzero(np.isin(labels, support, invert=invert)) for invert in (False, True))
     end = len(run) - 1 if until is None else min(until, len(run) - 1)

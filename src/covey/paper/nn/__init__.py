@@ -1,7 +1,4 @@
-"""Torch layers with groups, structured pruning, and the autoencoders of the paper's last experiment.
-
-This package needs only torch and numpy; `pip install 'covey[torch]'` installs torch.
-"""
+"""Torch layers with groups, structured pruning, and the paper's autoencoders; this room needs only torch and numpy."""
 
 from covey.optional import optional
 

@@ -25,12 +25,10 @@ from torch.nn import functional as F
 from covey.paper.nn.factored import factor_penalty
 from covey.paper.nn.pruning import ChannelNet, accuracy, channel_scores, largest_channels, shrink_groups, take_out
 from covey.paper.nn.training import choose_device, shuffled_batches
-from covey.validation import positive, whole
+from covey.validation import one_of, positive, whole
 
 if TYPE_CHECKING:  # the images need only numpy, but their package has loaders that need more
     from covey.paper.datasets import DigitImages
-
-__all__ = ["COLUMNS", "METHODS", "ChannelRun", "Digits", "all_runs", "ladder", "measure_channels", "train_channels"]
 
 # name: (kind of layers, power N or number of factors D)
 METHODS: dict[str, tuple[str, int]] = {
@@ -51,10 +49,7 @@ AWAKE = 1e-3  # a channel with a score below this share of its layer's largest i
 
 @dataclass(frozen=True)
 class ChannelRun:
-    """One network to train, by a method of `METHODS`.
-
-    `strength` is the start of ``"power ..."`` and the weight of the penalty otherwise; ``"plain"`` ignores it.
-    """
+    """One network to train by a method of `METHODS`; `strength` is the start of a power, or the weight of a penalty."""
 
     method: str
     strength: float
@@ -62,8 +57,7 @@ class ChannelRun:
     seed: int
 
     def __post_init__(self) -> None:
-        if self.method not in METHODS:
-            raise ValueError(f"method must be one of {', '.join(METHODS)}, not {self.method!r}.")
+        one_of(self.method, tuple(METHODS), "method")
         positive(self.strength, "strength", zero=METHODS[self.method][0] != "power")
         positive(self.learning_rate, "learning_rate")
 
@@ -110,7 +104,9 @@ def train_channels(
     optimizer = torch.optim.SGD(parts, lr=run.learning_rate, momentum=MOMENTUM)
     steps = whole(epochs, "epochs") * math.ceil(len(labels) / whole(batch_size, "batch_size"))
     for step, chosen in enumerate(shuffled_batches(len(labels), batch_size, epochs, run.seed, images.device)):
-        rate = run.learning_rate * _schedule(step / steps)
+        done = step / steps
+        rise, fall = (done + 1e-3) / WARM_UP, 0.5 * (1 + math.cos(math.pi * (done - WARM_UP) / (1 - WARM_UP)))
+        rate = run.learning_rate * (rise if done < WARM_UP else fall)
         for group in optimizer.param_groups:
             group["lr"] = rate
         optimizer.zero_grad(set_to_none=True)
@@ -127,13 +123,6 @@ def train_channels(
     return net.eval()
 
 
-def _schedule(share: float) -> float:
-    """The share of the learning rate after this share of the steps."""
-    if share < WARM_UP:
-        return (share + 1e-3) / WARM_UP
-    return 0.5 * (1 + math.cos(math.pi * (share - WARM_UP) / (1 - WARM_UP)))
-
-
 def ladder(total: int, rungs: int = 24, least: int = 6) -> list[int]:
     """Numbers of channels from all down to a few, evenly spaced on a log scale.
 
@@ -145,10 +134,7 @@ def ladder(total: int, rungs: int = 24, least: int = 6) -> list[int]:
 
 
 def measure_channels(run: ChannelRun, net: ChannelNet, data: Digits, rungs: int = 24) -> list[Row]:
-    """Accuracy as channels are deleted: one row per rung, and one for the awake channels.
-
-    A diverged network has one row with its accuracy.
-    """
+    """Accuracy as channels are deleted: a row per rung and one for the awake channels; only one if it diverged."""
     scores = channel_scores(net)
 
     def row(rule: str, small: ChannelNet) -> Row:
@@ -169,6 +155,5 @@ def measure_channels(run: ChannelRun, net: ChannelNet, data: Digits, rungs: int 
 def all_runs(
     strengths: Mapping[str, Iterable[float]], learning_rates: Iterable[float], seeds: Iterable[int]
 ) -> list[ChannelRun]:
-    """All combinations of method, strength and learning rate, seed by seed."""
     settings = [(method, strength) for method, values in strengths.items() for strength in values]
     return [ChannelRun(*setting, rate, seed) for seed, setting, rate in product(seeds, settings, learning_rates)]

@@ -9,8 +9,6 @@ from torch.nn import functional as F
 from covey.paper.nn.images import as_images, prepare
 from covey.paper.nn.training import choose_device, shuffled_batches
 
-__all__ = ["Classifier", "train_classifier"]
-
 
 class Classifier(nn.Module):
     """Two convolutions and 64 features; trained to 98 to 99% on MNIST within two epochs."""
@@ -24,7 +22,6 @@ class Classifier(nn.Module):
         self.head = nn.Linear(64, classes)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Logits of images (n, 1, 32, 32)."""
         return self.head(self.body(x))
 
     @torch.no_grad()
@@ -37,7 +34,6 @@ class Classifier(nn.Module):
         return self.head(self.features(images)).softmax(1).max(1).values.detach()
 
     def accuracy(self, images: torch.Tensor, labels: torch.Tensor) -> float:
-        """The share of correctly classified images."""
         return float((self.head(self.features(images)).argmax(1) == labels).float().mean())
 
 

@@ -11,8 +11,6 @@ from torch import nn
 from covey.paper.nn.diagonal import GroupedDiagonalLinear
 from covey.validation import positive, whole
 
-__all__ = ["NormalizedDescent"]
-
 EPSILON = 1e-12  # in the practical switch rule, as in `covey.paper.dynamics.SwitchSettled`
 
 
@@ -69,12 +67,9 @@ class NormalizedDescent:
         self.layers = [module for module in model.modules() if isinstance(module, GroupedDiagonalLinear)]
         if not self.layers:
             raise ValueError("The model has no GroupedDiagonalLinear layer, so there are no directions to normalise.")
-        if direction_step == "large":
-            if switch is not None:
-                raise ValueError("switch needs a direction step to switch to: give direction_step a number.")
-            self.eta = None
-        else:
-            self.eta = positive(direction_step, "direction_step")
+        if direction_step == "large" and switch is not None:
+            raise ValueError("switch needs a direction step to switch to: give direction_step a number.")
+        self.eta = None if direction_step == "large" else positive(direction_step, "direction_step")
         self.tol = positive(switch, "switch") if isinstance(switch, float) else None
         self.at_step = None if switch is None or self.tol is not None else whole(switch, "switch", least=0)
         directions = {id(layer.direction) for layer in self.layers}
@@ -82,7 +77,7 @@ class NormalizedDescent:
         self.t = 0
         self.switched: int | None = None
         self.armed = False
-        self.targets: list[torch.Tensor] | None = None
+        self.targets: list[torch.Tensor] = []
 
     def step(self, closure: Callable[[], torch.Tensor]) -> torch.Tensor:
         """One iteration; `closure` clears the gradients, computes the loss, calls backward and returns the loss."""
@@ -103,7 +98,6 @@ class NormalizedDescent:
 
     @property
     def large(self) -> bool:
-        """Whether the next direction step is the large one."""
         return self.eta is None or ((self.at_step is not None or self.tol is not None) and self.switched is None)
 
     @torch.no_grad()
@@ -113,9 +107,9 @@ class NormalizedDescent:
         if gradient is None:
             return v.detach()
         size = (layer.magnitude**layer.depth)[..., power.labels]
-        if self.targets is None or len(self.targets) < len(self.layers):
+        if len(self.targets) < len(self.layers):
             # g = -gradient/u^N; at the tiny start this is the correlation with nothing fitted, X_l'y/n
-            self.targets = [*(self.targets or []), power.norms(-gradient / size) / 2]
+            self.targets.append(power.norms(-gradient / size) / 2)
         # the large step v + g/u^N, multiplied by u^N: the same direction, w + g, without a division by u^(2N)
         z = size * v - gradient / size if self.large else v - self.eta * gradient
         norms = power.norms(z)[..., power.labels]
@@ -123,10 +117,9 @@ class NormalizedDescent:
 
     @torch.no_grad()
     def _due(self, old: list[torch.Tensor]) -> bool:
-        """Whether to decrease the direction step from now on."""
         if self.at_step is not None:
             return self.t >= self.at_step
-        if self.tol is None or self.targets is None:
+        if self.tol is None or not self.targets:
             return False
         for layer, target in zip(self.layers, self.targets, strict=True):
             self.armed |= bool(((layer.magnitude**layer.depth >= target) & (target > 0)).any())
@@ -148,10 +141,8 @@ class NormalizedDescent:
         return {"optimizer": self.optimizer.state_dict(), **state}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore a saved state."""
         self.optimizer.load_state_dict(state["optimizer"])
         self.t, self.switched, self.armed = state["t"], state["switched"], state["armed"]
-        targets = state["targets"]
-        self.targets = None if targets is None else [
-            target.to(layer.magnitude) for target, layer in zip(targets, self.layers, strict=True)
-        ]  # fmt: skip
+        self.targets = [
+            target.to(layer.magnitude) for target, layer in zip(state["targets"] or (), self.layers, strict=False)
+        ]

@@ -13,8 +13,6 @@ from covey.groups import Groups
 from covey.paper.nn.stack import Device, Dtype
 from covey.validation import positive, whole
 
-__all__ = ["GroupPower", "GroupedDiagonalLinear"]
-
 
 class GroupPower(nn.Module):
     r"""The parametrisation ``w_l = u_l^N v_l`` of the rows of a weight matrix.
@@ -23,8 +21,6 @@ class GroupPower(nn.Module):
     `GroupedDiagonalLinear`; `depth` is the power N, at least 2. Reading a weight (`right_inverse`) gives directions of
     unit norm.
     """
-
-    labels: torch.Tensor
 
     def __init__(self, groups: Groups, depth: int = 2) -> None:
         super().__init__()
@@ -65,24 +61,19 @@ class GroupedDiagonalLinear(nn.Module):
     which start equal, ``1/sqrt(p_l)``. The parameters are `magnitude`, of shape (out_features, L), and `direction`;
     `weight` is their product.
 
-    Examples
-    --------
     >>> layer = GroupedDiagonalLinear([0, 0, 1, 1, 1], init_scale=1e-3)
     >>> layer(torch.ones(4, 5)).shape, layer.group_norms().shape
     (torch.Size([4, 1]), torch.Size([1, 2]))
     """
-
-    magnitude: nn.Parameter
-    direction: nn.Parameter
 
     def __init__(
         self, groups: object, depth: int = 2, *, out_features: int = 1, in_features: int | None = None,
         init_scale: float = 1e-6, device: Device = None, dtype: Dtype = None,
     ) -> None:  # fmt: skip
         super().__init__()
-        if in_features is None:
-            in_features = _count(groups)
-        self.power = GroupPower(Groups.coerce(groups, in_features), depth)
+        in_features = _count(groups) if in_features is None else in_features
+        self.groups = Groups.coerce(groups, in_features)
+        self.power, self.depth = GroupPower(self.groups, depth), depth
         if device is not None:
             self.power.to(device)
         self.in_features, self.out_features = in_features, whole(out_features, "out_features")
@@ -99,16 +90,6 @@ class GroupedDiagonalLinear(nn.Module):
             self.direction.copy_(torch.from_numpy(equal).expand(self.out_features, -1))
 
     @property
-    def groups(self) -> Groups:
-        """The groups of inputs."""
-        return self.power.groups
-
-    @property
-    def depth(self) -> int:
-        """The power N."""
-        return self.power.depth
-
-    @property
     def weight(self) -> torch.Tensor:
         """``w_l = u_l^N v_l``, shape (out_features, p)."""
         return self.power(self.magnitude, self.direction)
@@ -116,9 +97,7 @@ class GroupedDiagonalLinear(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Map the last axis of `x` from p to `out_features`."""
         if x.shape[-1] != self.in_features:
-            raise ValueError(
-                f"The last axis must have {self.in_features} inputs, but the input has shape {tuple(x.shape)}."
-            )
+            raise ValueError(f"The last axis must have {self.in_features} inputs, not shape {tuple(x.shape)}.")
         return F.linear(x, self.weight)
 
     @torch.no_grad()
@@ -127,7 +106,6 @@ class GroupedDiagonalLinear(nn.Module):
         return self.power.norms(self.weight)
 
     def extra_repr(self) -> str:
-        """What `print(model)` shows."""
         sizes = f"in_features={self.in_features}, out_features={self.out_features}"
         return f"{sizes}, groups={self.groups.n_groups}, depth={self.depth}"
 

@@ -15,11 +15,7 @@ from torch.nn import functional as F
 
 from covey.groups import Groups
 from covey.paper.nn.stack import Device, Dtype
-from covey.validation import positive, whole
-
-__all__ = [
-    "DGatedConv2d", "DGatedLinear", "FactoredWeight", "GroupedPowerConv2d", "GroupedPowerLinear", "factor_penalty",
-]  # fmt: skip
+from covey.validation import one_of, positive, whole
 
 
 class FactoredWeight(nn.Module):
@@ -45,17 +41,12 @@ class FactoredWeight(nn.Module):
     The parameters are `gate`, of shape (gates, L), and `direction`, of the weight's shape.
     """
 
-    gate: nn.Parameter
-    direction: nn.Parameter
-    labels: torch.Tensor
-
     def __init__(
         self, weight: torch.Tensor, channel_groups: object = None, *, gates: int = 1, power: int = 1,
         start: Literal["balanced", "unit"] = "balanced",
     ) -> None:  # fmt: skip
         super().__init__()
-        if start not in ("balanced", "unit"):
-            raise ValueError(f"start must be 'balanced' or 'unit', not {start!r}.")
+        one_of(start, ("balanced", "unit"), "start")
         self.gates, self.power = whole(gates, "gates"), whole(power, "power")
         self.groups = Groups.coerce(1 if channel_groups is None else channel_groups, weight.shape[0])
         labels = torch.from_numpy(np.array(self.groups.labels, dtype=np.int64))
@@ -75,7 +66,6 @@ class FactoredWeight(nn.Module):
         return self.gates * self.power + 1
 
     def forward(self) -> torch.Tensor:
-        """The weight."""
         scale = self.gate.prod(0) ** self.power
         return self._spread(scale, self.direction.ndim) * self.direction
 
@@ -104,17 +94,12 @@ class _FactoredLayer(nn.Module):
         # a power starts as in the group-sparsity paper, gates as in the D-gating paper
         start: Literal["balanced", "unit"] = "unit" if power > 1 else "balanced"
         self.factored = FactoredWeight(first, channel_groups, power=power, start=start, **gates)
+        self.channel_groups = self.factored.groups
         self.bias = None if plain.bias is None else nn.Parameter(plain.bias.detach().clone())
 
     @property
     def weight(self) -> torch.Tensor:
-        """The product of the factors."""
         return self.factored()
-
-    @property
-    def channel_groups(self) -> Groups:
-        """The groups of output channels."""
-        return self.factored.groups
 
     @torch.no_grad()
     def group_norms(self) -> torch.Tensor:
@@ -126,7 +111,6 @@ class _FactoredLayer(nn.Module):
         return self.factored.penalty()
 
     def extra_repr(self) -> str:
-        """What `print(model)` shows."""
         return f"channel_groups={self.channel_groups.n_groups}, factors={self.factored.factors}"
 
 
@@ -137,7 +121,6 @@ class _FactoredLinear(_FactoredLayer):
         super().__init__(nn.Linear(*sizes, bias, device, dtype), **options)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Map the last axis."""
         return F.linear(x, self.weight, self.bias)
 
 
@@ -196,22 +179,14 @@ class GroupedPowerConv2d(_FactoredConv2d):
     (torch.Size([2, 8, 24, 24]), torch.Size([8]))
     """
 
-    def __init__(
-        self, in_channels: int, out_channels: int, kernel_size: object, depth: int = 2, **options: Any
-    ) -> None:
+    def __init__(self, in_channels: int, out_channels: int, kernel_size: Any, depth: int = 2, **options: Any) -> None:
         super().__init__((in_channels, out_channels, kernel_size), power=whole(depth, "depth", least=2), **options)
 
 
 class DGatedConv2d(_FactoredConv2d):
-    """A convolution with ``W_l = prod_k gamma_{l,k} Omega_l``, D `factors`, in each group of output channels.
+    """`DGatedLinear` as a convolution, ``W_l = prod_k gamma_{l,k} Omega_l``, with `GroupedPowerConv2d`'s arguments."""
 
-    The explicit counterpart of `GroupedPowerConv2d` with ``depth = D - 1``, whose other arguments it has; see
-    `DGatedLinear`.
-    """
-
-    def __init__(
-        self, in_channels: int, out_channels: int, kernel_size: object, factors: int = 2, **options: Any
-    ) -> None:
+    def __init__(self, in_channels: int, out_channels: int, kernel_size: Any, factors: int = 2, **options: Any) -> None:
         gates = whole(factors, "factors", least=2) - 1
         super().__init__((in_channels, out_channels, kernel_size), gates=gates, **options)
 

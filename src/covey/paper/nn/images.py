@@ -8,17 +8,12 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
-__all__ = ["MODEL_SIZE", "as_images", "crop", "prepare"]
-
 IMAGE_SIZE, MODEL_SIZE = 28, 32
 MARGIN = (MODEL_SIZE - IMAGE_SIZE) // 2
 
 
 def as_images(images: Any, device: torch.device | str | None = None) -> torch.Tensor:
-    """Images as a tensor (n, 1, 28, 28) on the device: bytes stay bytes, numbers from 0 to 1 become float32.
-
-    Images of 32 x 32 are cropped to the inner 28 x 28.
-    """
+    """Images, cropped to 28 x 28, as a tensor (n, 1, 28, 28): bytes stay bytes, numbers from 0 to 1 become float32."""
     tensor = images if isinstance(images, torch.Tensor) else torch.from_numpy(np.array(images))
     if tensor.ndim == 3:
         tensor = tensor.unsqueeze(1)
@@ -38,8 +33,13 @@ def as_images(images: Any, device: torch.device | str | None = None) -> torch.Te
 
 def prepare(batch: torch.Tensor) -> torch.Tensor:
     """The networks' input: float32 in 0 to 1, padded to 32 x 32."""
-    x = batch.to(torch.float32) / 255 if batch.dtype == torch.uint8 else batch
+    x = as_shares(batch)
     return F.pad(x, (MARGIN,) * 4) if x.shape[-1] == IMAGE_SIZE else x
+
+
+def as_shares(images: torch.Tensor) -> torch.Tensor:
+    """Bytes from 0 to 255 as float32 from 0 to 1."""
+    return images.to(torch.float32) / 255 if images.dtype == torch.uint8 else images
 
 
 def crop(images: torch.Tensor) -> torch.Tensor:

@@ -5,14 +5,9 @@ from __future__ import annotations
 import torch
 from torch.nn import functional as F
 
-from covey.paper.nn.images import as_images, crop, prepare
+from covey.paper.nn.images import as_images, as_shares, crop, prepare
 from covey.paper.nn.models import Autoencoder
 from covey.validation import whole
-
-__all__ = [
-    "components", "decode_all", "distance_to_nearest", "effective_rank", "encode_all", "frechet_distance",
-    "gaussian_samples", "interpolate", "midpoint_ratio", "probe_accuracy", "random_pairs", "spectrum",
-]  # fmt: skip
 
 BATCH = 1000
 
@@ -62,7 +57,7 @@ def distance_to_nearest(images: torch.Tensor, references: torch.Tensor) -> torch
     a = images.flatten(1).to(torch.float32)
     least = torch.full((len(a),), torch.inf, device=a.device)
     for part in references.split(10_000):
-        b = part.flatten(1).to(torch.float32) / (255 if part.dtype == torch.uint8 else 1)
+        b = as_shares(part.flatten(1))
         squares = a.square().sum(1)[:, None] + b.square().sum(1)[None] - 2 * a @ b.T
         least = torch.minimum(least, squares.min(dim=1).values)
     return least.clamp_min(0).sqrt()
@@ -111,8 +106,7 @@ def gaussian_samples(codes: torch.Tensor, n: int, seed: int = 0) -> torch.Tensor
     mean, covariance = _moments(codes)
     values, vectors = torch.linalg.eigh(covariance)
     noise = torch.randn(n, len(values), generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
-    drawn = mean + (noise * values.clamp_min(0).sqrt()) @ vectors.T
-    return drawn.to(codes)
+    return (mean + (noise * values.clamp_min(0).sqrt()) @ vectors.T).to(codes)
 
 
 def frechet_distance(a: torch.Tensor, b: torch.Tensor) -> float:

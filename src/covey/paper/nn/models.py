@@ -1,7 +1,4 @@
-"""The five autoencoders of the paper: AE, VAE, IRMAE, and GAE with 4 and with 8 groups.
-
-They share the encoder and decoder of IRMAE on MNIST.
-"""
+"""The paper's autoencoders: AE, VAE, IRMAE, and GAE with 4 and 8 groups; encoder and decoder are IRMAE's on MNIST."""
 
 from __future__ import annotations
 
@@ -16,8 +13,6 @@ from torch.nn import functional as F
 from covey.paper.nn.images import MODEL_SIZE
 from covey.paper.nn.stack import GroupedLinearStack
 from covey.validation import whole
-
-__all__ = ["AE", "GAE", "IRMAE", "MODELS", "VAE", "Autoencoder", "build", "rebuild"]
 
 
 class Encoder(nn.Module):
@@ -51,21 +46,15 @@ class Encoder(nn.Module):
 
 
 class Decoder(nn.Module):
-    """A linear layer to an 8 x 8 map, two transposed convolutions to 32 x 32, and one of kernel 1 to an image.
-
-    Returns the input of the last activation.
-    """
+    """A linear layer to an 8 x 8 map and three convolutions to 32 x 32; gives the input of the last activation."""
 
     def __init__(self, latent: int, width: int = 32) -> None:
         super().__init__()
         self.first = nn.Sequential(nn.Linear(latent, 4 * width * 8 * 8), nn.Unflatten(1, (4 * width, 8, 8)), nn.ReLU())
         self.body = nn.Sequential(
-            nn.ConvTranspose2d(4 * width, 2 * width, 4, stride=2, padding=1),
-            nn.ReLU(),
-            nn.ConvTranspose2d(2 * width, width, 4, stride=2, padding=1),
-            nn.ReLU(),
-            nn.Conv2d(width, 1, 1),
-        )
+            nn.ConvTranspose2d(4 * width, 2 * width, 4, stride=2, padding=1), nn.ReLU(),
+            nn.ConvTranspose2d(2 * width, width, 4, stride=2, padding=1), nn.ReLU(), nn.Conv2d(width, 1, 1),
+        )  # fmt: skip
 
     def forward(self, z: torch.Tensor) -> torch.Tensor:
         """Codes (n, latent) to images (n, 1, 32, 32)."""
@@ -78,10 +67,6 @@ class Autoencoder(nn.Module):
     Subclasses define the latent layers and the loss. `title` is the name in tables and figures, as in the paper;
     `settings`, the name of the class and its arguments, suffices to rebuild the model.
     """
-
-    encoder: Encoder
-    stack: nn.Module
-    decoder: Decoder
 
     def __init__(self, latent: int = 512, *, width: int = 32, groups: int = 1, codes: int | None = None) -> None:
         super().__init__()
@@ -101,7 +86,6 @@ class Autoencoder(nn.Module):
         return torch.tanh(self.decoder(z))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Reconstruct images."""
         return self.decode(self.encode(x))
 
     def loss(self, x: torch.Tensor, generator: torch.Generator | None = None) -> torch.Tensor:
@@ -118,10 +102,7 @@ class AE(Autoencoder):
 
 
 class VAE(Autoencoder):
-    """The variational autoencoder: Gaussian codes, cross entropy plus `beta` times the divergence from N(0, 1).
-
-    `beta` is 0.1 in the IRMAE paper's comparison.
-    """
+    """The variational autoencoder: cross entropy plus `beta` (0.1 in IRMAE's paper) times divergence from N(0, 1)."""
 
     def __init__(self, latent: int = 512, *, width: int = 32, beta: float = 0.1) -> None:
         super().__init__(latent, width=width, codes=2 * latent)
@@ -198,7 +179,6 @@ def build(title: str, *, seed: int = 0, **options: Any) -> Autoencoder:
 
 
 def rebuild(settings: dict[str, Any]) -> Autoencoder:
-    """Build a model from its `settings`."""
     name = settings.get("model")
     if name not in CLASSES:
         raise ValueError(f"There is no model class {name!r}; the classes are {', '.join(CLASSES)}.")

@@ -14,16 +14,15 @@ from torch import nn
 from torch.nn import functional as F
 
 from covey.paper.nn.factored import DGatedConv2d, DGatedLinear, GroupedPowerConv2d, GroupedPowerLinear
-from covey.validation import whole
-
-__all__ = [
-    "ChannelNet", "accuracy", "channel_scores", "largest_channels", "shrink_groups", "take_out",
-]  # fmt: skip
+from covey.validation import one_of, whole
 
 KERNEL = 5
 MAP = 16  # 28 x 28 after two convolutions of kernel 5 and two poolings is 4 x 4
 CLASSES = 10
-LAYERS: dict[str, Any] = {"power": (GroupedPowerConv2d, GroupedPowerLinear), "gates": (DGatedConv2d, DGatedLinear)}
+LAYERS: dict[str, Any] = {
+    "plain": (nn.Conv2d, nn.Linear, ""), "power": (GroupedPowerConv2d, GroupedPowerLinear, "depth"),
+    "gates": (DGatedConv2d, DGatedLinear, "factors"),
+}  # fmt: skip
 
 
 class ChannelNet(nn.Module):
@@ -41,21 +40,14 @@ class ChannelNet(nn.Module):
         if len(self.widths) != 3:
             raise ValueError(f"widths must be three numbers (two convolutions, one hidden layer), not {widths!r}.")
         a, b, c = self.widths
-        conv: Any = nn.Conv2d
-        linear: Any = nn.Linear
-        options: dict[str, Any] = {}
-        if kind in ("power", "gates"):
-            conv, linear = LAYERS[kind]
-            options = {("depth" if kind == "power" else "factors"): depth, "init_scale": init_scale}
-        elif kind != "plain":
-            raise ValueError(f"kind must be 'plain', 'power' or 'gates', not {kind!r}.")
+        conv, linear, factors = LAYERS[one_of(kind, tuple(LAYERS), "kind")]
+        options = {factors: depth, "init_scale": init_scale} if factors else {}
         self.first: nn.Module = conv(1, a, KERNEL, bias=False, **options)
         self.second: nn.Module = conv(a, b, KERNEL, bias=False, **options)
         self.hidden: nn.Module = linear(MAP * b, c, bias=False, **options)
         self.output = nn.Linear(c, CLASSES)
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
-        """Logits of images (n, 1, 28, 28)."""
         h = F.max_pool2d(F.relu(self.first(images)), 2)
         h = F.max_pool2d(F.relu(self.second(h)), 2)
         return self.output(F.relu(self.hidden(h.flatten(1))))
@@ -65,15 +57,11 @@ class ChannelNet(nn.Module):
         return [self.first, self.second, self.hidden]
 
     def weights(self) -> list[torch.Tensor]:
-        """The weights of all four layers, detached."""
         return [layer.weight.detach() for layer in (*self.grouped(), self.output)]
 
 
 def shrink_groups(weight: torch.Tensor, amount: float) -> None:
-    """The proximal step of the group lasso on the rows of a weight, in place.
-
-    ``w_l <- w_l max(0, 1 - amount/norm(w_l))``, the minimiser of ``norm(w - w_l)^2/2 + amount norm(w)``.
-    """
+    """The proximal step of the group lasso on the rows, in place: ``w_l <- w_l max(0, 1 - amount/norm(w_l))``."""
     with torch.no_grad():
         norms = weight.flatten(1).norm(dim=1)
         scale = (1 - amount / norms.clamp_min(torch.finfo(weight.dtype).tiny)).clamp_min(0)

@@ -10,8 +10,6 @@ from torch import nn
 
 from covey.validation import whole
 
-__all__ = ["Device", "Dtype", "GroupedLinearStack"]
-
 # Arguments of layers, as in `torch.nn.Linear`.
 Device: TypeAlias = torch.device | str | None
 Dtype: TypeAlias = torch.dtype | None
@@ -32,16 +30,12 @@ class GroupedLinearStack(nn.Module):
     ``weight[k, l]``, of shape (dim/groups, dim/groups), maps by ``x -> weight[k, l] @ x``; it is initialised like
     `torch.nn.Linear`, uniformly within ``sqrt(groups/dim)``. `groups` must divide `dim`.
 
-    Examples
-    --------
     >>> stack = GroupedLinearStack(512, groups=8, layers=3)
     >>> sum(p.numel() for p in stack.parameters())
     98304
     >>> stack(torch.zeros(2, 512)).shape
     torch.Size([2, 512])
     """
-
-    weight: nn.Parameter
 
     def __init__(
         self, dim: int, groups: int = 1, layers: int = 3, *, device: Device = None, dtype: Dtype = None
@@ -57,7 +51,6 @@ class GroupedLinearStack(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Initialise every factor like `torch.nn.Linear`."""
         bound = math.sqrt(self.groups / self.dim)
         nn.init.uniform_(self.weight, -bound, bound)
 
@@ -89,5 +82,4 @@ class GroupedLinearStack(nn.Module):
         return folded.train(self.training)
 
     def extra_repr(self) -> str:
-        """What `print(model)` shows."""
         return f"dim={self.dim}, groups={self.groups}, layers={self.layers}"

@@ -13,16 +13,15 @@ import torch
 
 from covey.paper.nn import latent
 from covey.paper.nn.classifier import Classifier, train_classifier
-from covey.paper.nn.images import as_images
+from covey.paper.nn.images import as_images, as_shares
 from covey.paper.nn.latent import decode_all, encode_all, interpolate, midpoint_ratio, random_pairs
 from covey.paper.nn.models import MODELS, Autoencoder, build
-from covey.paper.nn.results import StudyResults
 from covey.paper.nn.training import CHECKPOINT, choose_device, load_model, read_checkpoint, train
 
-if TYPE_CHECKING:  # the images need only numpy, but their package has loaders that need more
-    from covey.paper.datasets import DigitImages
+if TYPE_CHECKING:  # this room needs only torch and numpy
+    import pandas as pd
 
-__all__ = ["Judge", "grid", "measure", "measure_folder", "run_study"]
+    from covey.paper.datasets import DigitImages
 
 STEPS = 9  # points on an interpolation, ends included
 GRID_ROWS = 6  # pairs of digits in the pictures
@@ -46,9 +45,7 @@ class Judge:
     ) -> Judge:  # fmt: skip
         """Copy the data to the device and, unless one is given, train a classifier for this many epochs."""
         place = choose_device(device)
-        train_labels, test_labels = (
-            torch.from_numpy(np.array(labels)).to(place) for labels in (data.train_labels, data.test_labels)
-        )
+        train_labels, test_labels = (torch.tensor(one, device=place) for one in (data.train_labels, data.test_labels))
         if classifier is None:
             classifier = train_classifier(data.train_images, data.train_labels, epochs=epochs, device=place)
         train_images, test_images = as_images(data.train_images, place), as_images(data.test_images, place)
@@ -57,12 +54,8 @@ class Judge:
     def blend_ratio(self) -> float:
         """The midpoint ratio of blended pixels, without any model: the baseline for interpolation."""
         first, second = random_pairs(len(self.test), self.pairs)
-        a, b = (self.test[i.to(self.test.device)].float() / self._full for i in (first, second))
+        a, b = (as_shares(self.test[i.to(self.test.device)]) for i in (first, second))
         return midpoint_ratio(torch.stack([a, (a + b) / 2, b], dim=1).squeeze(2), self.train)
-
-    @property
-    def _full(self) -> int:
-        return 255 if self.test.dtype == torch.uint8 else 1
 
 
 def measure(model: Autoencoder, judge: Judge) -> tuple[dict[str, float], torch.Tensor]:
@@ -84,8 +77,7 @@ def measure(model: Autoencoder, judge: Judge) -> tuple[dict[str, float], torch.T
     place = next(model.parameters()).device
     test = judge.test
     codes, test_codes = encode_all(model, judge.train), encode_all(model, test)
-    target = test.float() / judge._full
-    out = {"reconstruction_error": float((decode_all(model, test_codes) - target).square().mean())}
+    out = {"reconstruction_error": float((decode_all(model, test_codes) - as_shares(test)).square().mean())}
     values = latent.spectrum(test_codes)
     out["effective_rank"], out["components_99"] = latent.effective_rank(values), float(latent.components(values))
 
@@ -105,10 +97,7 @@ def measure(model: Autoencoder, judge: Judge) -> tuple[dict[str, float], torch.T
 
 
 def grid(model: Autoencoder, images: Any, labels: Any, rows: int = GRID_ROWS, steps: int = STEPS) -> np.ndarray:
-    """Interpolations between pairs of digits of different classes, as bytes (rows, steps, 28, 28).
-
-    The pairs are the same for every model: row r goes from the first image of digit r to that of digit r + 3.
-    """
+    """Interpolations as bytes (rows, steps, 28, 28), in row r from the first image of digit r to that of r + 3."""
     _, firsts = np.unique(labels, return_index=True)
     a, b = (images[np.roll(firsts, -shift)[np.arange(rows) % len(firsts)]] for shift in (0, 3))
     return (255 * interpolate(model, a, b, steps)).round().to(torch.uint8).numpy()
@@ -118,14 +107,16 @@ def run_study(
     data: DigitImages, *, models: Iterable[str] = MODELS, seeds: Iterable[int] = (0, 1, 2),
     device: torch.device | str = "auto", judge: Judge | None = None, folder: Path | None = None,
     options: dict[str, Any] | None = None, report: Callable[[str], None] = lambda line: None, **training: Any,
-) -> StudyResults:  # fmt: skip
-    """Train each model (a name for `build`, with `options`) from each seed, and measure it.
+) -> pd.DataFrame:  # fmt: skip
+    """Train each model (a name for `build`, with `options`) from each seed: the table of `covey.paper.results`.
 
     Training has the parameters of `train`; with a `folder`, runs are stored in ``MODEL-SEED/``, and the same call
     resumes from there. `report` is called with a line of text after each model.
     """
+    from covey.paper.results import combined, table
+
     judge = Judge.of(data, device=device) if judge is None else judge
-    results = StudyResults()
+    parts = []
     for seed in seeds:
         for name in models:
             start = time.perf_counter()
@@ -133,36 +124,36 @@ def run_study(
             place = None if folder is None else folder / f"{model.title}-{seed}"
             run = train(model, data.train_images, seed=seed, device=device, folder=place, **training)
             trained = time.perf_counter() - start
-            numbers = _add(results, run.model, seed, run.history, judge)
+            numbers, *more = _measured(run.model, run.history, judge)
             numbers |= {"training_seconds": round(trained, 2), "seconds": round(time.perf_counter() - start, 2)}
+            parts.append(table(model.title, seed, numbers, *more))
             report(
                 f"{model.title} seed {seed}: error {numbers['reconstruction_error']:.5f}, "
                 f"effective rank {numbers['effective_rank']:.1f}, midpoint ratio {numbers['midpoint_ratio']:.3f}, "
                 f"{numbers['seconds']:.1f} s"
             )
-    return results
+    return combined(parts)
 
 
-def measure_folder(folder: Path, judge: Judge, report: Callable[[str], None] = lambda line: None) -> StudyResults:
+def measure_folder(folder: Path, judge: Judge, report: Callable[[str], None] = lambda line: None) -> pd.DataFrame:
     """Measure every checkpoint ``*/checkpoint.pt`` of a folder again, from its saved weights."""
+    from covey.paper.results import combined, table
+
     files = sorted(Path(folder).glob(f"*/{CHECKPOINT}"))
     if not files:
         raise FileNotFoundError(f"There are no checkpoints in {folder}: {CHECKPOINT} is expected one folder below it.")
-    results = StudyResults()
+    parts = []
     for file in files:
         saved = read_checkpoint(file)
         model = load_model(file).to(judge.test.device)
-        _add(results, model, saved["run"]["seed"], saved["history"], judge)
+        parts.append(table(model.title, saved["run"]["seed"], *_measured(model, saved["history"], judge)))
         report(f"{file}: {model.title}, seed {saved['run']['seed']}, {saved['epoch']} epochs")
-    return results
+    return combined(parts)
 
 
-def _add(
-    results: StudyResults, model: Autoencoder, seed: int, history: list[dict[str, Any]], judge: Judge
-) -> dict[str, float]:
-    """Measure a trained model, and add the numbers, singular values and pictures to the results."""
+def _measured(model: Autoencoder, history: list[Any], judge: Judge) -> tuple[dict[str, float], np.ndarray, np.ndarray]:
+    """The numbers, singular values and pictures of a trained model."""
     numbers, values = measure(model, judge)
     numbers["latent_parameters"] = float(model.latent_parameter_count())
     numbers |= {"training_loss": history[-1]["loss"], "epochs": float(len(history))}
-    results.add(model.title, seed, numbers, values.numpy(), grid(model, judge.test, judge.test_labels.cpu()))
-    return numbers
+    return numbers, values.numpy(), grid(model, judge.test, judge.test_labels.cpu())

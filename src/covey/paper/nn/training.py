@@ -23,11 +23,6 @@ from covey.paper.nn.models import Autoencoder, rebuild
 from covey.progress import showing, tell
 from covey.validation import positive, whole
 
-__all__ = [
-    "CHECKPOINT", "LOG", "CheckpointError", "TrainingResult", "choose_device", "load_model", "read_checkpoint",
-    "shuffled_batches", "train",
-]  # fmt: skip
-
 CHECKPOINT, LOG = "checkpoint.pt", "log.csv"
 FORMAT = "covey autoencoder 1"
 VALIDATION_BATCH = 1000
@@ -91,20 +86,14 @@ def train(
     place = choose_device(device)
     data = as_images(images, place)
     held_out = None if validation is None else as_images(validation, place)
-    run = _Run(
-        model=model.to(place),
-        place=place,
-        settings={
-            "batch_size": batch_size,
-            "learning_rate": positive(learning_rate, "learning_rate"),
-            "seed": whole(seed, "seed", least=0),
-            "patience": patience,
-            "images": _fingerprint(data),
-            "validation": None if held_out is None else _fingerprint(held_out),
-        },
-        amp=place.type == "cuda" if amp == "auto" else bool(amp),
-        file=None if folder is None else Path(folder) / CHECKPOINT,
-    )
+    settings = {
+        "batch_size": batch_size, "learning_rate": positive(learning_rate, "learning_rate"),
+        "seed": whole(seed, "seed", least=0), "patience": patience, "images": _fingerprint(data),
+        "validation": None if held_out is None else _fingerprint(held_out),
+    }  # fmt: skip
+    use_amp = place.type == "cuda" if amp == "auto" else bool(amp)
+    file = None if folder is None else Path(folder) / CHECKPOINT
+    run = _Run(model=model.to(place), place=place, settings=settings, amp=use_amp, file=file)
     if resume and run.file is not None and run.file.is_file():
         run.restore()
     with showing(f"training {model.title}", progress):
@@ -135,24 +124,24 @@ def shuffled_batches(n: int, batch_size: int, epochs: int, seed: int, device: to
         yield from torch.randperm(n, generator=generator).to(device).split(batch_size)
 
 
-@dataclass
-class _Run:
+@dataclass(kw_only=True)
+class _Run(TrainingResult):
     """The state of a training run between two epochs, all of which is saved in the checkpoint."""
 
-    model: Autoencoder
     place: torch.device
     settings: dict[str, Any]
     amp: bool
     file: Path | None
     epoch: int = 0
-    status: str = "completed"
-    history: list[dict[str, Any]] = field(default_factory=list)
-    best_epoch: int | None = None
     best_model: dict[str, torch.Tensor] | None = None
 
     def __post_init__(self) -> None:
         on_gpu = self.place.type == "cuda"
-        self.optimizer = _adam(self.model, self.settings["learning_rate"])
+        weights, rate = list(self.model.parameters()), self.settings["learning_rate"]
+        try:  # fused, if this torch has that for the device (on the CPU: a fifth of the time of a step)
+            self.optimizer = torch.optim.Adam(weights, lr=rate, fused=True)
+        except RuntimeError:
+            self.optimizer = torch.optim.Adam(weights, lr=rate)
         half = torch.float16 if on_gpu and not torch.cuda.is_bf16_supported() else torch.bfloat16
         self.autocast = torch.autocast(self.place.type, dtype=half, enabled=self.amp)
         self.scaler = torch.amp.GradScaler(self.place.type, enabled=self.amp and half == torch.float16)
@@ -184,8 +173,13 @@ class _Run:
         self.history.append(row)
         if not math.isfinite(row["loss"]):
             self.status = "diverged"
-        elif self.settings["patience"] is not None:
-            self.watch(row["validation_loss"])
+        elif self.settings["patience"] is not None:  # keep the best weights, and stop when the patience is exhausted
+            values = [row["validation_loss"] for row in self.history]
+            if self.best_model is None or values[-1] < min(values[:-1]):
+                self.best_epoch = self.epoch
+                self.best_model = {name: tensor.detach().clone() for name, tensor in self.model.state_dict().items()}
+            elif self.best_epoch is not None and self.epoch - self.best_epoch >= self.settings["patience"]:
+                self.status = "stopped early"
 
     @torch.no_grad()
     def validate(self, held_out: torch.Tensor) -> float:
@@ -198,17 +192,7 @@ class _Run:
                 total += float(self.model.loss(prepare(part), noise)) * len(part)
         return total / len(held_out)
 
-    def watch(self, value: float) -> None:
-        """Keep the best weights, and stop when the patience is exhausted."""
-        values = [row["validation_loss"] for row in self.history[:-1]]
-        if self.best_model is None or value < min(values):
-            self.best_epoch = self.epoch
-            self.best_model = {name: tensor.detach().clone() for name, tensor in self.model.state_dict().items()}
-        elif self.best_epoch is not None and self.epoch - self.best_epoch >= self.settings["patience"]:
-            self.status = "stopped early"
-
     def save(self) -> None:
-        """Write the checkpoint, then the log."""
         if self.file is None:
             return
         content = {"format": FORMAT, "settings": self.model.settings, "run": self.settings}
@@ -223,23 +207,22 @@ class _Run:
         write_atomically(self.file.parent / LOG, text.getvalue().encode())
 
     def restore(self) -> None:
-        """Restore the folder's checkpoint."""
         assert self.file is not None
         saved = read_checkpoint(self.file)
-        _check_same(self.file, "model", saved["settings"], self.model.settings)
-        _check_same(self.file, "run", saved["run"], self.settings)
+        for kind, there, here in (
+            ("model", saved["settings"], self.model.settings), ("run", saved["run"], self.settings),
+        ):  # fmt: skip
+            names = sorted({*there, *here}, key=str)
+            other = [f"{n} {there.get(n)!r} there, {here.get(n)!r} here" for n in names if there.get(n) != here.get(n)]
+            if other:
+                raise CheckpointError(
+                    f"{self.file} is a checkpoint of another {kind}: {'; '.join(other)}. "
+                    "Use another folder, or resume=False to start again."
+                )
         for name in ("model", "optimizer", "scaler"):
             getattr(self, name).load_state_dict(saved[name])
         for name in PROGRESS:
             setattr(self, name, saved[name])
-
-
-def _adam(model: Autoencoder, learning_rate: float) -> torch.optim.Optimizer:
-    """Fused Adam if this torch has it for the device (on the CPU: a fifth of the time of a step)."""
-    try:
-        return torch.optim.Adam(model.parameters(), lr=learning_rate, fused=True)
-    except RuntimeError:
-        return torch.optim.Adam(model.parameters(), lr=learning_rate)
 
 
 def _fingerprint(images: torch.Tensor) -> str:
@@ -264,22 +247,8 @@ def read_checkpoint(file: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def load_model(file: str | os.PathLike[str], *, best: bool = True) -> Autoencoder:
-    """The model of a checkpoint, ready for inference, on the CPU.
-
-    If the run used early stopping, with the best weights (of least validation loss) instead of the last ones.
-    """
+    """A checkpoint's model on the CPU, ready for inference; after early stopping, that of least validation loss."""
     content = read_checkpoint(file)
     model = rebuild(content["settings"])
     model.load_state_dict(content["best_model"] if best and content.get("best_model") else content["model"])
     return model.eval()
-
-
-def _check_same(path: Path, kind: str, saved: dict[str, Any], wanted: dict[str, Any]) -> None:
-    """Refuse to resume from a checkpoint of another `kind` (model, run)."""
-    names = sorted({*saved, *wanted}, key=str)
-    different = [f"{n} {saved.get(n)!r} there, {wanted.get(n)!r} here" for n in names if saved.get(n) != wanted.get(n)]
-    if different:
-        raise CheckpointError(
-            f"{path} is a checkpoint of another {kind}: {'; '.join(different)}. "
-            "Use another folder, or resume=False to start again."
-        )

@@ -6,25 +6,13 @@ from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 
-from covey.paper.plots.panels import Panels
 from covey.paper.theory import BalanceDrift
 from covey.plots.style import MARK, PALETTE, AxesLike, make_axes, quiet
 
-__all__ = ["BalanceDisplay"]
 
-
-class BalanceDisplay(Panels):
-    """Conservation of the balance (Lemma balancing).
-
-    Parameters
-    ----------
-    drifts : mapping from a name to a BalanceDrift
-        For instance ``{"flow": balance_drift(flow), "step 0.02": balance_drift(descent)}``.
-    table : DataFrame, optional
-        As `drift_against_step` returns it.
-    """
+class BalanceDisplay:
+    """Conservation of the balance (Lemma balancing): `balance_drift` by name, and the table of `drift_against_step`."""
 
     def __init__(self, drifts: Mapping[str, BalanceDrift], table: pd.DataFrame | None = None) -> None:
         self.drifts = dict(drifts)
@@ -41,18 +29,17 @@ class BalanceDisplay(Panels):
         first.set_yscale("log")
         first.legend(frameon=False, fontsize=8)
         quiet(first, title="drift of the balance", xlabel="time or iteration", ylabel="largest drift of any group")
-        if self.table is not None:
-            self._against_step(self.axes_[1], self.table)
-        return self
-
-    def _against_step(self, ax: Axes, table: pd.DataFrame) -> None:
-        descent = table[table["dynamics"] == "descent"].sort_values("step")
+        if self.table is None:
+            return self
+        second, flow = self.axes_[1], self.table["dynamics"] == "flow"
+        descent = self.table[~flow].sort_values("step")
         step, largest = descent["step"].to_numpy(float), descent["largest"].to_numpy(float)
-        ax.loglog(step, largest, color=PALETTE[0], marker="o", ms=4, lw=1.3, label="plain descent")
-        ax.loglog(step, largest[0] * step / step[0], color=MARK, lw=1, ls="--", label="proportional to the step")
-        for value in table.loc[table["dynamics"] == "flow", "largest"]:
-            ax.axhline(value, color=PALETTE[1], lw=1.3, label="flow (solver tolerance)")
-        ax.set_xticks(step, [f"{v:g}" for v in step], fontsize=8)
-        ax.set_xticks([], minor=True)
-        ax.legend(frameon=False, fontsize=8)
-        quiet(ax, title="over one span of time", xlabel="step", ylabel="largest drift")
+        second.loglog(step, largest, color=PALETTE[0], marker="o", ms=4, lw=1.3, label="plain descent")
+        second.loglog(step, largest[0] * step / step[0], color=MARK, lw=1, ls="--", label="proportional to the step")
+        for value in self.table.loc[flow, "largest"]:
+            second.axhline(value, color=PALETTE[1], lw=1.3, label="flow (solver tolerance)")
+        second.set_xticks(step, [f"{v:g}" for v in step], fontsize=8)
+        second.set_xticks([], minor=True)
+        second.legend(frameon=False, fontsize=8)
+        quiet(second, title="over one span of time", xlabel="step", ylabel="largest drift")
+        return self

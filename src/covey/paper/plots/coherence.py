@@ -5,32 +5,19 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.axes import Axes
 
-from covey.paper.plots.panels import Panels
 from covey.paper.theory import Bounds, Coherence, coherence, coherence_matrix
 from covey.plots.style import GREY, PALETTE, AxesLike, make_axes, quiet
-from covey.validation import FloatArray
-
-__all__ = ["CoherenceDisplay"]
+from covey.validation import FloatArray, one_of
 
 # The most groups for which a heat map is readable; beyond it the profile is drawn.
 MAX_HEAT_MAP = 150
 
 
-class CoherenceDisplay(Panels):
-    """The coherence of a design, by group.
+class CoherenceDisplay:
+    """The coherence of a design, by group: a heat map of the `matrix` that `coherence_matrix` returns, or a profile.
 
-    Parameters
-    ----------
-    coherence : Coherence
-    matrix : ndarray, shape (n_groups, n_groups), optional
-        All norms, for the heat map; as `coherence_matrix` returns it.
-    bounds : Bounds, optional
-        Draws the theorem's limits.
+    With `bounds`, the theorem's limits are drawn into the profile.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from covey.paper.plots import CoherenceDisplay
     >>> X = np.random.default_rng(0).standard_normal((60, 40))
     >>> display = CoherenceDisplay.from_design(X, 4)
     >>> len(display.axes_), display.kind
@@ -45,8 +32,7 @@ class CoherenceDisplay(Panels):
         cls, X: object, groups: object = None, *, kind: str = "auto", bounds: Bounds | None = None, ax: AxesLike = None
     ) -> CoherenceDisplay:
         """Compute and draw at once; `kind` is "heat map", "profile" or "auto" (a heat map up to 150 groups)."""
-        if kind not in ("auto", "heat map", "profile"):
-            raise ValueError(f'kind must be "auto", "heat map" or "profile", not {kind!r}.')
+        one_of(kind, ("auto", "heat map", "profile"), "kind")
         found = coherence(X, groups)
         heat = kind == "heat map" or (kind == "auto" and found.groups.n_groups <= MAX_HEAT_MAP)
         return cls(found, coherence_matrix(X, groups) if heat else None, bounds).plot(ax=ax)

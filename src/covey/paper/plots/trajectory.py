@@ -9,29 +9,20 @@ from matplotlib.axes import Axes
 
 from covey.paper.dynamics import Trajectory
 from covey.paper.dynamics.problem import as_coefficients
-from covey.paper.plots.panels import Panels
 from covey.plots.style import GREY, MARK, PALETTE, AxesLike, colour, make_axes, quiet
-
-__all__ = ["TrajectoryDisplay"]
+from covey.validation import FloatArray, IntArray
 
 PANELS = ("error", "entries", "magnitudes", "directions")
 
 
-class TrajectoryDisplay(Panels):
+class TrajectoryDisplay:
     """Recovery error, entries, magnitudes and directions of a trajectory against time.
 
-    Parameters
-    ----------
-    trajectory : Trajectory
-    w_star : array of shape (p,), optional
-        The truth: determines which groups are drawn in colour, and gives the dashed target lines. Without it, groups
-        that are awake at the end are coloured.
+    The truth `w_star` determines which groups are drawn in colour, and gives the dashed target lines. Without it,
+    groups that are awake at the end are coloured.
 
-    Examples
-    --------
     >>> from covey.datasets import make_group_sparse
     >>> from covey.paper.dynamics import normalized_descent
-    >>> from covey.paper.plots import TrajectoryDisplay
     >>> data = make_group_sparse(random_state=0)
     >>> path = normalized_descent(data.X, data.y, data.groups, n_steps=800, w_star=data.w_star)
     >>> display = TrajectoryDisplay.from_path(path, w_star=data.w_star)
@@ -48,19 +39,10 @@ class TrajectoryDisplay(Panels):
     def from_path(
         cls, trajectory: Trajectory, *, w_star: object = None, panels: Sequence[str] | None = None, ax: AxesLike = None
     ) -> TrajectoryDisplay:
-        """Draw a trajectory at once."""
         return cls(trajectory, w_star).plot(panels=panels, ax=ax)
 
     def plot(self, *, panels: Sequence[str] | None = None, ax: AxesLike = None) -> TrajectoryDisplay:
-        """Draw.
-
-        Parameters
-        ----------
-        panels : sequence of {"error", "entries", "magnitudes", "directions"}, optional
-            By default all that can be drawn: the error needs the truth.
-        ax : Axes or sequence of Axes, optional
-            One per panel.
-        """
+        """Draw the `panels`, by default all that can be drawn: the error needs the truth. `ax` has an axes for each."""
         if panels is None:
             panels = PANELS if self.trajectory.error is not None else PANELS[1:]
         unknown = [panel for panel in panels if panel not in PANELS]
@@ -92,31 +74,28 @@ class TrajectoryDisplay(Panels):
         quiet(ax, title="Recovery error", xlabel="iteration t", ylabel=r"$\|w(t) - w^\star\|^2$")
 
     def _entries(self, ax: Axes) -> None:
-        groups, support = self.trajectory.groups, self.support
-        off = np.flatnonzero(~np.isin(groups.labels, support))
-        ax.plot(self.trajectory.t, self.trajectory.w[:, off], color=GREY, lw=0.6, rasterized=True)
-        for position, l in enumerate(support):
-            columns = np.flatnonzero(groups.labels == l)
-            ax.plot(self.trajectory.t, self.trajectory.w[:, columns], color=colour(position), lw=1.2)
-            for value in [] if self.w_star is None else self.w_star[columns]:
-                ax.axhline(value, color=colour(position), lw=0.6, ls="--", alpha=0.6)
+        self._by_group(ax, self.trajectory.w, self.trajectory.groups.labels, self.w_star)
         quiet(ax, title="Entries (grey: off the support)", xlabel="iteration t", ylabel=r"$w_j(t)$")
 
     def _magnitudes(self, ax: Axes) -> None:
-        norms, support = self.trajectory.group_norms, self.support
-        off = np.setdiff1d(np.arange(self.trajectory.groups.n_groups), support)
-        ax.plot(self.trajectory.t, norms[:, off], color=GREY, lw=0.6, rasterized=True)
-        truth = None if self.w_star is None else self.trajectory.groups.norms(self.w_star)
-        for position, l in enumerate(support):
-            ax.plot(self.trajectory.t, norms[:, l], color=colour(position), lw=1.4)
+        groups, norms = self.trajectory.groups, self.trajectory.group_norms
+        truth = None if self.w_star is None else groups.norms(self.w_star)
+        self._by_group(ax, norms, np.arange(groups.n_groups), truth)
+        for position, l in enumerate(self.support):
             ax.annotate(
-                str(self.trajectory.groups.names[l]), (float(self.trajectory.t[-1]), float(norms[-1, l])),
-                xytext=(4, 0), textcoords="offset points", va="center", fontsize=8, color=colour(position),
-                annotation_clip=False,
+                str(groups.names[l]), (float(self.trajectory.t[-1]), float(norms[-1, l])), xytext=(4, 0), va="center",
+                textcoords="offset points", fontsize=8, color=colour(position), annotation_clip=False,
             )  # fmt: skip
-            if truth is not None:
-                ax.axhline(truth[l], color=colour(position), lw=0.6, ls="--", alpha=0.6)
         quiet(ax, title="Group magnitudes", xlabel="iteration t", ylabel=r"$\|w_l(t)\|$")
+
+    def _by_group(self, ax: Axes, values: FloatArray, labels: IntArray, truth: FloatArray | None) -> None:
+        """Curves with the groups of these labels: those off the support in grey, the true values dashed."""
+        support, t = self.support, self.trajectory.t
+        ax.plot(t, values[:, ~np.isin(labels, support)], color=GREY, lw=0.6, rasterized=True)
+        for position, l in enumerate(support):
+            ax.plot(t, values[:, labels == l], color=colour(position), lw=1.3)
+            for value in [] if truth is None else truth[labels == l]:
+                ax.axhline(value, color=colour(position), lw=0.6, ls="--", alpha=0.6)
 
     def _directions(self, ax: Axes) -> None:
         """Inner product with the true direction, or with the last one if the truth is unknown."""

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from covey.paper.plots.panels import Panels
 from covey.paper.theory import TimeWindow
 from covey.plots.style import MARK, PALETTE, AxesLike, make_axes, quiet
 
-__all__ = ["TimeWindowDisplay"]
 
-
-class TimeWindowDisplay(Panels):
+class TimeWindowDisplay:
     """A time window: both errors against time on a log axis, the empirical window shaded, the predicted ones on top."""
 
     def __init__(self, window: TimeWindow) -> None:
         self.window = window
 
     def plot(self, *, ax: AxesLike = None) -> TimeWindowDisplay:
-        """Draw one panel."""
         self.figure_, self.axes_ = make_axes(ax, 1, width=6.4, height=4.0)
         axes, w = self.axes_[0], self.window
         tiny = np.finfo(float).tiny

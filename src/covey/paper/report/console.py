@@ -9,17 +9,15 @@ from pathlib import Path
 import pandas as pd
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from covey.cli import INTERRUPTED
+from covey.cli.console import progress_bar
 from covey.files import check_writable
 from covey.paper.experiments import Verdict, available, find
 from covey.paper.experiments.registry import Mode
 from covey.paper.experiments.runner import Outcome, reproduce, write_claims
 from covey.paper.report.reproduction import write_report
-
-__all__ = ["reproduce_and_print"]
 
 LOOKS = {Verdict.HOLDS: "green", Verdict.CODE_ONLY: "yellow", Verdict.FAILS: "red"}
 FAILED = 1
@@ -34,7 +32,18 @@ def reproduce_and_print(ids: Sequence[str], mode: Mode, folder: Path, jobs: int)
     console, start = Console(), time.perf_counter()
     outcomes: list[Outcome] = []
     try:
-        _run(wanted, mode, folder, jobs, console, outcomes)
+        stream = reproduce(wanted, mode, folder, jobs)
+        for _ in wanted:
+            with progress_bar():
+                outcome = next(stream)
+            outcomes.append(outcome)
+            for notice in outcome.notices:
+                console.print(f"[yellow]notice:[/] {escape(notice)}", soft_wrap=True)
+            took = "kept" if outcome.reused else f"{outcome.seconds:.1f} s"
+            if outcome.problem:
+                took = "failed" if outcome.failed else "no data"
+            line = f"{outcome.experiment.id:<8} {escape(outcome.experiment.title):<48} {took:>8}"
+            console.print(line, highlight=False)
         frame = write_claims(outcomes, folder)
         page = write_report(outcomes, mode, folder)
     except KeyboardInterrupt:
@@ -47,33 +56,9 @@ def reproduce_and_print(ids: Sequence[str], mode: Mode, folder: Path, jobs: int)
     print_claims(frame, console)
     for outcome in outcomes:
         if outcome.problem:
-            console.print(f"[yellow]{outcome.id} did not run:[/] {escape(outcome.problem)}", soft_wrap=True)
+            console.print(f"[yellow]{outcome.experiment.id} did not run:[/] {escape(outcome.problem)}", soft_wrap=True)
     console.print(f"{time.perf_counter() - start:.0f} s in total. The report is {escape(str(page))}", soft_wrap=True)
     return FAILED if any(outcome.failed for outcome in outcomes) else 0
-
-
-def _run(wanted: list[str], mode: Mode, folder: Path, jobs: int, console: Console, outcomes: list[Outcome]) -> None:
-    columns = (TextColumn("{task.description:<8}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
-        overall = progress.add_task("all", total=len(wanted))
-        current = progress.add_task(wanted[0], total=None)
-
-        def watch(id: str, done: int, total: int) -> None:
-            progress.update(current, description=id, completed=done, total=total)
-
-        stream = reproduce(wanted, mode, folder, jobs, watch)
-        for id in wanted:
-            progress.reset(current, description=id, total=None)
-            outcome = next(stream)
-            outcomes.append(outcome)
-            progress.advance(overall)
-            for notice in outcome.notices:
-                console.print(f"[yellow]notice:[/] {escape(notice)}", soft_wrap=True)
-            took = "kept" if outcome.reused else f"{outcome.seconds:.1f} s"
-            if outcome.problem:
-                took = "failed" if outcome.failed else "no data"
-            line = f"{outcome.id:<8} {escape(outcome.experiment.title):<48} {took:>8}"
-            console.print(line, highlight=False)
 
 
 def print_claims(frame: pd.DataFrame, console: Console) -> None:

@@ -10,16 +10,12 @@ import numpy as np
 import pandas as pd
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
 from covey.files import write_atomically
 from covey.groups import Groups
-from covey.groups.checks import plural
 from covey.paper.plots import CoherenceDisplay
 from covey.paper.theory import AssumptionReport, check_assumptions, coherence
 from covey.validation import FloatArray
-
-__all__ = ["diagnose_and_print"]
 
 # Correlations vary by chance too: up to this factor, groups are no more alike than shuffled ones.
 ALIKE = 1.5
@@ -45,7 +41,9 @@ def diagnose_and_print(
         frame = report.to_frame()
         print(json.dumps({"guaranteed": report.guaranteed, "conditions": frame.to_dict("records")}, default=str))
         return
-    print_report(report, console)
+    console.print(str(report), highlight=False, markup=False)
+    verdict = "applies" if report.guaranteed else "does not apply as it stands"
+    console.print(f"The guarantee {verdict}.", style="bold")
     if not report.guaranteed:
         console.print(in_plain_words(report, by_chance(X, groups)), highlight=False, markup=False)
     if picture is not None:
@@ -78,25 +76,4 @@ def in_plain_words(report: AssumptionReport, chance: float) -> str:
     return (
         f"{text} Worth a look is that {pair[0]} and {pair[1]} are more alike ({condition.measured:.2g}) than by "
         "chance: where groups resemble each other, one may be selected in place of the other."
-    )
-
-
-def print_report(report: AssumptionReport, console: Console) -> None:
-    """Print the verdict, one row per condition, and the consequence of each violation."""
-    b = report.bounds
-    console.print(
-        f"{b.n} rows, {b.p} columns, {b.L} groups; a pilot fit finds {plural(b.s, 'group')} with signal, "
-        f"norms {b.u_min**2:.3g} to {b.u_max**2:.3g}.",
-        highlight=False,
-    )
-    table = Table("condition", "measured", "", "required", "", title="Conditions of the convergence theorem")
-    for c in report.conditions:
-        verdict = "[green]met[/]" if c.passed else "[red]not met[/]"
-        table.add_row(c.name, f"{c.measured:.3g}", c.relation, f"{c.required:.3g}", verdict)
-    console.print(table)
-    for c in report.conditions:
-        if not c.passed:
-            console.print(f"[bold]{escape(c.name)}[/]: {escape(c.meaning)}", highlight=False)
-    console.print(
-        "The guarantee applies." if report.guaranteed else "The guarantee does not apply as it stands.", style="bold"
     )

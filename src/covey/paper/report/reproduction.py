@@ -22,22 +22,18 @@ from covey.paper.experiments.registry import Mode
 from covey.paper.experiments.runner import Outcome, as_csv
 from covey.report.page import page
 
-__all__ = ["paragraphs", "render_report", "write_report"]
-
 TITLE = "Implicit Regularization for Group Sparsity, reproduced"
 MARKS = {Verdict.HOLDS: "holds", Verdict.CODE_ONLY: "code", Verdict.FAILS: "fails"}
 REPEATS = {"quick": "a few repeats; use --full for the paper's number", "full": "the paper's number of repeats"}
 
 
 def write_report(outcomes: Sequence[Outcome], mode: Mode, folder: Path) -> Path:
-    """Write ``index.html`` into the folder."""
     file = folder / "index.html"
     write_atomically(file, render_report(outcomes, mode).encode())
     return file
 
 
 def render_report(outcomes: Sequence[Outcome], mode: Mode) -> str:
-    """The page."""
     claims = [claim for outcome in outcomes for claim in outcome.claims]
     return page(
         TITLE, name="reproduction.html", styles=("reproduction.css",), mode=mode, repeats=REPEATS[mode], marks=MARKS,
@@ -48,30 +44,24 @@ def render_report(outcomes: Sequence[Outcome], mode: Mode) -> str:
 
 
 def _section(outcome: Outcome) -> dict[str, Any]:
-    """What the template shows of one experiment."""
     experiment = outcome.experiment
-    section = {"id": outcome.id, "title": experiment.title, "about": paragraphs(experiment.about)}
+    section = {"id": outcome.experiment.id, "title": experiment.title, "about": paragraphs(experiment.about)}
     if outcome.frame is None:
         return {**section, "ran": False, "problem": outcome.problem}
     svg, png = (outcome.figure[kind] for kind in ("svg", "png"))
     files = {"csv": ("text/csv", as_csv(outcome.frame)), "svg": ("image/svg+xml", svg), "png": ("image/png", png)}
-    return {
-        **section,
-        "ran": True,
-        "claims": outcome.claims,
-        "notices": outcome.notices,
-        "settings": {name: _shown(value) for name, value in asdict(outcome.settings).items()},
-        "seconds": f"{outcome.seconds:.1f} s{' (kept from an earlier run)' if outcome.reused else ''}",
-        "rows": len(outcome.frame),
-        "downloads": {
-            kind: f"data:{media};base64,{base64.b64encode(content).decode()}"
-            for kind, (media, content) in files.items()
-        },
+    downloads = {
+        kind: f"data:{media};base64,{base64.b64encode(content).decode()}" for kind, (media, content) in files.items()
     }
-
-
-def _shown(value: object) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, tuple | list) else str(value)
+    settings = {
+        name: ", ".join(map(str, value)) if isinstance(value, tuple) else value
+        for name, value in asdict(outcome.settings).items()
+    }
+    return {
+        **section, "ran": True, "claims": outcome.claims, "notices": outcome.notices, "settings": settings,
+        "seconds": f"{outcome.seconds:.1f} s{' (kept from an earlier run)' if outcome.reused else ''}",
+        "rows": len(outcome.frame), "downloads": downloads,
+    }  # fmt: skip
 
 
 def paragraphs(text: str) -> str:
@@ -94,18 +84,9 @@ def _block(block: str) -> str:
         ]
         return "<table>" + "".join(f"<tr>{row}</tr>" for row in rows) + "</table>"
     if lines[0].startswith("- "):
-        return "<ul>" + "".join(f"<li>{_inline(item)}</li>" for item in _items(lines)) + "</ul>"
+        items = re.split("^- ", "\n".join(lines), flags=re.MULTILINE)[1:]
+        return "<ul>" + "".join(f"<li>{_inline(' '.join(item.split()))}</li>" for item in items) + "</ul>"
     return f"<p>{_inline(' '.join(lines))}</p>"
-
-
-def _items(lines: list[str]) -> list[str]:
-    items: list[str] = []
-    for line in lines:
-        if line.startswith("- "):
-            items.append(line[2:])
-        else:
-            items[-1] += " " + line
-    return items
 
 
 def _inline(text: str) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from covey.designs import Design, as_design
+from covey.designs import Design
 from covey.groups import Groups
 from covey.paper.dynamics.problem import as_coefficients
 from covey.paper.theory.blocks import column_norms, correlate, fitted, read_design
@@ -18,8 +18,6 @@ from covey.paper.theory.bounds import Bounds, bounds
 from covey.paper.theory.coherence import Coherence, coherence
 from covey.search.limit_path import limit_path
 from covey.validation import FloatArray, as_response, check_scale, name_columns, one_of, whole
-
-__all__ = ["AssumptionReport", "Condition", "Pilot", "check_assumptions", "pilot_fit"]
 
 # A residual sum of squares below this share of that of the response is round-off error.
 EXACT = 1e-18
@@ -41,7 +39,6 @@ class Condition:
 
     @property
     def passed(self) -> bool:
-        """Whether the condition is met."""
         if self.relation == "<":
             return self.measured < self.required
         return self.measured <= self.required if self.relation == "<=" else self.measured >= self.required
@@ -66,7 +63,6 @@ class AssumptionReport:
         return all(condition.passed for condition in self.conditions)
 
     def __getitem__(self, name: str) -> Condition:
-        """The condition with this name."""
         for condition in self.conditions:
             if condition.name == name:
                 return condition
@@ -95,7 +91,7 @@ class AssumptionReport:
             mark = "pass" if c.passed else "FAIL"
             lines.append(f"  {c.name:<34} {c.measured:>11.4g} {c.relation:>2} {c.required:>11.4g}  {mark}")
             if not c.passed:
-                lines.extend(textwrap.wrap(c.meaning, 100, initial_indent="      ", subsequent_indent="      "))
+                lines.extend(textwrap.wrap(c.meaning, 78, initial_indent="      ", subsequent_indent="      "))
         return "\n".join(lines)
 
 
@@ -124,7 +120,6 @@ def check_assumptions(
 
     Examples
     --------
-    >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> X = np.sign(rng.standard_normal((150, 300)))
     >>> w = np.r_[np.full(9, 10.0), np.zeros(291)]
@@ -137,7 +132,13 @@ def check_assumptions(
     n = X.shape[0]
     response = as_response(y, n)
     check_scale(response, "y")
-    w, sigma_found, estimated = _truth(X, response, groups, coef)
+    if coef is None:
+        pilot = pilot_fit(X, response, groups)
+        w, sigma_found = pilot.coef, pilot.sigma
+    else:
+        w = as_coefficients(coef, "coef", groups.n_columns)
+        check_scale(w, "coef")
+        sigma_found = float(np.sqrt(np.mean((response - fitted(X, w)) ** 2)))
     if not np.any(w):
         raise ValueError(
             "A pilot fit finds no group with signal in these rows, and the conditions are about groups that have some; "
@@ -156,21 +157,10 @@ def check_assumptions(
         init_scale=init_scale, step_size=step_size, group_size=int(groups.sizes.max()),
     )  # fmt: skip
     found = coherence(X, groups)
-    conditions = _design_conditions(X, groups, found, limits, algorithm) + _setting_conditions(limits)
+    conditions = _conditions(X, groups, found, limits, algorithm)
     if algorithm == 2 and direction_step is not None:
         conditions += _direction_conditions(limits, direction_step)
-    return AssumptionReport(tuple(conditions), found, limits, estimated)
-
-
-def _truth(X: Design, y: FloatArray, groups: Groups, coef: ArrayLike | None) -> tuple[FloatArray, float, bool]:
-    """Coefficients, noise level, and whether both come from a pilot fit."""
-    if coef is None:
-        fit = pilot_fit(X, y, groups)
-        return fit.coef, fit.sigma, True
-    w = as_coefficients(coef, "coef", groups.n_columns)
-    check_scale(w, "coef")
-    residual = y - fitted(X, w)
-    return w, float(np.sqrt(residual @ residual / y.size)), False
+    return AssumptionReport(tuple(conditions), found, limits, estimated=coef is None)
 
 
 @dataclass(frozen=True)
@@ -182,7 +172,7 @@ class Pilot:
     sigma: float
 
 
-def pilot_fit(X: object, y: FloatArray, groups: Groups, *, max_groups: int = 25) -> Pilot:
+def pilot_fit(X: object, y: FloatArray, groups: object, *, max_groups: int = 25) -> Pilot:
     """The model of least EBIC on the limit path, on the columns as given and without an intercept.
 
     It only supplies the theorems' quantities (u*, s, sigma) from data; it is not an estimator to report.
@@ -194,33 +184,23 @@ def pilot_fit(X: object, y: FloatArray, groups: Groups, *, max_groups: int = 25)
     >>> fit.selected, round(fit.sigma, 1)
     ((1,), 0.1)
     """
-    X = as_design(X)
-    if not isinstance(groups, Groups):
-        raise ValueError(f"groups must be a covey.Groups, not a {type(groups).__name__}.")
-    n, p = X.shape
-    if groups.n_columns != p:
-        raise ValueError(f"groups are for {groups.n_columns} columns, but X has {p}.")
-    most = min(whole(max_groups, "max_groups"), groups.n_groups)
+    X, groups = read_design(X, groups)
+    n = X.shape[0]
+    most, weights = min(whole(max_groups, "max_groups"), groups.n_groups), np.sqrt(groups.sizes)
     y = np.asarray(as_response(y, n), dtype=np.float64)
     check_scale(y, "y")
-    total = float(y @ y)
-    best, least = Pilot(np.zeros(p), (), math.sqrt(total / n)), n * math.log(total / n) if total else math.inf
-    path = limit_path(
-        X, y, groups, max_groups=most, group_weights=np.sqrt(groups.sizes), standardize=False, fit_intercept=False
-    )
+    path = limit_path(X, y, groups, max_groups=most, group_weights=weights, standardize=False, fit_intercept=False)
     woken = [l for l, _ in path.entered]
+    scores = []
     for s, coef in enumerate(path.coefs.toarray()):
-        df = min(int(groups.sizes[woken[:s]].sum()), n)
-        if s == 0 or df > n / 2:
-            continue
-        residual = y - fitted(X, coef)
-        rss = float(residual @ residual)
-        if rss <= EXACT * total:
-            return Pilot(coef, tuple(woken[:s]), 0.0)
-        score = n * math.log(rss / n) + df * math.log(n) + 2 * math.log(math.comb(groups.n_groups, s))
-        if score < least:
-            best, least = Pilot(coef, tuple(woken[:s]), math.sqrt(rss / max(n - df, 1))), score
-    return best
+        df, rss = int(groups.sizes[woken[:s]].sum()), float(np.sum((y - fitted(X, coef)) ** 2))
+        exact = rss <= EXACT * float(y @ y)
+        if s == 0 or df <= n / 2:
+            fit = -math.inf if exact else n * math.log(rss / n)
+            score = fit + df * math.log(n) + 2 * math.log(math.comb(groups.n_groups, s))
+            sigma = 0.0 if exact else math.sqrt(rss / max(n - df, 1))
+            scores.append((score, s, Pilot(coef, tuple(woken[:s]), sigma)))
+    return min(scores, key=lambda one: one[:2])[2]
 
 
 def _times(measured: float, required: float) -> str:
@@ -228,8 +208,8 @@ def _times(measured: float, required: float) -> str:
     return f"{ratio:,.0f} times" if ratio >= 100 else f"{ratio:.3g} times"
 
 
-def _design_conditions(X: Design, groups: Groups, found: Coherence, b: Bounds, algorithm: int) -> list[Condition]:
-    theorem, largest = f"convergence-alg-{algorithm}", int(groups.sizes.max())
+def _conditions(X: Design, groups: Groups, found: Coherence, b: Bounds, algorithm: int) -> list[Condition]:
+    theorem, first, largest = f"convergence-alg-{algorithm}", "convergence-alg-1", int(groups.sizes.max())
     zero = np.flatnonzero(column_norms(X) == 0)
     pair = found.worst_pair
     culprits = f" Groups {pair[0]!r} and {pair[1]!r} are the worst pair." if pair is not None else ""
@@ -257,33 +237,27 @@ def _design_conditions(X: Design, groups: Groups, found: Coherence, b: Bounds, a
             f"still be good. Correlated groups can wake up in the wrong order; the estimator's backward elimination "
             f"and factors address this.{culprits}",
         ),
-    ]  # fmt: skip
-
-
-def _setting_conditions(b: Bounds) -> list[Condition]:
-    theorem = "convergence-alg-1"
-    return [
         Condition(
-            "strongest group above zeta", theorem, b.u_max**2, ">=", b.zeta_corrected,
+            "strongest group above zeta", first, b.u_max**2, ">=", b.zeta_corrected,
             "The promised radius exceeds every group: the theorem already holds at w = 0 and says nothing. It needs "
             "more rows or less noise; its constant 80 is far from sharp.",
         ),
         Condition(
-            "weakest group above zeta", theorem, b.u_min**2, ">=", b.zeta_corrected,
+            "weakest group above zeta", first, b.u_min**2, ">=", b.zeta_corrected,
             f"{b.s - b.n_recoverable} of {b.s} groups are weaker than zeta: the theorem promises only that they stay "
             "small, not that they are found.",
         ),
         Condition(
-            "init_scale", theorem, b.init_scale, "<", b.init_scale_max,
+            "init_scale", first, b.init_scale, "<", b.init_scale_max,
             f"Groups outside the support may reach the promised size too early. The theorem requires init_scale below "
             f"{b.init_scale_max:.2g}; in practice anything from 1e-8 to 1e-3 behaves the same.",
         ),
         Condition(
-            "step_size", theorem, b.step_size, "<=", b.step_size_max,
+            "step_size", first, b.step_size, "<=", b.step_size_max,
             f"Magnitudes may overshoot. Use step_size={b.step_size_max:.3g} or step_size='auto'.",
         ),
         Condition(
-            "window opens before it closes", theorem, b.T_lb_corrected, "<=", b.T_ub_corrected,
+            "window opens before it closes", first, b.T_lb_corrected, "<=", b.T_ub_corrected,
             f"The times [T_lb, T_ub] = [{b.T_lb_corrected:.4g}, {b.T_ub_corrected:.4g}] are empty at this init_scale: "
             "use a smaller one, which widens the window.",
         ),
@@ -291,8 +265,16 @@ def _setting_conditions(b: Bounds) -> list[Condition]:
 
 
 def _direction_conditions(b: Bounds, eta: float) -> list[Condition]:
-    theorem, advice = "convergence-alg-2", _direction_advice(b)
-    least, most = b.direction_step_min, b.direction_step_lemma
+    theorem, least, most = "convergence-alg-2", b.direction_step_min, b.direction_step_lemma
+    if least <= most:
+        advice = f"Use direction_step between {least:.3g} and {most:.3g}."
+    else:
+        low = b.step_size_max_alg_2 / b.u_min**2
+        between = f"={most:.3g}" if low >= 0.99 * most else f" between {low:.3g} and {most:.3g}"
+        advice = (
+            f"At step_size={b.step_size:.3g} no direction step is both small and large enough: use "
+            f"step_size={b.step_size_max_alg_2:.3g} or less first, and then direction_step{between}."
+        )
     return [
         Condition(
             "room for a direction step", theorem, least, "<=", most,
@@ -312,15 +294,3 @@ def _direction_conditions(b: Bounds, eta: float) -> list[Condition]:
             f"Directions hardly move after the switch and keep their angle, so that errors stall. {advice}",
         ),
     ]  # fmt: skip
-
-
-def _direction_advice(b: Bounds) -> str:
-    """Advice on a direction step between its two limits, or on a step size that allows one."""
-    if b.direction_step_min <= b.direction_step_lemma:
-        return f"Use direction_step between {b.direction_step_min:.3g} and {b.direction_step_lemma:.3g}."
-    low, high = b.step_size_max_alg_2 / b.u_min**2, b.direction_step_lemma
-    between = f"direction_step={high:.3g}" if low >= 0.99 * high else f"direction_step between {low:.3g} and {high:.3g}"
-    return (
-        f"At step_size={b.step_size:.3g} no direction step is both small and large enough: use "
-        f"step_size={b.step_size_max_alg_2:.3g} or less first, and then {between}."
-    )

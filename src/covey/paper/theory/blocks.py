@@ -17,8 +17,6 @@ from covey.designs import Design, Moments, SparseDesign, as_design
 from covey.groups import Groups
 from covey.validation import FloatArray, IntArray, whole
 
-__all__ = ["Span", "column_norms", "correlate", "fitted", "gram_blocks", "read_design"]
-
 
 @dataclass(frozen=True)
 class Span:
@@ -31,7 +29,6 @@ class Span:
 
 
 def read_design(X: object, groups: object) -> tuple[Design, Groups]:
-    """Read a design and its groups."""
     design = as_design(X)
     return design, Groups.coerce(groups, design.shape[1], design.columns)
 
@@ -45,7 +42,14 @@ def gram_blocks(X: Design, groups: Groups, scale: float, block_columns: int) -> 
         read = X.X[:, span.members].astype(float) if isinstance(X, SparseDesign) else X.take(span.members)
         return read if scale == 1.0 else read / scale
 
-    spans = _spans(groups, whole(block_columns, "block_columns"))
+    starts, edges, longest = groups.starts, [0], whole(block_columns, "block_columns")
+    for l in range(1, groups.n_groups):
+        if starts[l + 1] - starts[edges[-1]] > longest:
+            edges.append(l)
+    spans = [
+        Span(a, b, groups.members[starts[a] : starts[b]], np.asarray(starts[a : b + 1] - starts[a], dtype=np.intp))
+        for a, b in zip(edges, [*edges[1:], groups.n_groups], strict=True)
+    ]
     for i, left in enumerate(spans):
         A = columns(left)
         gram_rows = X.correlate(A.T / n).astype(float) / scale if remote else None
@@ -56,18 +60,6 @@ def gram_blocks(X: Design, groups: Groups, scale: float, block_columns: int) -> 
                 C = A.T @ (A if right is left else columns(right))
                 C = (C.toarray() if sp.issparse(C) else C) / n
             yield left, right, np.ascontiguousarray(C)
-
-
-def _spans(groups: Groups, block_columns: int) -> list[Span]:
-    """Divide the groups into runs of about `block_columns` columns; a larger group is a run by itself."""
-    starts, edges = groups.starts, [0]
-    for l in range(1, groups.n_groups):
-        if starts[l + 1] - starts[edges[-1]] > block_columns:
-            edges.append(l)
-    return [
-        Span(a, b, groups.members[starts[a] : starts[b]], np.asarray(starts[a : b + 1] - starts[a], dtype=np.intp))
-        for a, b in zip(edges, [*edges[1:], groups.n_groups], strict=True)
-    ]
 
 
 def correlate(X: Design, r: FloatArray) -> FloatArray:
@@ -90,6 +82,5 @@ def column_norms(X: Design) -> FloatArray:
 
 
 def _moments(X: Design, r: FloatArray, scale: FloatArray) -> Moments:
-    """Sums over rows, column by column."""
     (n, p), single = X.shape, np.arange(X.shape[1] + 1)
     return X.moments(r, np.full(n, 1 / n), np.arange(p), single, centre=False, scale=scale)

@@ -14,25 +14,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from covey.paper.theory.power import (
-    PowerBounds,
-    as_frame,
-    as_text,
-    coherence_bound,
-    largest_init_scale,
-    quantity,
-    read_sizes,
-    read_start,
-)
+from covey.paper.theory.power import PowerBounds, Quantities, Quantity, largest_init_scale, read_sizes, read_start
 from covey.paper.theory.times import FlowTimes
 from covey.path import Path
 from covey.validation import as_numbers, check_scale, positive, real, whole
 
-__all__ = ["Bounds", "bounds", "bounds_from_path", "corollary_epsilon"]
-
 
 @dataclass(frozen=True)
-class Bounds:
+class Bounds(Quantities):
     """Conditions and guarantees of Theorems convergence-alg-1 and -2 and of Corollary subgaussian-noise.
 
     The result of `bounds`. Attributes are the inputs, in the paper's letters; properties are the formulas. There are
@@ -64,7 +53,7 @@ class Bounds:
         """``min u*_l`` over the support."""
         return min(self.u_star)
 
-    @quantity("section gd-norm")
+    @Quantity("section gd-norm")
     def zeta(self) -> float:
         """``80 max(norm(X'xi/n, inf), epsilon)``."""
         return 80.0 * max(self.noise, self.epsilon)
@@ -75,7 +64,7 @@ class Bounds:
         norms = tuple(u * u for u in self.u_star)
         return PowerBounds(2, norms, self.L, self.epsilon, self.group_noise, self.init_scale, self.step_size)
 
-    @quantity("noise by its norm in a group")
+    @Quantity("noise by its norm in a group")
     def zeta_corrected(self) -> float:
         """``80 max(max_l norm(X_l'xi/n), epsilon)``: Euclidean norms by group.
 
@@ -90,12 +79,12 @@ class Bounds:
         """Groups with ``u*_l^2 >= zeta_corrected``; the others are only guaranteed to stay small."""
         return self.corrected.n_recoverable
 
-    @quantity("corollary, statement")
+    @Quantity("corollary, statement")
     def epsilon_statement(self) -> float | None:
         """``2 sqrt(sigma^2 log(2p)/n)``: the corollary as stated."""
         return None if self.sigma is None else corollary_epsilon(self.sigma, self.n, self.p, "statement")
 
-    @quantity("corollary, proof")
+    @Quantity("corollary, proof")
     def epsilon_proof(self) -> float | None:
         """``2 sqrt(2 sigma^2 log(2p)/n)``: the corollary's proof, with probability ``1 - 1/(8p^3)``."""
         return None if self.sigma is None else corollary_epsilon(self.sigma, self.n, self.p, "proof")
@@ -107,17 +96,17 @@ class Bounds:
             return None
         return max(0.0, 1.0 - 2 * self.p * math.exp(-self.n * self.epsilon**2 / (2 * self.sigma**2)))
 
-    @quantity("convergence-alg-1")
+    @Quantity("convergence-alg-1")
     def init_scale_max(self) -> float:
         """``min((epsilon^4 ^ 1)/u_max^8, u_min^2/(80 L), epsilon/L)``; alpha must be smaller."""
         return largest_init_scale(self.epsilon, self.u_max, self.u_min, self.L)
 
-    @quantity("convergence-alg-1")
+    @Quantity("convergence-alg-1")
     def step_size_max(self) -> float:
         """``gamma <= 1/(20 u_max^2)``."""
         return 1.0 / (20.0 * self.u_max**2)
 
-    @quantity("convergence-alg-2, corrected")
+    @Quantity("convergence-alg-2, corrected")
     def step_size_max_alg_2(self) -> float:
         """``min(1/(20 u_max^2), 4 u_min^2/(9 u_max^4))``: leaves room for a direction step. Not in the paper.
 
@@ -126,30 +115,30 @@ class Bounds:
         """
         return min(self.step_size_max, 4.0 * self.u_min**2 / (9.0 * self.u_max**4))
 
-    @quantity("convergence-alg-2")
+    @Quantity("convergence-alg-2")
     def direction_step_theorem(self) -> float:
         """``eta <= 4/(9 u_max^2)``: Theorem convergence-alg-2 as printed. Too large if u_max > 1."""
         return 4.0 / (9.0 * self.u_max**2)
 
-    @quantity("direction-bound")
+    @Quantity("direction-bound")
     def direction_step_lemma(self) -> float:
         """``eta <= 4/(9 u_max^4)``: required by Lemma direction-bound, on which the theorem rests."""
         return 4.0 / (9.0 * self.u_max**4)
 
-    @quantity("convergence-alg-2, corrected")
+    @Quantity("convergence-alg-2, corrected")
     def direction_step_min(self) -> float:
         """``eta >= gamma/u_min^2``: below it, directions keep their angle at the switch. Not in the paper."""
         return self.step_size / self.u_min**2
 
     def delta_in(self, algorithm: int = 1) -> float:
         """``u_min^2/(120 u_max^2)``, times ``sqrt(zeta)/u_max`` for Algorithm 2."""
-        return coherence_bound(self.u_min**2, self.u_max**2, self.zeta, algorithm)
+        return self.corrected.coherence_bound(self.zeta, algorithm)
 
     def delta_out(self, algorithm: int = 1) -> float:
         """`delta_in` divided by the number of non-zero groups."""
         return self.delta_in(algorithm) / self.s
 
-    @quantity("convergence-alg-1")
+    @Quantity("convergence-alg-1")
     def T_lb(self) -> float:
         """The opening of the window, the same for both theorems.
 
@@ -158,12 +147,12 @@ class Bounds:
         """
         return self.corrected.opening(self.zeta)
 
-    @quantity("with zeta_corrected")
+    @Quantity("with zeta_corrected")
     def T_lb_corrected(self) -> float:
         """`T_lb` with `zeta_corrected`."""
         return self.corrected.T_lb
 
-    @quantity("convergence-alg-1, as printed")
+    @Quantity("convergence-alg-1, as printed")
     def T_ub(self) -> float:
         """The end of the window as printed: ``5/(16 gamma m) log(1/alpha^4)``.
 
@@ -174,7 +163,7 @@ class Bounds:
         m = max(self.zeta, self.u_min**2)
         return 5.0 / (16.0 * self.step_size * m) * math.log(1.0 / self.init_scale) * 4.0
 
-    @quantity("noise-bound, first line of its proof")
+    @Quantity("noise-bound, first line of its proof")
     def T_ub_corrected(self) -> float:
         """The end of the window: ``log(1/sqrt(alpha))/log(1 + 2 gamma B)``, the first line of the proof of noise-bound.
 
@@ -183,32 +172,32 @@ class Bounds:
         """
         return self.corrected.T_ub
 
-    @quantity("gd-error-bound-on-support")
+    @Quantity("gd-error-bound-on-support")
     def error_radius(self) -> float:
         """``2 zeta``: the norm of ``w_l(t) - w*_l`` on the support, equation gd-error-bound-on-support."""
         return 2.0 * self.zeta
 
-    @quantity("with zeta_corrected")
+    @Quantity("with zeta_corrected")
     def error_radius_corrected(self) -> float:
         """``2 zeta_corrected``."""
         return self.corrected.error_radius
 
-    @quantity("convergence-alg-1")
+    @Quantity("convergence-alg-1")
     def off_support_radius(self) -> float:
         """``alpha``: the norm of ``w_l(t)`` off the support, from ``u_l <= sqrt(alpha)``."""
         return self.init_scale
 
-    @quantity("corollary, with constants")
+    @Quantity("corollary, with constants")
     def squared_error(self) -> float:
         """``s (2 zeta_corrected)^2 + (L - s) alpha^2``: the bound on ``norm(w(t) - w*)^2``, with its constants."""
         return self.s * self.error_radius_corrected**2 + (self.L - self.s) * self.off_support_radius**2
 
-    @quantity("corollary")
+    @Quantity("corollary")
     def corollary_rate(self) -> float | None:
         """``s sigma^2 log(p)/n``: Corollary subgaussian-noise, up to its constant."""
         return None if self.sigma is None else self.s * self.sigma**2 * math.log(self.p) / self.n
 
-    @quantity("with the group size")
+    @Quantity("with the group size")
     def corollary_rate_corrected(self) -> float | None:
         """``s sigma^2 (k + log p)/n`` with groups of at most k columns.
 
@@ -218,7 +207,7 @@ class Bounds:
             return None
         return self.s * self.sigma**2 * (self.group_size + math.log(self.p)) / self.n
 
-    @quantity("group sparsity")
+    @Quantity("group sparsity")
     def minimax_rate(self) -> float | None:
         """``sigma^2 s (k + log(e L/s))/n`` with groups of k columns: the minimax order for group sparsity."""
         if self.sigma is None:
@@ -238,14 +227,14 @@ class Bounds:
             "T_l_corrected": "exact scalar flow", "T_u_corrected": "exact scalar flow",
         }  # fmt: skip
         rows = [(f"flow.{name}", getattr(flow, name), source) for name, source in of_flow.items()]
-        return as_frame(self, ("epsilon", self.epsilon, "used here"), *rows)
+        return self._frame(("epsilon", self.epsilon, "used here"), *rows)
 
     def __str__(self) -> str:
         head = (
             f"bounds for n={self.n}, p={self.p}, L={self.L}, s={self.s}, u* in [{self.u_min:.4g}, {self.u_max:.4g}], "
             f"init_scale={self.init_scale:.3g}, step_size={self.step_size:.3g}"
         )
-        return as_text(head, self.to_frame())
+        return self._text(head, self.to_frame())
 
 
 def corollary_epsilon(sigma: float, n: int, p: int, which: str = "statement") -> float:
@@ -300,7 +289,12 @@ def bounds(
     n, p, L = (whole(value, name) for value, name in ((n, "n"), (p, "p"), (L, "L")))
     if p < L:
         raise ValueError(f"There are {L} groups but only {p} columns; every group needs at least one.")
-    magnitudes = _magnitudes(u_star, s, L)
+    values = as_numbers(u_star, "u_star", finite=False)
+    check_scale(values[np.isfinite(values)], "u_star")
+    s = None if s is None else whole(s, "s")
+    magnitudes = read_sizes(np.full(s, float(values)) if values.ndim == 0 and s else values, "u_star", u_star, L)
+    if s is not None and len(magnitudes) != s:
+        raise ValueError(f"u_star has {len(magnitudes)} positive entries, but s={s}.")
     if sigma is not None:
         if real(sigma, "sigma") == 0:
             raise ValueError("sigma must be above 0; for noiseless data leave sigma out and give epsilon.")
@@ -322,9 +316,8 @@ def bounds(
     group_noise = positive(group_noise, "group_noise", zero=True)
     b = Bounds(n, p, L, len(magnitudes), magnitudes, epsilon, noise, group_noise, sigma, math.nan, math.nan, group_size)
     alpha = read_start(init_scale, b.init_scale_max, below_one=True)
-    return replace(
-        b, init_scale=alpha, step_size=positive(b.step_size_max if step_size is None else step_size, "step_size")
-    )
+    gamma = positive(b.step_size_max if step_size is None else step_size, "step_size")
+    return replace(b, init_scale=alpha, step_size=gamma)
 
 
 def bounds_from_path(path: Path, t: float, *, n: int, **given: Any) -> Bounds:
@@ -333,16 +326,3 @@ def bounds_from_path(path: Path, t: float, *, n: int, **given: Any) -> Bounds:
     groups = path.groups
     given.setdefault("group_size", int(groups.sizes.max()))
     return bounds(np.sqrt(norms), n=n, p=groups.n_columns, L=groups.n_groups, **given)
-
-
-def _magnitudes(u_star: ArrayLike, s: int | None, L: int) -> tuple[float, ...]:
-    """The positive magnitudes; a single number stands for s of them."""
-    values = as_numbers(u_star, "u_star", finite=False)
-    check_scale(values[np.isfinite(values)], "u_star")
-    s = None if s is None else whole(s, "s")
-    if values.ndim == 0 and s is not None:
-        values = np.full(s, float(values))
-    active = read_sizes(values, "u_star", u_star, L)
-    if s is not None and len(active) != s:
-        raise ValueError(f"u_star has {len(active)} positive entries, but s={s}.")
-    return active

@@ -13,8 +13,6 @@ from covey.groups import Groups
 from covey.paper.theory.blocks import Span, column_norms, gram_blocks, read_design
 from covey.validation import FloatArray, IntArray
 
-__all__ = ["Coherence", "coherence", "coherence_matrix", "group_deviations"]
-
 # A 1024 x 1024 block of the Gram is 8 MiB: large enough for full BLAS speed, small enough to stay in cache.
 BLOCK_COLUMNS = 1024
 
@@ -92,9 +90,6 @@ def coherence(X: object, groups: object = None, *, block_columns: int = BLOCK_CO
     ``8 * block_columns**2`` bytes besides X. A group with more columns than rows, or with a column of zeros, has
     delta_in of at least 1: its Gram is singular.
 
-    Examples
-    --------
-    >>> import numpy as np
     >>> X = np.sqrt(4) * np.eye(4)
     >>> X[0, 3] = 0.5
     >>> result = coherence(X, 2)

@@ -14,9 +14,6 @@ from covey.groups import Groups
 from covey.paper.dynamics import Trajectory, gradient_flow, plain_descent
 from covey.validation import FloatArray, as_numbers, check_scale, listed, positive, whole
 
-__all__ = ["BalanceDrift", "balance", "balance_drift", "balance_increment", "drift_against_step"]
-
-
 # The most steps of a comparison, and the smallest fraction of a step.
 MOST_STEPS, SHORTEST = 1e6, 1e-3
 
@@ -60,10 +57,7 @@ def _read(values: object, name: str, groups: object, *, by_group: bool) -> Float
 
 @dataclass(frozen=True)
 class BalanceDrift:
-    """The balance along one trajectory minus its initial value, `drift` (n_records, n_groups), at the times `t`.
-
-    `scale` is the largest ``u_l^2/N`` reached, for comparison.
-    """
+    """The balance minus its start, `drift` (n_records, n_groups), at times `t`; `scale` is the largest ``u_l^2/N``."""
 
     t: NDArray[Any]
     drift: FloatArray
@@ -96,8 +90,6 @@ def drift_against_step(
     The columns are ``dynamics`` ("descent" or "flow"), ``step`` (NaN for the flow), ``largest``, ``relative`` and
     ``final_loss``. Halving the step halves the drift.
 
-    Examples
-    --------
     >>> from covey.datasets import make_group_sparse
     >>> data = make_group_sparse(40, 12, 3, active=1, values=1.0, random_state=0)
     >>> frame = drift_against_step(data.X, data.y, data.groups, steps=(0.02, 0.01))

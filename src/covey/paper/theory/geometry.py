@@ -23,11 +23,6 @@ from numpy.typing import ArrayLike
 from covey.groups import Groups
 from covey.validation import FloatArray, as_numbers, listed, whole
 
-__all__ = [
-    "DiagonalNetwork", "GroupedNetwork", "Parameterization", "Polynomial", "Word", "commutes", "lie_bracket",
-    "mirror_pairing", "span_residual", "words",
-]  # fmt: skip
-
 # A bracket expression over columns: 3 is grad G_3, (0, (0, 1)) is [grad G_0, [grad G_0, grad G_1]].
 Word = Any
 
@@ -70,7 +65,6 @@ class Polynomial:
         )
 
     def variables(self) -> set[int]:
-        """The variables that occur."""
         return {variable for monomial in self.terms for variable in monomial}
 
     def __call__(self, x: FloatArray) -> float:
@@ -185,7 +179,6 @@ class GroupedNetwork(Parameterization):
         return self.groups.n_groups + self.groups.n_columns
 
     def coordinate(self, i: int) -> Polynomial:
-        """The monomial ``u_{g(i)}^N v_i``."""
         l, L = int(self.groups.labels[i]), self.groups.n_groups
         return Polynomial({(*[l] * self.depth, L + i): 1})
 
@@ -214,7 +207,6 @@ class DiagonalNetwork(Parameterization):
         return 2 * self.size
 
     def coordinate(self, i: int) -> Polynomial:
-        """The binomial ``a_i^N - b_i^N``."""
         return Polynomial({(i,) * self.depth: 1, (self.size + i,) * self.depth: -1})
 
 
@@ -229,8 +221,6 @@ def lie_bracket(word: Word, u: ArrayLike, v: ArrayLike, groups: object = None, *
     In a word, ``(0, 1)`` is ``[grad G_0, grad G_1]``; ``(0, (0, 1))`` nests; a plain column is its gradient. Without
     `groups` there is one; `depth` is the power on u.
 
-    Examples
-    --------
     >>> lie_bracket((0, 1), u=[1.0], v=[3.0, 5.0]).tolist()
     [0.0, -20.0, 12.0]
     """

@@ -10,8 +10,6 @@ from covey.losses import Loss, get_loss
 from covey.losses.arrays import read_offset
 from covey.validation import FloatArray, as_matrix, as_numbers, as_response, check_scale, whole
 
-__all__ = ["limit_events"]
-
 
 def limit_events(
     X: ArrayLike, y: ArrayLike, groups: object, weights: ArrayLike | None = None, *, n_events: int | None = None,
@@ -42,8 +40,6 @@ def limit_events(
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from covey.paper.theory import limit_events
     >>> X = np.sqrt(6) * np.eye(6)  # orthonormal: X'X/n = I
     >>> y = X @ [3.0, 4.0, 0.0, 2.0, 0.0, 0.0]
     >>> [(group, round(time, 3)) for group, time, _ in limit_events(X, y, 2)]  # norms 5 and 2
@@ -79,14 +75,12 @@ def limit_events(
         awake.append(l)
         of_awake = np.concatenate([columns[m] for m in awake])
         w = w.copy()
-        w[of_awake] = _minimiser(X[:, of_awake], y, shift, loss, w[of_awake], nothing * n / 10)
+        w[of_awake] = _minimum(X[:, of_awake], y, shift, loss, w[of_awake], nothing * n / 10)
         events.append((l, time, w))
     return events
 
 
-def _minimiser(
-    A: FloatArray, y: FloatArray, shift: FloatArray, loss: Loss, b: FloatArray, nothing: float
-) -> FloatArray:
+def _minimum(A: FloatArray, y: FloatArray, shift: FloatArray, loss: Loss, b: FloatArray, nothing: float) -> FloatArray:
     """Newton's method from b, with steps halved if the loss rises, until the gradient is negligible."""
     for _ in range(100):
         eta = shift + A @ b

@@ -11,8 +11,6 @@ from covey.groups import Groups
 from covey.losses import Binomial
 from covey.validation import FloatArray, as_matrix, as_numbers, as_response, column_names, positive
 
-__all__ = ["Margins", "margins"]
-
 # Beyond this, log(1 + exp(-m)) equals exp(-m) to the last bit.
 FAR = 40.0
 
@@ -65,8 +63,6 @@ def margins(X: object, y: object, groups: object, coef: object, *, power: float 
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from covey.paper.theory import margins
     >>> X = np.array([[3.0, 4.0, 1.0], [-3.0, -4.0, 1.0]])
     >>> found = margins(X, [1, 0], [[0, 1], [2]], [30.0, 40.0, 0.0])
     >>> print(found.margin, found.bound)

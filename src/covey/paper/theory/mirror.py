@@ -17,8 +17,6 @@ from scipy.integrate import solve_ivp
 from covey.paper.theory.geometry import Parameterization
 from covey.validation import FloatArray, as_matrix, as_numbers, as_response, check_scale, positive, whole
 
-__all__ = ["diagonal_mirror", "diagonal_potential", "drive", "follow", "mirror_limit"]
-
 
 def drive(
     network: Parameterization, x: ArrayLike, pieces: Sequence[tuple[ArrayLike, float]], *, points: int = 2
@@ -28,8 +26,6 @@ def drive(
     A piece is ``(c, length)``: the loss is ``-c'w`` for this length of time, and parameters move by ``dx/dt = sum_i c_i
     grad G_i(x)``. The result has `points` points per piece, including both ends.
 
-    Examples
-    --------
     A closed loop: along G_0, along G_1, back along G_0, back along G_1.
 
     >>> from covey import Groups
@@ -119,9 +115,7 @@ def _scale(scale: object) -> float:
     """Check that the fourth power of the start neither overflows nor underflows."""
     s = positive(scale, "scale")
     if not 1e-70 < s < 1e70:
-        raise ValueError(
-            f"scale must lie between 1e-70 and 1e70, so that its powers do not overflow or underflow, not {s:g}."
-        )
+        raise ValueError(f"scale must lie between 1e-70 and 1e70, so that no power over- or underflows, not {s:g}.")
     return s
 
 

@@ -22,9 +22,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from covey.paper.theory.times import PowerFlowTimes
-from covey.validation import FloatArray, as_numbers, positive, whole
-
-__all__ = ["PowerBounds", "as_frame", "as_text", "power_bounds", "quantity", "read_sizes", "read_start"]
+from covey.validation import FloatArray, as_numbers, one_of, positive, whole
 
 # (1 + a)^(N-1) with a = gamma N u^(N-2) r/4 <= 1/(20 N) while a group grows: the loss of a step relative to the flow
 STEP_LOSS = math.exp(1 / 20)
@@ -33,46 +31,46 @@ STEP_LOSS = math.exp(1 / 20)
 LARGEST = 1e70
 
 
-class _Quantity(property):
-    source: str
-
-
-def quantity(source: str) -> Callable[[Callable[[Any], float | None]], Any]:
+class Quantity(property):
     """A property that is a row of the table, with its place in the paper."""
 
-    def named(formula: Callable[[Any], float | None]) -> _Quantity:
-        found = _Quantity(formula)
-        found.source = source
-        return found
+    def __init__(self, source: str) -> None:
+        self.source = source
 
-    return named
-
-
-def as_frame(bounds: Any, *more: tuple[str, float, str]) -> pd.DataFrame:
-    """One row per quantity of an object, in the order of definition, then its limits on the coherence, then more."""
-    found = [(n, getattr(bounds, n), q.source) for n, q in vars(type(bounds)).items() if isinstance(q, _Quantity)]
-    for k in (1, 2):
-        found.append((f"delta_in, algorithm {k}", bounds.delta_in(k), f"convergence-alg-{k}"))
-        found.append((f"delta_out, algorithm {k}", bounds.delta_out(k), f"convergence-alg-{k}"))
-    return pd.DataFrame([*found, *more], columns=["quantity", "value", "source"])
+    def __call__(self, formula: Callable[[Any], float | None]) -> Quantity:
+        super().__init__(formula)
+        return self
 
 
-def as_text(head: str, frame: pd.DataFrame) -> str:
-    """The head, and one line per quantity that has a value."""
-    known = frame.dropna()
-    lines = zip(known.quantity, known.value, known.source, strict=True)
-    return "\n".join([head, *(f"  {quantity:<24} {value:>12.5g}  {source}" for quantity, value, source in lines)])
+class Quantities:
+    """What has quantities, and limits on the coherence for both algorithms: as a table and as text."""
+
+    delta_in: Callable[[int], float]
+    delta_out: Callable[[int], float]
+
+    def _frame(self, *more: tuple[str, float, str]) -> pd.DataFrame:
+        """One row per quantity, in the order of definition, then the limits on the coherence, then more."""
+        found = [(n, getattr(self, n), q.source) for n, q in vars(type(self)).items() if isinstance(q, Quantity)]
+        for k in (1, 2):
+            found.append((f"delta_in, algorithm {k}", self.delta_in(k), f"convergence-alg-{k}"))
+            found.append((f"delta_out, algorithm {k}", self.delta_out(k), f"convergence-alg-{k}"))
+        return pd.DataFrame([*found, *more], columns=["quantity", "value", "source"])
+
+    def _text(self, head: str, frame: pd.DataFrame) -> str:
+        """The head, and one line per quantity that has a value."""
+        known = frame.dropna()
+        lines = zip(known.quantity, known.value, known.source, strict=True)
+        return "\n".join([head, *(f"  {quantity:<24} {value:>12.5g}  {source}" for quantity, value, source in lines)])
 
 
 @dataclass(frozen=True)
-class PowerBounds:
+class PowerBounds(Quantities):
     """Conditions and guarantees of the corrected Theorems convergence-alg-1 and -2 for ``w_l = u_l^N v_l``.
 
-    The result of `power_bounds`. Attributes are the inputs; properties are the formulas.
-
-    `depth` is the power N, `norms` are ``r_l = norm(w*_l)`` of the non-zero groups, `L` is the number of groups,
-    `epsilon` the precision and `group_noise` a bound on ``max_l norm(X_l'xi/n)``. Times and radii are those at
-    `init_scale`, alpha, and `step_size`, gamma.
+    The result of `power_bounds`. Attributes are the inputs; properties are the formulas. `depth` is the power N,
+    `norms` are ``r_l = norm(w*_l)`` of the non-zero groups, `L` is the number of groups, `epsilon` the precision and
+    `group_noise` a bound on ``max_l norm(X_l'xi/n)``. Times and radii are those at `init_scale`, alpha, and
+    `step_size`, gamma.
     """
 
     depth: int
@@ -98,7 +96,7 @@ class PowerBounds:
         """The least norm of a non-zero group."""
         return min(self.norms)
 
-    @quantity("noise by its norm in a group")
+    @Quantity("noise by its norm in a group")
     def zeta(self) -> float:
         """``80 max(max_l norm(X_l'xi/n), epsilon)``, the same for every N."""
         return 80.0 * max(self.group_noise, self.epsilon)
@@ -108,17 +106,17 @@ class PowerBounds:
         """Groups with ``r_l >= zeta``; the others are only guaranteed to stay small."""
         return sum(r >= self.zeta for r in self.norms)
 
-    @quantity("monotonicity")
+    @Quantity("monotonicity")
     def step_size_monotone(self) -> float:
         """``gamma <= 1/(N^2 r_max^(2-2/N))``: Lemma monotonicity. Any larger step overshoots the truth."""
         return 1.0 / self.contraction(self.r_max)
 
-    @quantity("convergence-alg-1")
+    @Quantity("convergence-alg-1")
     def step_size_max(self) -> float:
         """``gamma <= 1/(5 N^2 r_max^(2-2/N))``: the theorems' step, ``1/(20 u_max^2)`` for N = 2."""
         return self.step_size_monotone / 5.0
 
-    @quantity("convergence-alg-2")
+    @Quantity("convergence-alg-2")
     def step_size_max_alg_2(self) -> float:
         """``min(step_size_max, 16 r_min^(2/N)/(9 N^2 r_max^2))``: leaves room for a direction step.
 
@@ -128,7 +126,7 @@ class PowerBounds:
         N = self.depth
         return min(self.step_size_max, 16.0 * self.r_min ** (2 / N) / (9.0 * N**2 * self.r_max**2))
 
-    @quantity("convergence-alg-1")
+    @Quantity("convergence-alg-1")
     def init_scale_max(self) -> float:
         """The start must be below this, so that groups off the support are negligible and the window is open.
 
@@ -148,12 +146,12 @@ class PowerBounds:
         settle = math.floor(math.log2(r_max / self.zeta)) * self.T_halve
         return min(negligible, small, (spare / (self.step_size * N * (N - 2) * (1 + settle))) ** (1 / (N - 2)))
 
-    @quantity("direction-bound")
+    @Quantity("direction-bound")
     def direction_step_max(self) -> float:
         """``eta <= 4/(9 r_max^2)`` after the switch: Lemma direction-bound, the same for every N."""
         return 4.0 / (9.0 * self.r_max**2)
 
-    @quantity("convergence-alg-2")
+    @Quantity("convergence-alg-2")
     def direction_step_min(self) -> float:
         """``eta >= N^2 gamma/(4 r_min^(2/N))``: below it, directions settle more slowly than magnitudes.
 
@@ -163,7 +161,12 @@ class PowerBounds:
 
     def delta_in(self, algorithm: int = 1) -> float:
         """``r_min/(120 r_max)``, times ``sqrt(zeta/r_max)`` for Algorithm 2; the same for every N."""
-        return coherence_bound(self.r_min, self.r_max, self.zeta, algorithm)
+        return self.coherence_bound(self.zeta, algorithm)
+
+    def coherence_bound(self, zeta: float, algorithm: int) -> float:
+        """`delta_in` for any threshold zeta; the theorem as printed has another one."""
+        shrink = 1.0 if one_of(algorithm, (1, 2), "algorithm") == 1 else math.sqrt(zeta / self.r_max)
+        return self.r_min / (120.0 * self.r_max) * shrink
 
     def delta_out(self, algorithm: int = 1) -> float:
         """`delta_in` divided by the number of non-zero groups."""
@@ -178,7 +181,7 @@ class PowerBounds:
         """B of equation noise-bound: the influence of other groups and of the noise on a group off the support."""
         return self.r_min / 20.0 + self.group_noise
 
-    @quantity("phase1")
+    @Quantity("phase1")
     def T_grow(self) -> float:
         """The time by which every recoverable group has half of its norm (Lemma phase1); a larger start has it at once.
 
@@ -196,7 +199,7 @@ class PowerBounds:
         distance = self.init_scale ** (2 - N) - (self.r_max / 2) ** ((2 - N) / N)
         return 4 * STEP_LOSS * max(0.0, distance) / (gamma * N * (N - 2) * m) + 1
 
-    @quantity("phase2-convergence")
+    @Quantity("phase2-convergence")
     def T_halve(self) -> float:
         """Half-life of a magnitude's error (Lemma phase2-convergence): ``5 2^(2-2/N) / (gamma N^2 m^(2-2/N))``."""
         return self._halve(max(self.zeta, self.r_min))
@@ -205,7 +208,7 @@ class PowerBounds:
         # u^N >= m/2 throughout, where the contraction is 2^(2/N - 2) times its value at m
         return 5.0 * 2 ** (2 - 2 / self.depth) / (self.step_size * self.contraction(m))
 
-    @quantity("convergence-alg-1")
+    @Quantity("convergence-alg-1")
     def T_lb(self) -> float:
         """The start of the window: ``T_grow + floor(log2(r_max/zeta)) T_halve``; 0 if ``zeta >= r_max``."""
         return self.opening(self.zeta)
@@ -217,7 +220,7 @@ class PowerBounds:
         m = max(zeta, self.r_min)
         return self._grow(m) + math.floor(math.log2(self.r_max / zeta)) * self._halve(m)
 
-    @quantity("noise-bound")
+    @Quantity("noise-bound")
     def T_ub(self) -> float:
         """The end of the window: until then, magnitudes off the support are at most `ceiling` (Lemma noise-bound).
 
@@ -229,7 +232,7 @@ class PowerBounds:
             return 0.5 * math.log(1.0 / alpha) / math.log1p(2.0 * gamma * B)
         return (alpha ** (2 - N) - self.ceiling ** (2 - N)) / (gamma * N * (N - 2) * B)
 
-    @quantity("gd-error-bound-on-support")
+    @Quantity("gd-error-bound-on-support")
     def error_radius(self) -> float:
         """``2 zeta``: the norm of ``w_l(t) - w*_l`` on the support, for t in the window."""
         return 2.0 * self.zeta
@@ -243,7 +246,7 @@ class PowerBounds:
         """
         return math.sqrt(self.init_scale) if self.depth == 2 else 2.0 * self.init_scale
 
-    @quantity("convergence-alg-1")
+    @Quantity("convergence-alg-1")
     def off_support_radius(self) -> float:
         """``ceiling^N``: the norm of ``w_l(t)`` off the support, ``alpha`` for N = 2."""
         return self.ceiling**self.depth
@@ -256,14 +259,14 @@ class PowerBounds:
     def to_frame(self) -> pd.DataFrame:
         """One row per quantity: name, value and the corresponding statement."""
         times = {"flow.T_l": self.flow.T_l, "flow.T_u": self.flow.T_u}
-        return as_frame(self, *((name, time, "gf-es, exact scalar flow") for name, time in times.items()))
+        return self._frame(*((name, time, "gf-es, exact scalar flow") for name, time in times.items()))
 
     def __str__(self) -> str:
         head = (
             f"bounds for w = u^{self.depth} v, L={self.L}, s={self.s}, norms in [{self.r_min:.4g}, {self.r_max:.4g}], "
             f"init_scale={self.init_scale:.3g}, step_size={self.step_size:.3g}"
         )
-        return as_text(head, self.to_frame())
+        return self._text(head, self.to_frame())
 
 
 def largest_init_scale(epsilon: float, u_max: float, u_min: float, L: int) -> float:
@@ -272,13 +275,6 @@ def largest_init_scale(epsilon: float, u_max: float, u_min: float, L: int) -> fl
     ratio = math.sqrt(min(epsilon, 1.0)) / u_max
     # the power of a huge ratio would overflow, and is never the minimum
     return min(ratio**8 if ratio < 1e30 else math.inf, u_min**2 / (80.0 * L), epsilon / L)
-
-
-def coherence_bound(r_min: float, r_max: float, zeta: float, algorithm: int) -> float:
-    """``r_min/(120 r_max)``, times ``sqrt(zeta/r_max)`` for Algorithm 2: the largest delta_in."""
-    if algorithm not in (1, 2):
-        raise ValueError(f"algorithm must be 1 or 2, not {algorithm!r}.")
-    return r_min / (120.0 * r_max) * (1.0 if algorithm == 1 else math.sqrt(zeta / r_max))
 
 
 def power_bounds(
@@ -291,8 +287,6 @@ def power_bounds(
     are `L` groups; `group_noise` is ``max_l norm(X_l'xi/n)`` or a bound on it. `init_scale` and `step_size`, alpha and
     gamma for times and radii, are by default the largest allowed.
 
-    Examples
-    --------
     >>> b = power_bounds([1.0, 1.0], L=100, epsilon=0.001, depth=3)
     >>> round(b.step_size_max, 4), b.T_lb < b.T_ub
     (0.0222, True)
@@ -313,9 +307,7 @@ def read_sizes(values: FloatArray, name: str, given: object, L: int) -> tuple[fl
     if not np.all(np.isfinite(values)) or np.any(values < 0):
         raise ValueError(f"{name} must be finite and not negative; got {given!r}.")
     if np.any(values > LARGEST):
-        raise ValueError(
-            f"{name} has an entry above {LARGEST:g}, whose powers overflow: change the units; got {given!r}."
-        )
+        raise ValueError(f"{name} has an entry above {LARGEST:g}, whose powers overflow: change the units.")
     if values.ndim > 1:
         raise ValueError(f"{name} must be a number or a vector, not an array of shape {values.shape}.")
     active = np.atleast_1d(values)[np.atleast_1d(values) > 0]

@@ -13,31 +13,19 @@ from covey.groups import Groups
 from covey.optional import optional
 from covey.paper.theory.geometry import Word
 
-__all__ = ["Identity", "SymbolicNetwork", "identities"]
-
-
-def _sympy() -> Any:
-    with optional("covey.paper.theory.symbolic"):
-        return importlib.import_module("sympy")
+with optional("covey.paper.theory.symbolic"):
+    sympy: Any = importlib.import_module("sympy")
 
 
 class SymbolicNetwork:
-    """The grouped network over symbols: ``G_i = u_{g(i)}^N v_i``.
+    """The grouped network over symbols: ``G_i = u_{g(i)}^N v_i``, with magnitudes u > 0 and real v, numbered from 0.
 
-    Attributes
-    ----------
-    u, v : tuple of sympy symbols
-        Magnitudes (positive) and directions (real), numbered from 0.
-
-    Examples
-    --------
     >>> network = SymbolicNetwork(2)
     >>> network.bracket((0, 1)).T
     Matrix([[0, -4*u0**2*v1, 4*u0**2*v0]])
     """
 
     def __init__(self, groups: Groups | int, depth: int = 2) -> None:
-        sympy = _sympy()
         self.groups = Groups.from_sizes([groups]) if isinstance(groups, int) else groups
         self.depth = depth
         self.u = tuple(sympy.symbols(f"u:{self.groups.n_groups}", positive=True))
@@ -45,20 +33,16 @@ class SymbolicNetwork:
 
     @property
     def parameters(self) -> tuple[Any, ...]:
-        """``[u, v]``."""
         return self.u + self.v
 
     def coordinate(self, i: int) -> Any:
-        """The expression ``G_i``."""
         return self.u[int(self.groups.labels[i])] ** self.depth * self.v[i]
 
     def hessian(self, i: int) -> Any:
-        """The matrix ``grad^2 G_i``."""
-        return _sympy().hessian(self.coordinate(i), self.parameters)
+        return sympy.hessian(self.coordinate(i), self.parameters)
 
     def bracket(self, word: Word) -> Any:
         """A bracket expression as a column vector, ``[X, Y] = (dY) X - (dX) Y``; a plain column is its gradient."""
-        sympy = _sympy()
         x = sympy.Matrix(self.parameters)
         if not isinstance(word, tuple | list):
             return sympy.Matrix([self.coordinate(word)]).jacobian(x).T
@@ -66,8 +50,7 @@ class SymbolicNetwork:
         return (Y.jacobian(x) * X - X.jacobian(x) * Y).applyfunc(sympy.expand)
 
     def pairing(self, k: int, word: Word) -> Any:
-        """``<grad G_k, bracket>``."""
-        return _sympy().factor(self.bracket(k).dot(self.bracket(word)))
+        return sympy.factor(self.bracket(k).dot(self.bracket(word)))
 
 
 @dataclass(frozen=True)
@@ -81,7 +64,6 @@ class Identity:
     @property
     def holds(self) -> bool:
         """Whether the printed formula equals the derived one, decided symbolically."""
-        sympy = _sympy()
         difference = sympy.Matrix([self.printed]) - sympy.Matrix([self.derived])
         return bool(difference.applyfunc(sympy.expand) == sympy.zeros(*difference.shape))
 
@@ -96,7 +78,6 @@ def identities() -> list[Identity]:
     >>> [identity.name for identity in identities() if not identity.holds]
     ['first bracket', 'span identity', 'bracket derivative', 'second bracket', 'mirror pairing']
     """
-    sympy = _sympy()
     network = SymbolicNetwork(2)
     (u,), (vi, vj) = network.u, network.v
     x = sympy.Matrix(network.parameters)
@@ -128,7 +109,6 @@ def identities() -> list[Identity]:
 
 
 def _row(value: object) -> str:
-    sympy = _sympy()
     if isinstance(value, sympy.MatrixBase):
         rows = value.T.tolist() if value.shape[1] == 1 else value.tolist()
         return "; ".join("[" + ", ".join(str(sympy.factor(entry)) for entry in row) + "]" for row in rows)

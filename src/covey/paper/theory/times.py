@@ -24,8 +24,6 @@ from dataclasses import dataclass
 
 from covey.validation import positive, whole
 
-__all__ = ["FlowTimes", "PowerFlowTimes", "group_noise_bound", "opening_scale", "rest_time", "settle_time"]
-
 
 @dataclass(frozen=True)
 class PowerFlowTimes:

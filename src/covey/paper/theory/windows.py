@@ -14,8 +14,6 @@ from covey.paper.theory.bounds import Bounds
 from covey.paper.theory.power import PowerBounds
 from covey.validation import FloatArray, positive
 
-__all__ = ["TimeWindow", "time_window"]
-
 
 @dataclass(frozen=True)
 class TimeWindow:
@@ -71,8 +69,6 @@ def time_window(
     The truth `w_star` determines S. `bounds` gives the predicted windows and the default radii: ``2 zeta_corrected``
     and ``alpha``, or those for the power N, for which only the corrected window exists.
 
-    Examples
-    --------
     >>> from covey.datasets import make_group_sparse
     >>> from covey.paper.dynamics import normalized_descent
     >>> data = make_group_sparse(random_state=0)
@@ -81,7 +77,7 @@ def time_window(
     >>> 300 < window.start < window.stop == 1500
     True
     """
-    groups = trajectory.groups
+    groups, t = trajectory.groups, trajectory.t
     truth = as_coefficients(w_star, "w_star", groups.n_columns)
     printed = corrected = None
     if bounds is not None:
@@ -97,17 +93,10 @@ def time_window(
     on = (groups.norms(truth) > 0)[groups.labels]
     gap = np.abs(trajectory.w - truth)
     support_error, off_error = gap[:, on].max(axis=1, initial=0.0), gap[:, ~on].max(axis=1, initial=0.0)
-    start, stop = _longest_run(trajectory.t, (support_error <= support_radius) & (off_error <= off_radius))
-    return TimeWindow(
-        start, stop, trajectory.t, support_error, off_error, support_radius, off_radius, printed, corrected
-    )
-
-
-def _longest_run(t: NDArray[Any], holds: NDArray[np.bool_]) -> tuple[float | None, float | None]:
-    """The first and last time of the longest run of true records."""
+    holds, start, stop = (support_error <= support_radius) & (off_error <= off_radius), None, None
     edges = np.flatnonzero(np.diff(np.concatenate([[False], holds, [False]]).astype(int)))
-    if edges.size == 0:
-        return None, None
-    first, last = edges[::2], edges[1::2] - 1
-    k = int(np.argmax(t[last] - t[first]))
-    return float(t[first[k]]), float(t[last[k]])
+    if edges.size:
+        firsts, lasts = t[edges[::2]], t[edges[1::2] - 1]
+        longest = int(np.argmax(lasts - firsts))
+        start, stop = float(firsts[longest]), float(lasts[longest])
+    return TimeWindow(start, stop, t, support_error, off_error, support_radius, off_radius, printed, corrected)
