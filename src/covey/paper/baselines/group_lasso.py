@@ -56,6 +56,7 @@ class GroupLasso(PenalisedRegressor):
 
     Examples
     --------
+    >>> from covey.paper.baselines import GroupLasso
     >>> from covey.datasets import make_group_sparse
     >>> data = make_group_sparse(random_state=0)
     >>> model = GroupLasso(groups=data.groups, penalty=1.0).fit(data.X, data.y)

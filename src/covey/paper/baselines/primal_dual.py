@@ -50,6 +50,7 @@ class PrimalDual(PenalisedRegressor):
 
     Examples
     --------
+    >>> from covey.paper.baselines import PrimalDual
     >>> from covey.datasets import make_group_sparse
     >>> data = make_group_sparse(sigma=0.0, random_state=0)
     >>> model = PrimalDual(groups=data.groups, n_steps=1000, fit_intercept=False).fit(data.X, data.y)

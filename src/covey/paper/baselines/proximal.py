@@ -171,6 +171,7 @@ def certify(
 
     There is no intercept: centre X and y first if the model has one.
 
+    >>> from covey.paper.baselines import certify
     >>> X, y = np.sqrt(2) * np.eye(2), np.sqrt(2) * np.array([3.0, 4.0])
     >>> certify(X, y, [0, 0], [2.4, 3.2], penalty=1.0, group_weights="unit").gap < 1e-12  # (1 - 1/5) times (3, 4)
     True

@@ -102,6 +102,7 @@ def least_nuclear_norm(w: object, kernel_size: int, *, tol: float = 1e-9, max_it
 
     The dual is ``max q'w`` over ``q`` whose spread has spectral norm at most 1.
 
+    >>> from covey.paper.baselines import least_nuclear_norm
     >>> round(least_nuclear_norm([3.0, 4.0], 1).value, 6)
     5.0
     """

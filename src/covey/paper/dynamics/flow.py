@@ -60,6 +60,7 @@ def gradient_flow(
     Examples
     --------
     >>> from covey.datasets import make_group_sparse
+    >>> from covey.paper.dynamics import gradient_flow
     >>> data = make_group_sparse(60, 12, 3, design="orthogonal", active=1, values=1.0, random_state=0)
     >>> path = gradient_flow(data.X, data.y, data.groups, init_scale=0.01, w_star=data.w_star)
     >>> bool(path.error.min() < 0.05)

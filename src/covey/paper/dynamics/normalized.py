@@ -172,6 +172,7 @@ def normalized_descent(
     Examples
     --------
     >>> from covey.datasets import make_group_sparse
+    >>> from covey.paper.dynamics import normalized_descent
     >>> data = make_group_sparse(random_state=0)
     >>> path = normalized_descent(data.X, data.y, data.groups, n_steps=800, w_star=data.w_star)
     >>> path.error[-1] < 0.02, sorted(l for l, t in path.woke())

@@ -23,6 +23,7 @@ class TrajectoryDisplay:
 
     >>> from covey.datasets import make_group_sparse
     >>> from covey.paper.dynamics import normalized_descent
+    >>> from covey.paper.plots import TrajectoryDisplay
     >>> data = make_group_sparse(random_state=0)
     >>> path = normalized_descent(data.X, data.y, data.groups, n_steps=800, w_star=data.w_star)
     >>> display = TrajectoryDisplay.from_path(path, w_star=data.w_star)

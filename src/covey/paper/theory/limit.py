@@ -40,6 +40,7 @@ def limit_events(
 
     Examples
     --------
+    >>> from covey.paper.theory import limit_events
     >>> X = np.sqrt(6) * np.eye(6)  # orthonormal: X'X/n = I
     >>> y = X @ [3.0, 4.0, 0.0, 2.0, 0.0, 0.0]
     >>> [(group, round(time, 3)) for group, time, _ in limit_events(X, y, 2)]  # norms 5 and 2

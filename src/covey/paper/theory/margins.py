@@ -63,6 +63,7 @@ def margins(X: object, y: object, groups: object, coef: object, *, power: float 
 
     Examples
     --------
+    >>> from covey.paper.theory import margins
     >>> X = np.array([[3.0, 4.0, 1.0], [-3.0, -4.0, 1.0]])
     >>> found = margins(X, [1, 0], [[0, 1], [2]], [30.0, 40.0, 0.0])
     >>> print(found.margin, found.bound)
