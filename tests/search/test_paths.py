@@ -174,3 +174,25 @@ def test_a_search_with_many_rows_scores_all_rounds_alike_however_many_groups_are
     np.testing.assert_allclose(found.coef_, all_near.coef_, atol=1e-10)
     np.testing.assert_allclose(found.candidates_["mse"], all_near.candidates_["mse"], rtol=1e-8)
     np.testing.assert_allclose(found.candidates_["standard_error"], all_near.candidates_["standard_error"], atol=1e-6)
+
+
+def test_a_split_with_nothing_left_to_explain_does_not_end_the_others():
+    rng = np.random.default_rng(3)
+    X, groups = rng.standard_normal((60, 10)), Groups.from_size(2, 10)
+    y = X[:, 0] + 2 * X[:, 1]
+    y[::3] += X[::3, 6:8].sum(axis=1) + 0.1 * rng.standard_normal(20)  # the rows of the first fold
+    table = Table(in_folds(X, y, groups))
+    paths = Paths(table, [[]] * 4)
+    paths.advance(3)
+    assert (paths.exhausted, paths.ended, paths.n_events()) == ({0}, False, 3)
+    assert paths.groups(0) == [0]
+    assert [set(paths.groups(s)[:2]) for s in (1, 2, 3)] == [{0, 3}] * 3
+    rows = np.arange(5)
+    predicted = paths.predictors(0, rows, 0, 3)[:, 0]
+    np.testing.assert_array_equal(predicted[:, 2:], predicted[:, [1, 1]])
+    assert abs(predicted[:, 1] - predicted[:, 0]).max() > 0.1
+    assert paths.width_after(2) == 4
+    paths.end_at(4)
+    assert [len(paths.groups(s)) for s in range(4)] == [1, 2, 2, 2]
+    assert paths.knots(0).exhausted
+    assert not paths.knots(3).exhausted
