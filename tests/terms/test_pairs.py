@@ -199,3 +199,19 @@ def test_categories_with_few_common_combinations_are_no_pair():
     pairs = {(names[i], names[j]) for i, j in encoding.pairs}
     assert ("a", "b") in pairs
     assert ("a", "c") not in pairs
+
+
+def test_bounds_count_weights_as_rows():
+    rng = np.random.default_rng(0)
+    site = rng.integers(0, 2, 300)
+    table = pd.DataFrame({"x": rng.normal(size=300) * (1 + site), "site": np.array(["a", "b"])[site]})
+    y = table.x * (1 + 2 * site) + 0.1 * rng.standard_normal(300)
+    rows = rng.integers(0, 3, 300)
+    table.loc[rows == 0, "x"] *= 10  # rows of weight zero are nowhere
+    fit = GroupSparseRegressor(terms="auto", selection=3)
+    weighted = fit.fit(table, y, sample_weight=rows)
+    new = pd.DataFrame({"x": [9.0, -9.0, 9.0], "site": ["a", "a", "b"]})
+    found = weighted.predict(new)
+    repeated = fit.fit(table.loc[table.index.repeat(rows)].reset_index(drop=True), np.repeat(y, rows))
+    assert "x:site" in repeated.selected_groups_
+    np.testing.assert_allclose(found, repeated.predict(new), rtol=1e-6)

@@ -214,7 +214,7 @@ class GroupSparseEstimator(GroupViews, BaseEstimator):
         self.loss_, weight = found.loss, np.asarray(problem.weight, dtype=float)
         if found.met:
             encoded = problem.design.take(np.arange(problem.design.n_stored))
-            self.expansion_ = self.expansion_.with_pairs(found.met, encoded)
+            self.expansion_ = self.expansion_.with_pairs(found.met, encoded, weight)
             problem = problem.with_pairs(found.met)
         groups, design = problem.groups, problem.design
         self.groups_ = groups

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from covey.designs import DenseDesign, Design, ProductColumns
 from covey.designs.columns import Within
+from covey.designs.rows import repetitions
 from covey.groups import Groups
 from covey.search.pairs import AllPairs
 from covey.search.problem import ancestors
@@ -86,21 +87,22 @@ class Expansion:
     within: tuple[Within, ...] = ()
 
     @classmethod
-    def of(cls, encoding: Encoding, columns: FloatArray, most: int = MOST_COLUMNS) -> Expansion:
+    def of(cls, encoding: Encoding, columns: FloatArray, weight: PerRow = None, most: int = MOST_COLUMNS) -> Expansion:
         """The terms of an encoding and the pairs that it wants, given the encoded columns of its table.
 
         If the products of all pairs have too many columns, there are no details, then no surfaces; if they still have
         too many, pairs are not listed. Of variables with more than `most` columns no pairs are tried.
         """
+        columns, rows = _counted(columns, weight)
         wanted, ranges = encoding.pairs, np.array([columns.min(axis=0) - BEYOND, columns.max(axis=0) + BEYOND])
         sizes = np.array([_size(encoding.stems(l)) for l in range(len(encoding.terms))], dtype=np.intp)
         if not wanted.members:
             n_columns = sum(int(sizes[i] * sizes[j]) for i, j in wanted.listed)
-            return cls(encoding, ranges, depth=_depth(n_columns))._with(wanted.listed, columns)
+            return cls(encoding, ranges, depth=_depth(n_columns))._with(wanted.listed, columns, rows)
         of_members = sizes[list(wanted.members)]
         n_columns = (int(of_members.sum()) ** 2 - int((of_members**2).sum())) // 2
         if n_columns <= LISTED:
-            return cls(encoding, ranges, depth=_depth(n_columns))._with(tuple(wanted), columns)
+            return cls(encoding, ranges, depth=_depth(n_columns))._with(tuple(wanted), columns, rows)
         if of_members.sum() <= most:
             return cls(encoding, ranges, depth=1, unlisted=wanted.members)
         warnings.warn(
@@ -110,23 +112,30 @@ class Expansion:
         )
         return cls(encoding, ranges, depth=1)
 
-    def with_pairs(self, met: Sequence[tuple[int, int]], columns: FloatArray | None = None) -> Expansion:
+    def with_pairs(
+        self, met: Sequence[tuple[int, int]], columns: FloatArray | None = None, weight: PerRow = None
+    ) -> Expansion:
         """The same with pairs that came near, given as positions among the unlisted terms.
 
         Without the encoded columns of the table of `fit`, values are not bounded within levels.
         """
         found = tuple((self.unlisted[a], self.unlisted[b]) for a, b in met)
-        return replace(self, pairs=self.pairs + found) if columns is None else self._with(found, columns)
+        if columns is None:
+            return replace(self, pairs=self.pairs + found)
+        return self._with(found, *_counted(columns, weight))
 
-    def _with(self, pairs: tuple[tuple[int, int], ...], columns: FloatArray) -> Expansion:
-        """The same with more pairs, bounded within levels, given the encoded columns of the table of `fit`."""
+    def _with(self, pairs: tuple[tuple[int, int], ...], columns: FloatArray, rows: FloatArray) -> Expansion:
+        """The same with more pairs, bounded within levels, given the encoded columns of the table of `fit`.
+
+        Each of its lines counts as so many rows.
+        """
         beside: dict[int, set[int]] = {}
         for term, levels in (*pairs, *((j, i) for i, j in pairs)):
             if self.encoding.rows_per_level(levels) < np.inf:
                 beside.setdefault(levels, set()).update(self._factors(term, levels)[self.depth - 1].tolist())
         within = list(self.within)
         for levels, factors in beside.items():
-            within += _within(columns, self.encoding.stems(levels), sorted(factors))
+            within += _within(columns, rows, self.encoding.stems(levels), sorted(factors))
         within.sort(key=lambda one: (one.column, one.first))
         return replace(self, pairs=self.pairs + pairs, within=tuple(within))
 
@@ -334,7 +343,7 @@ def expand(
     if constraints:
         encoding = without_pairs(encoding, list(requirements_of(constraints, encoding)), described.pairs)
     columns = encoding.transform(table)
-    expansion = Expansion.of(encoding, columns, MOST_ON_DEVICE if is_tensor(table) else MOST_COLUMNS)
+    expansion = Expansion.of(encoding, columns, weight, MOST_ON_DEVICE if is_tensor(table) else MOST_COLUMNS)
     return expansion, expansion._of_fit(columns, table)
 
 
@@ -347,14 +356,22 @@ def _outside(*shapes: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     return a, b
 
 
-def _within(columns: FloatArray, levels: slice, some: Sequence[int]) -> list[Within]:
-    """The ranges of some encoded columns within levels, given the encoded columns of the table of `fit`."""
+def _counted(columns: FloatArray, weight: PerRow) -> tuple[FloatArray, FloatArray]:
+    """The lines of a table that have weight, and how many rows each counts as."""
+    rows = repetitions(weight, len(columns))
+    used = rows > 0
+    return (columns, rows) if used.all() else (columns[used], rows[used])
+
+
+def _within(columns: FloatArray, rows: FloatArray, levels: slice, some: Sequence[int]) -> list[Within]:
+    """The ranges of some encoded columns within levels; each line of the table counts as so many rows."""
     level = (columns[:, levels] > 0) @ np.arange(1, _size(levels) + 1)
     order = np.argsort(level, kind="stable")
     found, starts, counts = np.unique(level[order], return_index=True, return_counts=True)
-    values = columns[order][:, some]
-    mean = np.add.reduceat(values, starts) / counts[:, None]
-    variance = np.add.reduceat((values - np.repeat(mean, counts, axis=0)) ** 2, starts) / counts[:, None]
+    values, rows = columns[order][:, some], rows[order][:, None]
+    n_rows = np.add.reduceat(rows, starts)
+    mean = np.add.reduceat(rows * values, starts) / n_rows
+    variance = np.add.reduceat(rows * (values - np.repeat(mean, counts, axis=0)) ** 2, starts) / n_rows
     beyond = BEYOND * np.sqrt(variance)
     ends = np.zeros((2, 1 + _size(levels), len(some)))
     ends[0, found] = np.minimum.reduceat(values, starts) - beyond
