@@ -125,7 +125,8 @@ def reference_events(posed, y, n_events):
         wait = np.divide(1 - sums, rate, out=np.full(N_GROUPS, np.inf), where=rate > 0)
         first = int(wait.argmin())
         now, sums = now + wait[first], sums + wait[first] * rate
-        woken = [l for l in posed.ancestors(first) if l not in awake] + [first]
+        brought = [l for l in posed.ancestors(first) if l not in awake]
+        woken = [*sorted(brought, key=lambda l: (len(posed.ancestors(l)), wait[l])), first]
         awake, times = awake + woken, times + [now] * len(woken)
     return awake, times
 
