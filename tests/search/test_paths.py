@@ -196,3 +196,27 @@ def test_a_split_with_nothing_left_to_explain_does_not_end_the_others():
     assert [len(paths.groups(s)) for s in range(4)] == [1, 2, 2, 2]
     assert paths.knots(0).exhausted
     assert not paths.knots(3).exhausted
+
+
+@pytest.mark.parametrize("loss", [Squared(), Binomial()], ids=lambda loss: loss.name)
+def test_a_level_without_training_rows_is_predicted_alike_in_any_order_of_levels(loss):
+    rng = np.random.default_rng(4)
+    level = rng.integers(0, 3, 90)
+    level[np.arange(90) % 3 > 0] %= 2  # the last level is in the first fold only
+    number = rng.standard_normal(90)
+    eta = np.array([-1.0, 1.0, 0.0])[level] + number
+    y = eta + 0.5 * rng.standard_normal(90) if loss.quadratic else (rng.logistic(size=90) < eta).astype(float)
+
+    def predicted(order):
+        dummies = np.eye(3)[level]
+        X = np.column_stack([number, (dummies - dummies.mean(axis=0))[:, order]])
+        table = Table(in_folds(X, y, Groups.from_sizes([1, 3]), loss=loss))
+        paths = Paths(table, [[]] * 4)
+        paths.advance(2)
+        assert paths.active(0).deficient
+        # rows that are compressed are rotated, which keeps the squares of predictions
+        return np.square(paths.predictors(0, np.flatnonzero(table.labels == 0), 0, 2)).sum(axis=0)
+
+    first = predicted([0, 1, 2])
+    for order in ([2, 1, 0], [1, 2, 0]):
+        np.testing.assert_allclose(predicted(order), first, atol=1e-6)

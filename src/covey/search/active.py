@@ -195,11 +195,31 @@ class ActiveSet:
         return flat.reshape(len(flat), m, n)
 
     def coefficients(self, first: int, last: int) -> FloatArray:
-        """The models on the first m groups, for every m from first to last; (n_models, n_outputs, n_columns)."""
+        """The models on the first m groups, for every m from first to last; (n_models, n_outputs, n_columns).
+
+        Where columns are combinations of others on the training rows, those with the least norm: which columns came
+        first would say what other rows, such as those of a level that no training row has, are predicted.
+        """
         out = np.zeros((last - first + 1, self.response.n_outputs, self.widths[last]))
-        for row, coef in zip(out, self.models[first : last + 1], strict=True):
+        free = self.n_first
+        for row, m in zip(out, range(first, last + 1), strict=True):
+            coef = self.models[m]
+            if self.ends[m] < self.widths[m] and self.table.posed.cone is None:
+                null = self._null_space(m)
+                coef = coef - null @ np.linalg.lstsq(null[free:], coef[free:], rcond=None)[0]
             row[:, : len(coef)] = coef.T
         return out
+
+    def _null_space(self, n_groups: int) -> FloatArray:
+        """Directions in the columns of the first groups that change no prediction of the training rows."""
+        k, basis = self.widths[n_groups], self.basis[: self.ends[n_groups]]
+        dependent = np.setdiff1d(np.arange(k), basis)
+        R = self._R[: len(basis), : len(basis)]
+        across = self._products(dependent, self.A[:, basis])[0]
+        null = np.zeros((k, dependent.size))
+        null[dependent, np.arange(dependent.size)] = 1.0
+        null[basis] = -dtrtrs(R, dtrtrs(R, across, trans=1)[0])[0]
+        return null
 
     def without_factors(self) -> ActiveSet:
         """The same groups without common factors in the models."""
@@ -233,14 +253,7 @@ class ActiveSet:
         if columns.size == 0:
             return
         k, first = len(self.basis), int(columns[0])
-        weight = like(self.response.near(self.A).weight, self.A)[:, None]
-        new = self.A[:, first:]
-        weighted = new * weight
-        squares = None
-        if self.response.loss.coupled:  # a constant changes no partial likelihood
-            squares = host((weighted * new).sum(0))
-            weighted = weighted - weight * (weighted.sum(0) / weight.sum())
-        products = host(self.A.T @ weighted)
+        products, squares = self._products(slice(first, None), self.A)
         gram, across = products[first:], np.empty((0, columns.size))
         least = DEPENDENT * (gram.diagonal() if squares is None else squares)
         if k:
@@ -256,6 +269,15 @@ class ActiveSet:
         R[:k, :k], R[:k, k:], R[k:, k:] = self._R, across, root
         self.basis += columns.tolist()
         self._R = R
+
+    def _products(self, columns: NDArray[np.intp] | slice, A: ArrayOrTensor) -> tuple[FloatArray, FloatArray | None]:
+        """Products of some columns with others on the training rows, and the squares of a coupled loss's columns."""
+        weight, some = like(self.response.near(self.A).weight, self.A)[:, None], self.A[:, columns]
+        weighted, squares = some * weight, None
+        if self.response.loss.coupled:  # a constant changes no partial likelihood
+            squares = host((weighted * some).sum(0))
+            weighted = weighted - weight * (weighted.sum(0) / weight.sum())
+        return host(A.T @ weighted), squares
 
 
 def independent(S: FloatArray, least: FloatArray) -> NDArray[np.intp]:

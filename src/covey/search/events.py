@@ -100,7 +100,7 @@ class EventPath:
         group = int(close[np.argmin(self.positions[close])]) if close.size > 1 else first
         before, self.sums = self.sums, self.sums + wait[group] * rate
         now = (self.times[-1] if self.times else 0.0) + float(wait[group])
-        # a model may end between two parents: the one that would have woken sooner comes first, wherever they are stored
+        # a model may end between two parents: the one that would have woken sooner comes first, whatever their order
         brought = [l for l in parents(group) if self.asleep[l]]
         woken = [*sorted(brought, key=lambda l: (len(parents(l)), wait[l])), group]
         for l in woken:
