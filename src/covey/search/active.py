@@ -124,10 +124,10 @@ class ActiveSet:
             )
             separated = fit.status != "converged" and bool(groups)
         if separated:
-            unit = posed.settings.separated_ridge * response.null_curvature(posed.intercept)
-            columns = np.arange(self.A.shape[1]) if every else np.asarray(self.basis)
-            ridge = np.where(columns < self.n_first, 0.0, unit)
-            fit = minimise(response, A, begin, ridge, rows=rows, curvature=curvature, rough=self.rough)
+            # on all columns: a ridge has one minimum also where some are combinations of others
+            every, unit = True, posed.settings.separated_ridge * response.null_curvature(posed.intercept)
+            ridge = np.where(np.arange(self.A.shape[1]) < self.n_first, 0.0, unit)
+            fit = minimise(response, self.A, start, ridge, rows=rows, curvature=curvature, rough=self.rough)
         coef = fit.coef
         if not every:  # columns that are combinations of earlier ones have coefficient zero
             coef = np.zeros_like(start)
