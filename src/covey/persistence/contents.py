@@ -169,7 +169,7 @@ def _check_agreement(model: Any) -> None:
     if hasattr(model, "classes_"):
         labels, ordered = model.classes_.tolist(), model.loss_.coupled
         n_outputs = 1 if len(labels) == 2 or ordered else len(labels)
-        distinct = len(set(labels)) == len(labels) > 1
+        distinct = len(set(labels)) == len(labels) > 1 and not any(isinstance(label, bytes) for label in labels)
         require(distinct and path.n_outputs == n_outputs, "classes_ do not belong to coef_")
         thresholds = not ordered or len(model.loss_.thresholds or ()) == len(labels) - 1
         require(thresholds, "the thresholds of loss_ do not belong to classes_")
