@@ -214,7 +214,7 @@ class Paths:
         """
         last = len(self.paths) - 1
         splits = range(last, last + 1) if self._n_events(last) >= n_events else range(len(self.paths))
-        return max(self._width(s, len(self.starts[s]) + min(n_events, self._n_events(s))) for s in splits)
+        return max(self.width(s, len(self.starts[s]) + min(n_events, self._n_events(s))) for s in splits)
 
     def end_at(self, n_columns: int) -> None:
         """End the path of every split where its groups would have more than `n_columns` columns."""
@@ -231,12 +231,8 @@ class Paths:
                 self.exhausted.discard(s)
             path.truncate(length)
 
-    def width(self, split: int) -> int:
-        """The number of columns of the awake groups of a split."""
-        return self._width(split, -1)
-
-    def _width(self, split: int, n_groups: int) -> int:
-        """The number of columns of the first awake groups of a split."""
+    def width(self, split: int, n_groups: int = -1) -> int:
+        """The number of columns of the first awake groups of a split, by default of all."""
         active = self.active(split)
         return active.widths[n_groups] - active.n_first
 
