@@ -38,8 +38,8 @@ CURVE_COLUMNS = (0, 2, 5)
 
 # Columns in products are bounded to the range seen in `fit` and so many standard deviations beyond it: the product of
 # two numbers far outside would be far from anything seen, but many new rows are a little outside. Beside a category or
-# a flag it is the range and the standard deviation within each level, so that nothing is added where a combination of
-# levels is new.
+# a flag it is the range and the standard deviation within each level, so that a new combination of two levels counts as
+# neither of them.
 BEYOND = 1.0
 
 # A ridge shrinks the columns of a curve in proportion to their half waves: so many in the first one, which is shrunk
