@@ -52,7 +52,9 @@ def doubles(*values: Any) -> tuple[FloatArray, ...]:
 
 def spread(values: FloatArray, y: FloatArray) -> FloatArray:
     """Values that do not depend on y, broadcast against it."""
-    return values if y.shape == values.shape else values + namespace(y).zeros_like(y)
+    if np.broadcast_shapes(y.shape, values.shape) == tuple(values.shape):
+        return values
+    return values + namespace(y).zeros_like(y)
 
 
 def read_offset(offset: ArrayLike, n_rows: int, n_outputs: int, loss: Loss) -> FloatArray:

@@ -14,7 +14,7 @@ from covey.validation import FloatArray, finite_response
 
 LIMITS = np.finfo(np.float64)
 
-__all__ = ["Gamma", "LogLink", "Poisson", "exponential", "log_ratio"]
+__all__ = ["Gamma", "LogLink", "Poisson", "exponential", "log_ratio", "replaced"]
 
 # Above 2^53, float64 cannot represent every count.
 LARGEST_COUNT = 2.0**53
@@ -22,28 +22,37 @@ LARGEST_COUNT = 2.0**53
 # Where the exponential is continued by a parabola, and how far that goes, so that its squares are finite.
 LAST, FARTHEST = 300.0, 1e80
 
+# A deviance is about the square of the log of a mean over its response. It is computed as a difference of values if
+# that log is larger than this, and then has at most two digits fewer than these.
+NEAR = 0.1
 
-def exponential(t: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """``exp(t)`` with its first and second derivatives, continued by a parabola for very large t.
+
+def exponential(t: FloatArray, derivative: int = 0) -> FloatArray:
+    """``exp(t)``, or its first or second derivative, continued by a parabola for very large t.
 
     The function is convex, twice differentiable, and finite with finite squares wherever an iteration may go. It is the
     exponential itself for every mean that data can have.
     """
     xp = namespace(t)
     if 0 not in t.shape and t.max() <= LAST:
-        inside = xp.exp(t)
-        return inside, inside, inside
+        return xp.exp(t)
     inside = xp.exp(xp.clip(t, None, LAST))
     beyond = xp.clip(t - LAST, 0, FARTHEST)  # a first step from a flat start can lead anywhere
-    slope = inside * (1 + beyond)
-    return inside * (1 + beyond * (1 + beyond / 2)), slope, inside
+    return inside * (1 + beyond * (1 + beyond / 2), 1 + beyond, 1)[derivative]
 
 
 def log_ratio(y: FloatArray, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
     """The log of the mean over the response, and where it is so small that differences of values lose their digits."""
     xp = namespace(eta)
     ratio = eta - xp.log(xp.where(y > 0, y, 1))
-    return ratio, (abs(ratio) < 1) & (y > 0)
+    return ratio, (abs(ratio) < NEAR) & (y > 0)
+
+
+def replaced(values: FloatArray, where: FloatArray, others: FloatArray) -> FloatArray:
+    """Values with others in some places."""
+    out = namespace(values).asarray(values)
+    out[where] = others
+    return out
 
 
 class LogLink(Loss):
@@ -94,24 +103,25 @@ class Poisson(LogLink):
     def value(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """``exp(eta) - y eta``."""
         y, eta = doubles(y, eta)
-        return exponential(eta)[0] - y * eta
+        return exponential(eta) - y * eta
 
     def residual(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """``y - exp(eta)``."""
         y, eta = doubles(y, eta)
-        return y - exponential(eta)[1]
+        return y - exponential(eta, 1)
 
     def curvature(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """``exp(eta)``."""
         y, eta = doubles(y, eta)
-        return spread(exponential(eta)[2], y)
+        return spread(exponential(eta, 2), y)
 
     def deviance(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """``2 (y log(y / mean) - y + mean)``."""
         y, eta = doubles(y, eta)
         xp = namespace(eta)
         ratio, near = log_ratio(y, eta)
-        rise = xp.where(near, y * xp.expm1(xp.where(near, ratio, 0)), exponential(eta)[0] - y)
+        here = xp.broadcast_to(y, ratio.shape)[near]
+        rise = replaced(exponential(eta) - y, near, here * xp.expm1(ratio[near]))
         return xp.clip(2 * (rise - y * ratio), 0, None)
 
     def dispersion(self, mean_deviance: float) -> float:
@@ -155,25 +165,25 @@ class Gamma(LogLink):
     def value(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """``y exp(-eta) + eta``."""
         y, eta = doubles(y, eta)
-        return exponential(namespace(eta).log(y) - eta)[0] + eta
+        return exponential(namespace(eta).log(y) - eta) + eta
 
     def residual(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """``y exp(-eta) - 1``."""
         y, eta = doubles(y, eta)
-        return exponential(namespace(eta).log(y) - eta)[1] - 1
+        return exponential(namespace(eta).log(y) - eta, 1) - 1
 
     def curvature(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """``y exp(-eta)``."""
         y, eta = doubles(y, eta)
-        return exponential(namespace(eta).log(y) - eta)[2]
+        return exponential(namespace(eta).log(y) - eta, 2)
 
     def deviance(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """``2 (y / mean - 1 - log(y / mean))``."""
         y, eta = doubles(y, eta)
         xp = namespace(eta)
         ratio = xp.log(y) - eta
-        near = abs(ratio) < 1
-        rise = xp.where(near, xp.expm1(xp.where(near, ratio, 0)), exponential(ratio)[0] - 1)
+        near = abs(ratio) < NEAR
+        rise = replaced(exponential(ratio) - 1, near, xp.expm1(ratio[near]))
         return xp.clip(2 * (rise - ratio), 0, None)
 
     def _constant(self, y: FloatArray, weight: FloatArray, offset: FloatArray) -> float:

@@ -9,8 +9,8 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import gammaln, logsumexp
 
-from covey.losses.arrays import doubles, spread
-from covey.losses.log_link import LogLink, exponential, log_ratio
+from covey.losses.arrays import doubles
+from covey.losses.log_link import LogLink, exponential, log_ratio, replaced
 from covey.validation import FloatArray, real
 
 __all__ = ["Tweedie", "log_density"]
@@ -68,27 +68,27 @@ class Tweedie(LogLink):
     def value(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """``y exp((1-p) eta) / (p-1) + exp((2-p) eta) / (2-p)``."""
         paid, expected, p = self._parts(y, eta)
-        return paid[0] / (p - 1) + expected[0] / (2 - p)
+        return paid / (p - 1) + expected / (2 - p)
 
     def residual(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """``(y - mean) / mean^(p-1)``."""
-        paid, expected, _ = self._parts(y, eta)
-        return paid[1] - expected[1]
+        paid, expected, _ = self._parts(y, eta, 1)
+        return paid - expected
 
     def curvature(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """``(p-1) y mean^(1-p) + (2-p) mean^(2-p)``."""
-        paid, expected, p = self._parts(y, eta)
-        return (p - 1) * paid[2] + (2 - p) * expected[2]
+        paid, expected, p = self._parts(y, eta, 2)
+        return (p - 1) * paid + (2 - p) * expected
 
     def deviance(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """Twice the excess of the value over its least, ``y^(2-p) / ((p-1) (2-p))``."""
         y, eta = doubles(y, eta)
         p = self.known()
         ratio, near = log_ratio(y, eta)
-        small = np.where(near, ratio, 0)
-        unit = np.power(y, 2 - p)
-        close = unit * (np.expm1((1 - p) * small) / (p - 1) + np.expm1((2 - p) * small) / (2 - p))
-        return np.maximum(2 * np.where(near, close, self.value(y, eta) - unit / ((p - 1) * (2 - p))), 0)
+        small, unit = ratio[near], np.power(y, 2 - p)
+        rise = np.expm1((1 - p) * small) / (p - 1) + np.expm1((2 - p) * small) / (2 - p)
+        excess = self.value(y, eta) - unit / ((p - 1) * (2 - p))
+        return np.maximum(2 * replaced(excess, near, np.broadcast_to(unit, near.shape)[near] * rise), 0)
 
     @property
     def in_words(self) -> str:
@@ -106,13 +106,11 @@ class Tweedie(LogLink):
         """Whether the power has hardly moved."""
         return abs(self.known() - before.known()) <= SETTLED
 
-    def _parts(self, y: FloatArray, eta: FloatArray) -> tuple[tuple[FloatArray, ...], tuple[FloatArray, ...], float]:
-        """``y mean^(1-p)`` and ``mean^(2-p)``, each with the derivatives of its exponential, and p."""
+    def _parts(self, y: FloatArray, eta: FloatArray, derivative: int = 0) -> tuple[FloatArray, FloatArray, float]:
+        """``y mean^(1-p)`` and ``mean^(2-p)``, or a derivative of their exponentials, and p."""
         y, eta = doubles(y, eta)
-        p, some = self.known(), y > 0
-        paid = exponential(np.log(np.where(some, y, 1)) - (p - 1) * eta)
-        expected = exponential((2 - p) * eta)
-        return tuple(some * one for one in paid), tuple(spread(one, y) for one in expected), p
+        p, log_y = self.known(), np.log(y, out=np.full_like(y, -np.inf), where=y > 0)
+        return exponential(log_y - (p - 1) * eta, derivative), exponential((2 - p) * eta, derivative), p
 
     def _constant(self, y: FloatArray, weight: FloatArray, offset: FloatArray) -> float:
         if not y.any():

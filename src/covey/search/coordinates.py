@@ -404,7 +404,7 @@ def _rough_wide_ridges(
                 break
             gain, value, norm = value - tried, tried, size
             eta, multipliers, level = there, mixed, (1 - 2 * length) * level + 2 * length * aim_level
-            if gain <= ROUGH * response.scale(eta):
+            if gain <= ROUGH * response.scale(value - 0.5 * penalty * norm):
                 break
         solved[penalty] = level, multipliers
     return [solved[penalty] for penalty in penalties]

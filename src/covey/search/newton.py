@@ -138,7 +138,7 @@ def minimise(
     squares = np.full(len(coef), response.total_weight) if rough else host(like(response.weight, A) @ (A * A))
     unit = response.unit * np.sqrt(squares)[:, None]
     unit[unit == 0] = np.inf
-    value = response.total(eta) + (0.0 if penalty is None else 0.5 * float((coef * times(penalty, coef)).sum()))
+    value = response.total(eta) + bend(penalty, coef)
     # residuals of numbers grow without bound in any direction
     way, still = Way(may_recede=penalty is None and not response.loss.identity_link), 0
     fresh, last, solve = True, np.inf, None
@@ -190,7 +190,7 @@ def minimise(
         coef, eta = coef + length * direction, eta + length * move
         # 4. whether that step was the last
         moved, promised = reach_of(response, move), float((gradient * direction).sum())
-        enough = (ROUGH if fresh else ROUGH * KEPT_ROUGH) * response.scale(eta) if rough else 0.0
+        enough = (ROUGH if fresh else ROUGH * KEPT_ROUGH) * response.scale(value - bend(penalty, coef)) if rough else 0.0
         if length == 1.0 and promised <= enough and not way.goes_on(moved):
             return Fit(coef, eta, "converged", step + 1)
         way.go(size, moved, known=length == 1.0 and fresh)
@@ -273,6 +273,11 @@ def gradient_of(score: ArrayOrTensor, A: ArrayOrTensor, coef: FloatArray, penalt
     return gradient if penalty is None else gradient - times(penalty, coef)
 
 
+def bend(penalty: FloatArray | None, coef: FloatArray) -> float:
+    """What a penalty adds to the loss."""
+    return 0.0 if penalty is None else 0.5 * float((coef * times(penalty, coef)).sum())
+
+
 def line_search(
     response: Observations,
     eta: FloatArray,
@@ -286,9 +291,7 @@ def line_search(
     """The largest step length among 1, 1/2, ... that lowers the loss enough, and the loss there; or None."""
     slope, length = float((gradient * direction).sum()), 1.0
     for _ in range(MOST_HALVINGS):
-        tried, there = response.total(eta + length * move), coef + length * direction
-        if penalty is not None:
-            tried += 0.5 * float((there * times(penalty, there)).sum())
+        tried = response.total(eta + length * move) + bend(penalty, coef + length * direction)
         if tried <= value - DECREASE * length * slope + 4 * EPS * abs(value):
             return length, tried
         length /= 2

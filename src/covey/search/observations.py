@@ -93,6 +93,8 @@ class Observations:
         if "_near" not in vars(self):
             here = replace(self, **{name: like(getattr(self, name), A) for name in ("y", "weight", "offset", "one")})
             vars(here).update(unit=self.unit, total_weight=self.total_weight)
+            if not self.loss.known_dispersion:
+                vars(here).update(least=self.least)
             vars(self)["_near"] = here
         return vars(self)["_near"]
 
@@ -124,6 +126,15 @@ class Observations:
     def for_models(self) -> LossOnRows:
         """The loss of one output on these rows, for predictors of several models, shape (n_rows, n_models)."""
         return self.on_rows if self.loss.coupled else self.loss.on(self.y[:, None], self.weight)
+
+    def shifted(self, eta: FloatArray) -> FloatArray:
+        """Predictors of several models of one output, with the offset."""
+        return eta + self.offset if self.has_offset else eta
+
+    @cached_property
+    def has_offset(self) -> bool:
+        """Whether the offset is not zero everywhere."""
+        return bool(self.offset.any())
 
     def total(self, eta: FloatArray) -> float:
         """The weighted sum of the loss."""
@@ -171,14 +182,14 @@ class Observations:
         """The same for several models of one output, whose predictors are the columns of `eta`."""
         if self.loss.coupled:
             return [self.on_rows.gram(one + self.offset[:, 0], host(A)) for one in eta.T]
-        weights = self.weight[:, None] * self.loss.curvature(self.y[:, None], eta + self.offset)
+        weights = self.weight[:, None] * self.loss.curvature(self.y[:, None], self.shifted(eta))
         return [weighted_gram(A, one) for one in weights.T]
 
     def relative_curvatures(self, eta: ArrayOrTensor, one: int) -> FloatArray:
         """The curvature of several models of one output, summed over the rows, in units of that of one of them."""
         if self.loss.coupled:  # that of survival times sums to the number of events at every model
             return np.ones(eta.shape[1])
-        sums = host(self.weight @ self.loss.curvature(self.y[:, None], eta + self.offset))
+        sums = host(self.weight @ self.loss.curvature(self.y[:, None], self.shifted(eta)))
         return sums / sums[one] if sums.min() > 0 else np.ones_like(sums)
 
     def curvature_product(self, eta: FloatArray, direction: FloatArray) -> FloatArray:
@@ -217,10 +228,16 @@ class Observations:
         """The summed curvature of the null model: the unit of penalties, the same for weights and for repeated rows."""
         return float(self.curvature(self.at_null(intercept), self.loss.coupled) @ (self.one * self.one))
 
-    def scale(self, eta: FloatArray) -> float:
-        """The total weight times the dispersion at a model."""
+    @cached_property
+    def least(self) -> float:
+        """The total of the saturated model, found at another one: that of zeros is at an infinite predictor."""
+        eta = self.at_null()
+        return self.total(eta) - self.deviance(eta) / 2
+
+    def scale(self, total: float) -> float:
+        """The total weight times the dispersion at a model with this total."""
         weight, loss = self.total_weight, self.loss
-        return weight * loss.dispersion(0.0 if loss.known_dispersion else self.deviance(eta) / weight)
+        return weight * loss.dispersion(0.0 if loss.known_dispersion else max(2 * (total - self.least), 0.0) / weight)
 
     def _to_loss(self, eta: FloatArray) -> FloatArray:
         return eta @ self.contrasts + self.offset if self.loss.vector else eta[:, 0] + self.offset[:, 0]

@@ -158,6 +158,7 @@ def minimise_together(
     Parameters
     ----------
     response : Observations
+        Without rows of weight zero: every model would be computed there, too.
     A : array, shape (n_rows, n_columns)
         Where X lives.
     coefs : ndarray, shape (n_columns, n_models)
@@ -181,7 +182,7 @@ def minimise_together(
     _share(response, A, eta, sets, at, coefs.shape[1])
     for _ in range(MOST_STEPS):
         # 1. the steps to the minima of quadratic models
-        score = response.for_models.score(eta + response.offset)
+        score = response.for_models.score(response.shifted(eta))
         gradient = host(A.T @ like(score, A)) - ridges[at] * (penalty @ coefs[:, at])
         place, none = {model: i for i, model in enumerate(at.tolist())}, np.zeros(at.size, dtype=bool)
         steps = Steps(
@@ -193,7 +194,8 @@ def minimise_together(
         # 2. shorter ones where the loss does not fall enough; none if it does not fall at all
         direction, length = steps.direction, np.ones(at.size)
         move, promised = response.predictor(A, direction), (gradient * direction).sum(axis=0)
-        tried = _totals(response, eta + move, coefs[:, at] + direction, penalty, ridges[at])
+        ahead = eta + move
+        tried = _totals(response, ahead, coefs[:, at] + direction, penalty, ridges[at])
         for _ in range(1 + MOST_HALVINGS):
             lower = tried <= values - DECREASE * length * promised + 4 * EPS * np.abs(values)
             short = np.flatnonzero(~lower & steps.fresh)
@@ -204,13 +206,17 @@ def minimise_together(
             image = eta[:, short] + like(length[short], eta) * move[:, short]
             tried[short] = _totals(response, image, there, penalty, ridges[at[short]])
         coefs[:, at] += np.where(lower, length * direction, 0.0)
-        eta = eta + namespace(move).where(like(lower, move) != 0, like(length, move) * move, 0.0)
+        full, length = lower & (length == 1), np.where(lower, length, 0.0)
+        eta = ahead if full.all() else eta + like(length, move) * move
         values = np.where(lower, tried, values)
         # 3. the models that are done; without a penalty, slow steps that move rows far may lead to infinity
-        full, reach = lower & (length == 1), host(namespace(move).amax(abs(move[response.used]), 0))
+        free, reach = ridges[at] == 0, np.zeros(at.size)
+        if free.any():
+            reach[free] = host(namespace(move).amax(abs(move[:, free]), 0))
         slow = (steps.sizes > SHRINKS * before[at]) | (before[at] == np.inf)  # nothing is known of the first step
-        receding = (ridges[at] == 0) & (slow | (reach > SHRINKS * moved[at])) & (reach > FAR)
-        enough = ROUGH * _scales(response, eta) * np.where(steps.exact, 1.0, KEPT_ROUGH)
+        receding = free & (slow | (reach > SHRINKS * moved[at])) & (reach > FAR)
+        totals = values - _bends(coefs[:, at], penalty, ridges[at])
+        enough = ROUGH * _scales(response, totals) * np.where(steps.exact, 1.0, KEPT_ROUGH)
         ends = full & (promised <= enough) & ~receding
         done[at[ends]] = True
         before[at], moved[at] = steps.sizes, reach
@@ -258,16 +264,16 @@ def _totals(
     response: Observations, eta: ArrayOrTensor, coefs: FloatArray, penalty: FloatArray, ridges: FloatArray
 ) -> FloatArray:
     """The penalised loss of every model."""
-    totals = host(response.for_models.total(eta + response.offset))
+    return host(response.for_models.total(response.shifted(eta))) + _bends(coefs, penalty, ridges)
+
+
+def _bends(coefs: FloatArray, penalty: FloatArray, ridges: FloatArray) -> FloatArray:
+    """What the penalty adds to the loss of every model."""
     # on columns of 1e-150, coefficients are so large that their squares overflow: such models are left to Newton
     with np.errstate(over="ignore", invalid="ignore"):
-        return np.asarray(totals + 0.5 * ridges * (coefs * (penalty @ coefs)).sum(axis=0))
+        return np.asarray(0.5 * ridges * (coefs * (penalty @ coefs)).sum(axis=0))
 
 
-def _scales(response: Observations, eta: ArrayOrTensor) -> FloatArray | float:
+def _scales(response: Observations, totals: FloatArray) -> FloatArray:
     """The total weight times the dispersion of every model."""
-    weight = response.total_weight
-    if response.loss.known_dispersion:
-        return weight * response.loss.dispersion(0.0)
-    deviances = host(response.for_models.deviance(eta + response.offset))
-    return np.array([weight * response.loss.dispersion(one / weight) for one in deviances.tolist()])
+    return np.array([response.scale(total) for total in totals.tolist()])

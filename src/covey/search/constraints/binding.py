@@ -52,7 +52,7 @@ def binding_table(posed: Posed, coef: FloatArray, intercept: FloatArray, n_rows:
     layout = working.layout
     by_group = correlations[:, layout.members].T - np.outer(working.mean, score.sum(axis=0))
     gradient = np.asarray(block_diagonal(working.factors, layout.sizes, working.ranks).T @ by_group)
-    unit = np.sqrt(rows.scale(eta) / m * float(rows.curvature(eta).sum()) / n_rows) or 1.0
+    unit = np.sqrt(rows.scale(rows.total(eta)) / m * float(rows.curvature(eta).sum()) / n_rows) or 1.0
     # groups that are left out are at zero, where their cones are known
     products = gradient.copy()
     cone.project(products, np.arange(working.ranks.size), working.starts)
