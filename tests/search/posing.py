@@ -91,6 +91,11 @@ def searched(posed, always=(), recipes=()):
     return found
 
 
+def verdict_of(found):
+    """The verdict of all splits on all candidates."""
+    return found.judge.board(found.recipes).verdict()
+
+
 def few_near(monkeypatch, columns, per_check=12, growth=None):
     """Begin with few near columns and check the others often, as in a wide problem."""
     monkeypatch.setattr(table, "NEAR_COLUMNS", columns)

@@ -15,7 +15,7 @@ from covey.search.select import read_selection, select
 from covey.search.settings import SETTINGS
 from covey.search.table import Table, working_columns
 from covey.selection import Folds
-from search.posing import few_near, in_folds, on_all_rows, posed_with, problem_with, searched
+from search.posing import few_near, in_folds, on_all_rows, posed_with, problem_with, searched, verdict_of
 
 N_MAINS, N_GROUPS = 8, 30
 
@@ -75,7 +75,7 @@ def assert_all_closed(found, parents, always=()):
                 assert np.abs(round_.W[round_.place[recipe]][:, ~left]).max(initial=0.0) < 1e-12
                 n_models += 1
     assert n_models > 100
-    for recipe in found.verdict().recipes:
+    for recipe in verdict_of(found).recipes:
         model = recipe.fit(found.final)
         if isinstance(recipe, Cleaned):
             assert_closed(model.groups, parents)

@@ -16,7 +16,7 @@ from covey.search.coordinates import RowCoordinates
 from covey.search.dense import Reweighted
 from covey.search.recipes import Recipe
 from covey.search.settings import Settings
-from search.posing import in_folds, searched
+from search.posing import in_folds, searched, verdict_of
 
 LOSSES = {"squared": Squared(), "several": MultiSquared(), "binomial": Binomial(), "cox": Cox()}
 
@@ -57,7 +57,7 @@ def found(name, wide):
 
 def some_recipes(result, kind):
     """Recipes of every kind: without a group, without a penalty, with a ridge; on all columns, and reweighted."""
-    recipes = [recipe for recipe in result.verdict().recipes if isinstance(recipe, kind)]
+    recipes = [recipe for recipe in verdict_of(result).recipes if isinstance(recipe, kind)]
     by_round = {recipe.round: [r for r in recipes if r.round == recipe.round] for recipe in recipes}
     return [recipe for some in by_round.values() for recipe in (*some[:3], *some[-3:])]
 
@@ -106,7 +106,7 @@ def test_recipes_scored_together_are_those_scored_one_by_one(name, wide, kind):
 @PROBLEMS
 def test_the_judge_has_the_errors_of_these_predictions(name, wide):
     result = found(name, wide)
-    verdict = result.verdict()
+    verdict = verdict_of(result)
     for at, training in enumerate(result.scored):
         scores = result.scores()[at]
         for kind in (Cleaned, Reweighted):
@@ -150,7 +150,7 @@ def search_with(*recipes):
 
 def test_a_further_recipe_is_scored_like_the_others():
     X, y, result = search_with(OneGroup(1), OneGroup(7))
-    verdict = result.verdict()
+    verdict = verdict_of(result)
     for group in (1, 7):
         place = verdict.recipes.index(OneGroup(group))
         for fold in range(3):
@@ -170,7 +170,7 @@ def test_equal_recipes_are_one_candidate():
     assert len({Reweighted(0.5, 1), Reweighted(0.5, 1), Reweighted(0.5, 0)}) == 2
     _, _, alone = search_with()
     _, _, result = search_with(OneGroup(1), OneGroup(1), Reweighted(SETTINGS.penalties[0], 0))
-    recipes = result.verdict().recipes
+    recipes = verdict_of(result).recipes
     assert len(set(recipes)) == len(recipes)
-    assert set(recipes) - set(alone.verdict().recipes) == {OneGroup(1)}
-    assert sum(result.verdict().weights) == pytest.approx(1)
+    assert set(recipes) - set(verdict_of(alone).recipes) == {OneGroup(1)}
+    assert sum(verdict_of(result).weights) == pytest.approx(1)

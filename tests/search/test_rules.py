@@ -12,7 +12,7 @@ from covey.search.rules import Predict, Select
 from covey.search.settings import SETTINGS
 from covey.selection import Folds
 from estimator_problems import noisy_problem
-from search.posing import few_near, problem_with, searched
+from search.posing import few_near, problem_with, searched, verdict_of
 
 SIZES = [1] * 30 + [2] * 15 + [5] * 10 + [10] * 5 + [30] * 3 + [80] * 2
 
@@ -84,10 +84,10 @@ def test_the_same_folds_dealt_again_give_the_same_scores(noise, far, monkeypatch
         few_near(monkeypatch, 10, 3)
     X, y, groups = noisy_problem(noise)
     found, problem = found_in(X, y, groups)
-    before = found.verdict()
+    before = verdict_of(found)
     parts = Folds(5).parts(problem.design, problem.y, problem.weight, problem.loss)
     found.deal_again(replace(parts, splits=parts.splits[:-1]), set(found.recipes))
-    again = found.verdict()
+    again = verdict_of(found)
     assert again.recipes == before.recipes
     np.testing.assert_allclose(again.by_split[:, 5:], before.by_split, rtol=1e-9)
     np.testing.assert_allclose(again.standard_errors, before.standard_errors, rtol=1e-6, atol=1e-12)

@@ -14,7 +14,7 @@ from covey.search.select import select
 from covey.search.settings import SETTINGS
 from covey.selection import Folds
 from estimator_problems import noisy_problem
-from search.posing import few_near, posed_with, problem_with, searched
+from search.posing import few_near, posed_with, problem_with, searched, verdict_of
 
 
 def found(X, y, groups, always=(), loss=None, **changed):
@@ -31,11 +31,11 @@ def n_events(result):
 
 
 def cleaned(result):
-    return [recipe for recipe in result.verdict().recipes if isinstance(recipe, Cleaned)]
+    return [recipe for recipe in verdict_of(result).recipes if isinstance(recipe, Cleaned)]
 
 
 def dense(result):
-    return [recipe for recipe in result.verdict().recipes if isinstance(recipe, Reweighted)]
+    return [recipe for recipe in verdict_of(result).recipes if isinstance(recipe, Reweighted)]
 
 
 def test_most_columns_ends_a_path_before_it_follows_the_noise():
@@ -82,7 +82,7 @@ def test_a_second_round_starts_from_the_groups_that_were_left():
     once, twice = found(X, y, groups, rounds=1), found(X, y, groups, rounds=2)
     assert {recipe.round for recipe in cleaned(once)} == {0}
     assert {recipe.round for recipe in cleaned(twice)} == {0, 1}
-    first = once.verdict()
+    first = verdict_of(once)
     kept = first.recipes[first.simplest(first.near(SETTINGS.start_strictness))]
     start = kept.groups(once.final)
     assert twice.final.rounds[1].groups[: len(start)] == start
@@ -95,7 +95,7 @@ def test_a_second_round_from_all_groups_would_repeat_the_first(monkeypatch):
     monkeypatch.setattr("covey.search.search._is_exhaustive", lambda *_: False)
     twice = found(X, y, groups)
     assert {recipe.round for recipe in cleaned(twice)} == {0, 1}
-    error = dict(zip(twice.verdict().recipes, twice.verdict().errors, strict=True))
+    error = dict(zip(verdict_of(twice).recipes, verdict_of(twice).errors, strict=True))
     for recipe in cleaned(once):
         assert error[replace(recipe, round=1)] == pytest.approx(error[recipe], rel=1e-10)
 
@@ -156,7 +156,7 @@ def test_reweightings_count_how_often_penalties_are_divided():
 def test_strictness_is_what_a_group_needs_against_none():
     X, y, groups = noisy_problem("strong")
     problem = problem_with(X, y, groups)
-    verdict = found(X, y, groups).verdict()
+    verdict = verdict_of(found(X, y, groups))
     gained = verdict.errors[verdict.null] - verdict.errors[verdict.best]
     enough = gained / verdict.standard_errors[verdict.null]
     sizes = {
@@ -177,7 +177,7 @@ def test_plain_ridges_are_the_same_whether_all_groups_are_near_or_not(always, mo
         few_near(monkeypatch, columns)
         result = found(X, y, Groups.from_size(3, 600), always, noisy=0.0, dense=0.0, reweightings=1)
         assert result.table.all_near == (columns == 1000)
-        verdict = result.verdict()
+        verdict = verdict_of(result)
         by_recipe = zip(verdict.recipes, verdict.errors, strict=True)
         errors.append({r: e for r, e in by_recipe if isinstance(r, Reweighted) and not r.round})
     assert len(errors[0]) == len(SETTINGS.penalties)
@@ -198,7 +198,7 @@ def binomial_search(n_effects, **changed):
 def test_slow_ridges_on_all_columns_go_on_only_if_one_of_the_first_comes_close(n_effects):
     """The first penalties are scored on one fold, here against what the other candidates reach on it."""
     result = binomial_search(n_effects)
-    everything = binomial_search(n_effects, hopeless=np.inf).verdict()
+    everything = verdict_of(binomial_search(n_effects, hopeless=np.inf))
     first_fold = dict(zip(everything.recipes, everything.by_split[:, 0], strict=True))
     least = min(error for recipe, error in first_fold.items() if isinstance(recipe, Cleaned))
     first = [first_fold[Reweighted(SETTINGS.penalties[i], 0)] for i in SETTINGS.first_penalties]
@@ -218,7 +218,7 @@ def test_a_round_that_would_start_where_the_path_has_been_is_not_made():
     """Without noise elimination keeps the groups with which the path began."""
     X, y, groups = noisy_problem("weak", n=120, n_groups=40)
     result = found(X, y, groups)
-    verdict = result.verdict()
+    verdict = verdict_of(result)
     kept = verdict.recipes[verdict.simplest(verdict.near(SETTINGS.start_strictness))]
     for training in result.trainings:
         start = kept.groups(training)

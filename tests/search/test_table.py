@@ -11,7 +11,7 @@ from covey.search.paths import Paths
 from covey.search.table import Table
 from estimator_problems import noisy_problem
 from search.limit_reference import mixed_problem
-from search.posing import few_near, in_folds, on_all_rows, searched
+from search.posing import few_near, in_folds, on_all_rows, searched, verdict_of
 
 
 def both(monkeypatch, make):
@@ -88,7 +88,7 @@ def test_scores(noise, monkeypatch):
     def run(compressed):
         found = searched(in_folds(X, y, groups), [1])
         assert found.table.compressed == compressed
-        return found.verdict()
+        return verdict_of(found)
 
     plain, small = both(monkeypatch, run)
     assert small.recipes == plain.recipes

@@ -73,12 +73,10 @@ def block_offsets(starts: Array) -> NDArray[np.intp]:
 
 def diagonals(blocks: Array, block_starts: Array, starts: Array, otherwise: Array) -> NDArray[np.float64]:
     """The diagonals of all Gram blocks, shape (p,); other numbers for the columns of groups without one."""
-    sizes = np.diff(starts)
-    out = otherwise.copy()
-    known = np.repeat(np.diff(block_starts) > 0, sizes)
-    within = np.arange(out.size) - np.repeat(starts[:-1], sizes)
-    at = np.repeat(block_starts[:-1], sizes) + within * (np.repeat(sizes, sizes) + 1)
-    out[known] = blocks[at[known]]
+    out, known = otherwise.copy(), np.flatnonzero(np.diff(block_starts))
+    for (size,), at in alike(np.diff(starts)[known]):
+        groups = known[at]
+        scatter(out, starts[groups], blocks[block_starts[groups][:, None] + np.arange(size) * (size + 1)])
     return out
 
 

@@ -26,6 +26,9 @@ __all__ = ["TorchDesign", "checked_tensor", "wrap"]
 # Columns are converted to float64 in tiles of about this many bytes, so that X is never duplicated.
 TILE_BYTES = {"cuda": 2**31, "cpu": 2**24}
 
+# Rows in which columns of numbers show that they have more than two values.
+FEW_ROWS = 64
+
 # Neighbouring groups are multiplied together, about this many columns at a time: products of fewer columns leave a GPU
 # idle, and the unneeded products between groups cost less than that (measured on an H200, in float64).
 SPAN = 20
@@ -104,34 +107,36 @@ class TorchDesign(Design):
         sides = torch.stack([self.put(q), self.put(q * y)]) if root is None else torch.stack([root, root * self.put(y)])
         row = self._row(int(np.argmax(q))).double() if centre else None
         gain = None if bool((scale == 1).all()) else self.put(scale)
-        for part in self._tiles(members, starts):
-            tile = self._read(part, row)
-            if root is not None:
-                tile *= root[:, None]
-            if gain is not None:
-                tile *= gain[self.put(part.positions)]
-            sums = sides @ tile
-            total[part.positions], cross[part.positions] = on_host(sums)
-            level = (sums[0] if centre else torch.zeros_like(sums[0])).view(-1, part.size)
-            if part.size > LARGEST_BLOCK:
-                square = unit * (tile * tile).sum(dim=0).view(-1, part.size) - level * level
-                squares[part.positions] = on_host(square).ravel()
+        for same in size_classes(members, starts):
+            sums, products = [], []
+            for part in same.parts(max(1, self._tile_columns // same.size)):
+                tile = self._read(part, row)
+                if root is not None:
+                    tile *= root[:, None]
+                if gain is not None:
+                    tile *= gain[self.put(part.positions)]
+                sums.append(sides @ tile)
+                level = (sums[-1][0] if centre else torch.zeros_like(sums[-1][0])).view(-1, part.size)
+                if part.size > LARGEST_BLOCK:
+                    products.append(unit * (tile * tile).sum(dim=0) - (level * level).ravel())
+                else:
+                    gram = unit * gram_blocks(tile.view(tile.shape[0], -1, part.size))
+                    gram -= level[:, :, None] * level[:, None, :]
+                    products.append(gram.flatten(1))
+                del tile  # before the next one is read
+            # the host waits once, not for every tile
+            at = run(same.positions) or same.positions
+            total[at], cross[at] = on_host(torch.cat(sums, dim=1))
+            if same.size > LARGEST_BLOCK:
+                squares[at] = on_host(torch.cat(products))
             else:
-                gram = unit * gram_blocks(tile.view(tile.shape[0], -1, part.size))
-                gram -= level[:, :, None] * level[:, None, :]
-                scatter(blocks, block_starts[part.groups], on_host(gram.flatten(1)))
-            del tile  # before the next one is read
+                scatter(blocks, block_starts[same.groups], on_host(torch.cat(products)))
         self.refuse(members[~np.isfinite(total)], overflow=False)
         variance = diagonals(blocks, block_starts, starts, squares)
         if row is None:
             return Moments(np.zeros(p), variance, cross, blocks, block_starts)
         mean = on_host(row)[members] + total / scale
         return Moments(mean, variance, cross - total * float(q @ y), blocks, block_starts)
-
-    def _tiles(self, members: Array, starts: Array) -> Iterator[SizeClass]:
-        """The groups by size, as many at a time as fit a tile."""
-        for same in size_classes(members, starts):
-            yield from same.parts(max(1, self._tile_columns // same.size))
 
     def _read(self, part: SizeClass, row: torch.Tensor | None) -> torch.Tensor:
         """A copy of some groups' columns in float64, minus a row.
@@ -193,8 +198,11 @@ class TorchDesign(Design):
         for a in range(0, len(columns), self._tile_columns):
             at = slice(a, a + self._tile_columns)
             some = self._columns(columns[at])[used]
-            low, high = some.amin(dim=0), some.amax(dim=0)
-            only = ((some == low) | (some == high)).all(dim=0)
+            low, high = torch.aminmax(some, dim=0)
+            only = is_extreme(some[:FEW_ROWS], low, high)
+            # most columns have other values in the first rows
+            which = only.nonzero()[:, 0]
+            only[which] = is_extreme(some[:, which], low[which], high[which])
             out[:, at] = on_host(torch.stack([low, high, only.to(low.dtype)]).double())
         return out
 
@@ -223,6 +231,11 @@ class TorchDesign(Design):
     def _tile_columns(self) -> int:
         """The columns that fit a tile."""
         return max(1, self._tile_numbers // self.shape[0])
+
+
+def is_extreme(some: torch.Tensor, low: torch.Tensor, high: torch.Tensor) -> torch.Tensor:
+    """Which columns have no values but these two."""
+    return ((some == low) | (some == high)).all(dim=0)
 
 
 @dataclass(frozen=True)
@@ -286,10 +299,13 @@ def padded_factors(problem: Any, X: torch.Tensor) -> list[tuple[SizeClass, torch
     out = []
     for part in size_classes(problem.layout.members, problem.layout.starts):
         size, ranks = part.size, problem.ranks[part.groups]
-        T = np.zeros((part.groups.size, size, size))
-        for (rank,), at in alike(ranks):
-            flat = gathered(problem.factors, problem.factor_starts[part.groups[at]], size * rank)
-            T[at, :, :rank] = flat.reshape(at.size, size, rank)
+        if (ranks == size).all():
+            T = gathered(problem.factors, problem.factor_starts[part.groups], size * size).reshape(-1, size, size)
+        else:
+            T = np.zeros((part.groups.size, size, size))
+            for (rank,), at in alike(ranks):
+                flat = gathered(problem.factors, problem.factor_starts[part.groups[at]], size * rank)
+                T[at, :, :rank] = flat.reshape(at.size, size, rank)
         out.append((part, on_device(T, X).to(X.dtype)))
     return out
 

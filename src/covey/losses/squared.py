@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numpy as np
 from numpy.typing import ArrayLike
 
+from covey.losses.arrays import doubles, namespace
 from covey.losses.base import Loss, Response
 from covey.validation import FloatArray, finite_response, response_numbers
 
@@ -35,16 +35,18 @@ class _Quadratic(Loss):
 
     def residual(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """``y - eta``."""
-        return np.subtract(y, eta)
+        y, eta = doubles(y, eta)
+        return y - eta
 
     def curvature(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """One per row."""
         residual = self.residual(y, eta)
-        return np.ones_like(residual[..., 0] if self.vector else residual)
+        return namespace(residual).ones_like(residual[..., 0] if self.vector else residual)
 
     def deviance(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """The squared distance, summed over responses."""
-        squares = np.square(np.subtract(y, eta))
+        y, eta = doubles(y, eta)
+        squares = (y - eta) ** 2
         return squares.sum(axis=-1) if self.vector else squares
 
     def _constant(self, y: FloatArray, weight: FloatArray, offset: FloatArray) -> Any:
@@ -63,6 +65,7 @@ class Squared(_Quadratic):
     """
 
     name: ClassVar[str] = "squared"
+    takes_tensors: ClassVar[bool] = True
 
 
 @dataclass(frozen=True)

@@ -122,7 +122,8 @@ def factors_from_blocks(
             A = A * d[:, :, None] * d[:, None, :]
             T, ranks[groups], certain[groups] = map(on_host, pivoted_cholesky(A, put))
             _spread_evenly(T, A, ranks[groups])
-            pieces.append((groups, T * gathered(gain, starts[groups], size)[:, :, None]))
+            T *= gathered(gain, starts[groups], size)[:, :, None]
+            pieces.append((groups, T))
     ranks[~certain] = 0
     factor_starts = offsets(sizes * ranks)
     factors = np.empty(int(factor_starts[-1]))

@@ -187,7 +187,7 @@ def prepare(
         scale = np.exp2(-np.frexp(np.where(largest > 0, largest, 1.0))[1].clip(-1000, 1000).astype(float))
         moments = design.moments(unit_y, q, groups.members, groups.starts, centre=fit_intercept, scale=scale)
     factors, ranks = group_factors(design, moments, groups, q, scale, standardize)
-    largest_factor = float(np.abs(factors).max(initial=0.0))
+    largest_factor = float(max(factors.max(initial=0.0), -factors.min(initial=0.0)))
     if largest_factor and np.log10(largest_factor) + np.log10(y_scale) > LARGEST_COEFFICIENT:
         raise ValueError(
             f"{design.name} has columns that vary so little compared with y that their coefficients would overflow "

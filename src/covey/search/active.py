@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dtrtrs
 
-from covey.search.arrays import beside, host, like
+from covey.search.arrays import beside, host, like, stack
 from covey.search.curvature import Curvature
 from covey.search.newton import minimise
 from covey.search.observations import Observations
@@ -52,7 +52,7 @@ class ActiveSet:
         coefficient zero.
     separated : list of bool
         Whether the minimum lies at infinity, for each of these models; those models have a small ridge.
-    eta : ndarray, shape (n_rows, n_outputs)
+    eta : array, shape (n_rows, n_outputs)
         The linear predictor of the last model.
     """
 
@@ -70,7 +70,7 @@ class ActiveSet:
         self.widths, self.ends = [self.A.shape[1]], [len(self.basis)]
         self.models: list[FloatArray] = []
         self.separated: list[bool] = []
-        self.eta: FloatArray = self.predictor_of(self._null())
+        self.eta: ArrayOrTensor = self.predictor_of(self._null())
         self.refit()
 
     def _columns_before(self, table: Table, factors: bool) -> FloatArray:
@@ -87,9 +87,23 @@ class ActiveSet:
         """Whether columns of the model are combinations of others."""
         return len(self.basis) < self.A.shape[1]
 
-    def score(self) -> FloatArray:
+    def score(self) -> ArrayOrTensor:
         """Minus the gradient in the predictor, per unit of weight; shape (n_rows, n_outputs)."""
-        return self.response.score(self.eta) / self.response.total_weight
+        near = self.response.near(self.A)
+        return near.score(like(self.eta, near.weight)) / self.response.total_weight
+
+    def scores(self, first: int, last: int) -> ArrayOrTensor:
+        """The same of the models on the first m groups, for every m from first to last.
+
+        Returns
+        -------
+        array, shape (n_rows, n_models, n_outputs)
+        """
+        near, W = self.response.near(self.A), self.coefficients(first, last)
+        n, m, k = W.shape
+        eta = near.predictor(self.A[:, :k], np.ascontiguousarray(W.transpose(2, 0, 1).reshape(k, n * m)))
+        found = [near.score(eta[:, a : a + m]) for a in range(0, n * m, m)]
+        return stack(found, 1) / self.response.total_weight
 
     def predictor(self, n_groups: int) -> FloatArray:
         """The linear predictor of the model on the first groups, for all rows; shape (n_rows, n_outputs)."""
@@ -134,7 +148,7 @@ class ActiveSet:
             coef[self.basis] = fit.coef
         self.models.append(coef)
         self.separated.append(separated)
-        self.eta = host(fit.eta)
+        self.eta = fit.eta
 
     def _null(self) -> FloatArray:
         """The model without groups that a fit starts from."""
@@ -179,7 +193,7 @@ class ActiveSet:
 
     def mean_deviance(self, n_groups: int | None = None) -> float:
         """The mean deviance of the model on the first groups, by default of the last model."""
-        eta = self.eta if n_groups is None else self.predictor(n_groups)
+        eta = host(self.eta) if n_groups is None else self.predictor(n_groups)
         return self.response.deviance(eta) / self.response.total_weight
 
     def predictors(self, which: NDArray[np.intp] | slice, first: int, last: int) -> FloatArray:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
+from covey.losses.arrays import namespace
 from covey.validation import ArrayOrTensor, FloatArray, on_host
 
-__all__ = ["below", "beside", "host", "like"]
+__all__ = ["below", "beside", "host", "like", "stack"]
 
 
 def host(values: ArrayOrTensor) -> FloatArray:
@@ -31,6 +34,11 @@ def below(top: ArrayOrTensor, bottom: ArrayOrTensor) -> ArrayOrTensor:
     out = _empty((top.shape[0] + bottom.shape[0], top.shape[1]), top)
     out[: top.shape[0]], out[top.shape[0] :] = top, like(host(bottom), top)
     return out
+
+
+def stack(arrays: Sequence[ArrayOrTensor], axis: int) -> ArrayOrTensor:
+    """Arrays of one kind along a new axis."""
+    return namespace(arrays[0]).stack(arrays, axis)
 
 
 def _empty(shape: tuple[int, int], model: ArrayOrTensor) -> ArrayOrTensor:

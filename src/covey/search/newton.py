@@ -190,7 +190,9 @@ def minimise(
         coef, eta = coef + length * direction, eta + length * move
         # 4. whether that step was the last
         moved, promised = reach_of(response, move), float((gradient * direction).sum())
-        enough = (ROUGH if fresh else ROUGH * KEPT_ROUGH) * response.scale(value - bend(penalty, coef)) if rough else 0.0
+        enough = (
+            (ROUGH if fresh else ROUGH * KEPT_ROUGH) * response.scale(value - bend(penalty, coef)) if rough else 0.0
+        )
         if length == 1.0 and promised <= enough and not way.goes_on(moved):
             return Fit(coef, eta, "converged", step + 1)
         way.go(size, moved, known=length == 1.0 and fresh)

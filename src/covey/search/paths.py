@@ -15,12 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covey.designs import Models
+from covey.losses.arrays import namespace
 from covey.search.active import ActiveSet
+from covey.search.arrays import host, stack
 from covey.search.events import EXHAUSTED, TIE, EventPath
 from covey.search.pairs import PairRace
 from covey.search.problem import in_parts
 from covey.search.table import Table
-from covey.validation import FloatArray
+from covey.validation import ArrayOrTensor, FloatArray
 
 __all__ = ["Knots", "Paths"]
 
@@ -102,20 +104,26 @@ class Paths:
         near = [l for groups in (*starts, *more, *self._inner) for l in groups]
         table.add(np.unique(np.array(near, dtype=np.intp)))
         self.starts = [[table.place[int(l)] for l in groups] for groups in starts]
-        active = [ActiveSet(table, table.on_split(one)[0], rough=not one.everything) for one in self.posed.splits]
-        null = np.stack([one.score() for one in active], axis=1)
-        for one, start in zip(active, self.starts, strict=True):
+        active, null = list[ActiveSet](), list[ArrayOrTensor]()
+        for split, start in zip(self.posed.splits, self.starts, strict=True):
+            one = ActiveSet(table, table.on_split(split)[0], rough=not split.everything)
+            null.append(one.score())
             one.refit(*start)
+            active.append(one)
         self.race: PairRace | None = None
         if self.posed.rates is not None and not mains:
             self.race = PairRace(self.posed.rates, len(starts))
-            soon = [pair for one in active for pair in self.race.soonest(self._rows_of(one.score()), self._weight(one))]
+            soon = [
+                pair
+                for one in active
+                for pair in self.race.soonest(self._rows_of(host(one.score())), self._weight(one))
+            ]
             if soon:  # none are left once all pairs are groups
                 table.add(self.posed.meet(sorted(set(soon))))
                 self.race.leave_out(soon)
             self.racing = np.append(self.racing, np.ones(self.posed.ranks.size - self.racing.size, dtype=bool))
         self.paths: list[EventPath] = []
-        for one, first_norms, some in zip(active, table.gradient_norms(null), more, strict=True):
+        for one, first_norms, some in zip(active, table.gradient_norms(stack(null, 1)), more, strict=True):
             racing = self.racing[table.groups] | np.isin(table.groups, some)
             self.paths.append(EventPath(one, self._weights(len(self.paths)), table.groups, first_norms, racing))
         self.exhausted: set[int] = set()
@@ -130,7 +138,7 @@ class Paths:
             weights[inner] = self.posed.inner_weights[self.posed.ranks[inner]]
         return weights[self.table.groups]
 
-    def _rows_of(self, scores: FloatArray) -> FloatArray:
+    def _rows_of(self, scores: ArrayOrTensor) -> ArrayOrTensor:
         """Scores without those of the validation rows."""
         return scores[: self.posed.design.shape[0]]
 
@@ -255,7 +263,7 @@ class Paths:
             while pending := [
                 s for s in splits if s not in ended and self._n_events(s) < most[s] and self.width(s) <= n_columns
             ]:
-                scores = np.stack([self.paths[s].active.score() for s in pending], axis=1)
+                scores = stack([self.active(s).score() for s in pending], 1)
                 norms = self.table.gradient_norms(scores)
                 for s, of_split in zip(pending, norms, strict=True):
                     woken = self.paths[s].next_groups(of_split, self.table.parents)
@@ -339,19 +347,10 @@ class Paths:
         """How many of these events, at most `good`, no pair is late for, and the pairs that come next if one is."""
         assert self.race is not None
         weight = self._weight(self.active(split))
-        scores = self._rows_of(self._scores(split, span).transpose(1, 0, 2))
+        scores = self._rows_of(host(self.active(split).scores(span.start, span.stop - 1)))
         first, near = self.race.first_late(split, scores[:, :good], steps[:good], weight)
         self.race.accept(split, scores[:, :good], steps[:good], weight, first)
         return first, near
-
-    def _scores(self, split: int, span: range) -> FloatArray:
-        """Minus gradients in the predictor at the models on the first groups of a split, per unit of weight.
-
-        One for every number of groups in a span; shape (n_models, n_rows, n_outputs).
-        """
-        active, response = self.active(split), self.active(split).response
-        eta = np.ascontiguousarray(active.predictors(slice(None), span.start, span.stop - 1).transpose(2, 0, 1))
-        return np.stack([response.score(one) for one in eta]) / response.total_weight
 
     def _far(self) -> NDArray[np.bool_]:
         far = self.racing.copy()
@@ -411,8 +410,9 @@ class Paths:
             return which, np.empty((0, self.posed.ranks.size))
         if self.table.compressed:
             return which, self._residual_norms(spans, which)
-        scores = np.concatenate([self._scores(split, span) for split, span in enumerate(spans) if span])
-        return which, self.posed.gradient_norms(scores[:, : self.posed.design.shape[0]])
+        found = [self.active(split).scores(span.start, span.stop - 1) for split, span in enumerate(spans) if span]
+        scores = namespace(found[0]).concatenate(found, 1)
+        return which, self.posed.gradient_norms(self._rows_of(scores))
 
     def _residual_norms(self, spans: Sequence[range], which: NDArray[np.intp]) -> FloatArray:
         """The same if the table has no rows of X: residuals are computed where X is read."""
@@ -476,6 +476,6 @@ class Paths:
         if len(path) == begun:
             return np.zeros(groups.size)
         steps = np.diff([0.0, *path.times])[begun:]
-        scores = self._scores(split, range(begun, len(path))).transpose(1, 0, 2)
+        scores = path.active.scores(begun, len(path) - 1)
         places = [self.table.place[int(l)] for l in groups]
         return np.asarray(steps @ self.table.gradient_norms(scores)[:, places] / self._weights(split)[places])

@@ -14,15 +14,16 @@ from numpy.typing import NDArray
 from covey.designs import Design, Factors, ProductColumns, RepeatedColumns, count_factors, find_factors
 from covey.groups import Groups
 from covey.losses import Loss
-from covey.losses.arrays import weighted_median
+from covey.losses.arrays import namespace, weighted_median
 from covey.preprocess import WorkingProblem, prepare
 from covey.preprocess.working import read_weights, standard_response
+from covey.search.arrays import host
 from covey.search.constraints.cone import Cone
 from covey.search.observations import Observations
 from covey.search.pairs import AllPairs, PairRates
 from covey.search.problem import Parts, Problem, Split, Validation, ancestors
 from covey.search.settings import SETTINGS, Settings
-from covey.validation import FloatArray, whole
+from covey.validation import ArrayOrTensor, FloatArray, whole
 
 __all__ = ["Posed", "pose"]
 
@@ -193,21 +194,21 @@ class Posed:
         """The number of rows that the models of a split are fitted on; a row of weight two counts as two rows."""
         return sum(self.counts[k] for k in split.train)
 
-    def gradient_norms(self, scores: FloatArray) -> FloatArray:
+    def gradient_norms(self, scores: ArrayOrTensor) -> FloatArray:
         """The norm of ``X' scores`` on each group in working coordinates, over all outputs, in one pass over X.
 
         Parameters
         ----------
-        scores : ndarray, shape (n_models, n_rows, n_outputs)
+        scores : array, shape (n_rows, n_models, n_outputs)
 
         Returns
         -------
         ndarray, shape (n_models, n_groups)
         """
-        k, n, m = scores.shape
-        rows = np.ascontiguousarray(scores.transpose(0, 2, 1).reshape(k * m, n))
+        n, k, m = scores.shape
+        rows = namespace(scores).moveaxis(scores, 0, 2).reshape(k * m, n)
         if self.cone is not None:
-            norms = self.cone.norms(np.asarray(self.design.correlate(rows)))
+            norms = self.cone.norms(np.asarray(self.design.correlate(host(rows))))
         else:
             norms = self.design.gradient_norms(self.working, rows)
         return norms if m == 1 else np.sqrt(np.square(norms).reshape(k, m, -1).sum(axis=1))
@@ -222,7 +223,7 @@ class Posed:
         if self.factors is not None:
             F = self.factors.scores(self.design)
             scores = scores - rows.weight[:, None] * (F @ (F.T @ scores))
-        return self.gradient_norms(scores[None])[0]
+        return self.gradient_norms(scores[:, None])[0]
 
     def to_user(
         self, groups: Sequence[int], W: FloatArray, levels: FloatArray

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.lapack import dposv
+from scipy.linalg.lapack import dposv, dpotrs
 
 from covey.losses.arrays import namespace
 from covey.search.arrays import host, like
@@ -59,6 +59,7 @@ class ModelSet:
         self.columns, self.models, self.penalty, self.rows = columns, models.tolist(), penalty, rows
         self.shrunk = np.inf
         self._grams: dict[int, tuple[FloatArray, float]] = {}
+        self._factors: dict[int, FloatArray] = {}
         self._shares = True
 
     def begin(self, K: FloatArray, scales: FloatArray) -> None:
@@ -66,7 +67,10 @@ class ModelSet:
         self._share(K[self.columns[:, None], self.columns], scales[self.models], self.models)
 
     def _share(self, K: FloatArray, scales: FloatArray, models: list[int]) -> None:
-        self._grams = {model: (K, scale) for model, scale in zip(models, scales.tolist(), strict=True)}
+        self._use({model: (K, scale) for model, scale in zip(models, scales.tolist(), strict=True)})
+
+    def _use(self, grams: dict[int, tuple[FloatArray, float]]) -> None:
+        self._grams, self._factors = grams, {}
 
     def step(
         self, steps: Steps, models: list[int], response: Observations, A: ArrayOrTensor, eta: ArrayOrTensor
@@ -90,7 +94,7 @@ class ModelSet:
             if self._shares:
                 self._share(grams[0], response.relative_curvatures(here, which[0]), models)
             else:
-                self._grams = {model: (K, 1.0) for model, K in zip(models, grams, strict=True)}
+                self._use({model: (K, 1.0) for model, K in zip(models, grams, strict=True)})
             steps.exact[moving[which]], steps.fresh[moving], self._shares, solved = True, True, False, None
         self.shrunk = size
         if solved is None:
@@ -99,11 +103,27 @@ class ModelSet:
 
     def _solved(self, steps: Steps, models: list[int], right: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The steps of some models, under inequalities if there are any, and the gradients left after them."""
-        K = np.array([K * scale for K, scale in map(self._grams.__getitem__, models)])
-        K += steps.ridges[models][:, None, None] * self.penalty
         if self.rows is None:
-            return _solutions(K, right), right
+            solved = np.empty_like(right)
+            for i, model in enumerate(models):
+                solved[:, i] = self._solution(model, steps.ridges, right[:, i])
+            return solved, right
+        K = np.array([self._penalised(model, steps.ridges) for model in models])
         return self.rows.step(K, steps.coefs[self.columns[:, None], models], right)
+
+    def _solution(self, model: int, ridges: FloatArray, right: FloatArray) -> FloatArray:
+        if model in self._factors:
+            return dpotrs(self._factors[model], right)[0]
+        factor, solution, failed = dposv(K := self._penalised(model, ridges), right)
+        if failed:  # no row has curvature in some direction
+            return factorised(K)(right)
+        self._factors[model] = factor
+        return solution
+
+    def _penalised(self, model: int, ridges: FloatArray) -> FloatArray:
+        """The second derivative of a model's penalised loss."""
+        K, scale = self._grams[model]
+        return K * scale + ridges[model] * self.penalty
 
 
 @dataclass(frozen=True)
@@ -248,16 +268,6 @@ def _share(
     scales[at] = response.relative_curvatures(eta, one)
     for each in sets:
         each.begin(K, scales)
-
-
-def _solutions(K: FloatArray, right: FloatArray) -> FloatArray:
-    """Solutions of ``K x = right``, for each K and its column on the right."""
-    solved = np.empty_like(right)
-    for i, each in enumerate(K):
-        _, solved[:, i], failed = dposv(each, right[:, i])
-        if failed:  # no row has curvature in some direction
-            solved[:, [i]] = factorised(each)(right[:, [i]])
-    return solved
 
 
 def _totals(

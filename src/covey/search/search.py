@@ -14,7 +14,7 @@ import numpy as np
 from covey.progress import tell
 from covey.search.cleaned import Cleaned, clean
 from covey.search.dense import DenseRidges
-from covey.search.judge import ROUNDING, TIE, Judge, Scores, Verdict
+from covey.search.judge import ROUNDING, TIE, Judge, Scores
 from covey.search.leverage import predictable
 from covey.search.paths import Knots, Paths
 from covey.search.problem import Parts, in_parts
@@ -276,7 +276,7 @@ class Found:
         exhaustive = _is_exhaustive(paths)
         if not posed.late and (exhaustive or self.n_rounds == most):
             return []
-        verdict = self.verdict()
+        verdict = self.judge.board(self.recipes).verdict()
         kept = verdict.recipes[verdict.simplest(verdict.near(settings.start_strictness))]
         starts = self.starts_from(kept, self.trainings)
         # a third path starts from the best groups so far: their pieces, or pairs of them, may be better
@@ -316,10 +316,6 @@ class Found:
     def late_judge(self) -> Judge:
         """The judge of models with late groups: on the rows that they can predict."""
         return self.judge.scored_by(self.scores_for_late())
-
-    def verdict(self) -> Verdict:
-        """The verdict of all splits on all candidates."""
-        return self.judge.board(self.recipes).verdict()
 
     def groups(self, recipe: Recipe, training: Training) -> list[int]:
         """The groups of a recipe on a split; pieces stand for their group."""

@@ -164,12 +164,12 @@ class Table:
             self._of_split[split] = self.response.weighted(training), np.flatnonzero(in_parts(self.labels, parts))
         return self._of_split[split]
 
-    def gradient_norms(self, scores: FloatArray) -> FloatArray:
+    def gradient_norms(self, scores: ArrayOrTensor) -> FloatArray:
         """The norm of ``Z' score`` on each near group, over all outputs, for several models; projected on its cone.
 
         Parameters
         ----------
-        scores : ndarray, shape (n_rows, n_models, n_outputs)
+        scores : array, shape (n_rows, n_models, n_outputs)
 
         Returns
         -------
