@@ -6,9 +6,10 @@ import weakref
 import numpy as np
 import pytest
 
-from covey import Groups, GroupSparseRegressor, limit_path
+from covey import Groups, GroupSparseClassifier, GroupSparseRegressor, Terms, limit_path
 from covey.designs import as_design
 from covey.preprocess.factoring import factors_from_blocks, pivoted_cholesky
+from covey.search import table
 
 torch = pytest.importorskip("torch")
 
@@ -24,6 +25,35 @@ def data(p=100, n=60, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, p)) * rng.uniform(0.5, 2, p) + rng.uniform(-3, 3, p)
     return X, X[:, :4].sum(axis=1) - X[:, 20:24].sum(axis=1) + 0.3 * rng.standard_normal(n)
+
+
+FITS = {
+    "squared": (GroupSparseRegressor, {"groups": 4}, lambda y: y),
+    "several responses": (GroupSparseRegressor, {"groups": 4}, lambda y: np.column_stack([y, -y])),
+    "poisson": (GroupSparseRegressor, {"groups": 4, "loss": "poisson"}, lambda y: np.floor(np.abs(y))),
+    "huber": (GroupSparseRegressor, {"groups": 4, "loss": "huber"}, lambda y: y),
+    "classes": (GroupSparseClassifier, {"groups": 4}, lambda y: y > np.median(y)),
+    "hold-out": (GroupSparseRegressor, {"groups": 4, "selection": "holdout"}, lambda y: y),
+    "predict": (GroupSparseRegressor, {"groups": 4, "rule": "predict"}, lambda y: y),
+    "pairs": (GroupSparseRegressor, {"terms": Terms({"*": "linear"})}, lambda y: y),
+}
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_no_step_needs_a_tensor_that_numpy_can_read(name, monkeypatch):
+    """On a GPU such a step would raise; here numpy may not read tensors in memory either."""
+
+    def refuse(*_):
+        raise TypeError("a tensor was read by numpy")
+
+    monkeypatch.setattr(table, "NEAR_COLUMNS", 12)
+    monkeypatch.setattr(table, "ALL_NEAR", 24)
+    estimator, options, response = FITS[name]
+    X, y = data()
+    expected = estimator(**options, random_state=0).fit(torch.from_numpy(X), response(y)).coef_
+    monkeypatch.setattr(torch.Tensor, "__array__", refuse)
+    found = estimator(**options, random_state=0).fit(torch.from_numpy(X), response(y)).coef_
+    np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])

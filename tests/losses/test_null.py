@@ -9,8 +9,8 @@ from scipy.optimize import minimize, minimize_scalar
 
 from covey import GroupSparseRegressor
 from covey.losses import Binomial, Huber, Loss, Multinomial, MultiSquared, Poisson, Squared
-from covey.losses.arrays import weighted_median
 from covey.losses.constant import scalar_constant
+from covey.losses.responses import weighted_median
 from loss_cases import CASES
 
 OFFSETS = {"none": 0.0, "small": 1.0, "large": 30.0}

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from covey.designs.moments import Moments, tiled_moments
-from covey.validation import Array, ArrayOrTensor, name_columns, pandas_frame
+from covey.validation import Array, ArrayOrTensor, name_columns, on_host, pandas_frame
 
 __all__ = ["RESIDUALS", "Design", "Models", "as_design", "is_table", "row_slices"]
 
@@ -193,11 +193,12 @@ class Design(ABC):
             out[at] = self.correlate(R.reshape(-1, n)).reshape(-1, m, p)
         return out
 
-    def gradient_norms(self, problem: Any, R: Array) -> NDArray[np.float64]:
+    def gradient_norms(self, problem: Any, R: ArrayOrTensor) -> NDArray[np.float64]:
         """The group norms of ``R X`` in the coordinates of a `WorkingProblem`, for R of shape (k, n); (k, n_groups).
 
         Products with all columns take up to a quarter of the memory of X at a time; an X that is streamed is read once.
         """
+        R = on_host(R)
         step = max(FEWEST_MODELS, self.shape[0] // 4) if self.reads_columns else max(len(R), 1)
         return np.concatenate([problem.all_norms(self.correlate(R[a : a + step])) for a in range(0, len(R), step)])
 

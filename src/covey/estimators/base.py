@@ -26,8 +26,8 @@ from covey.estimators.reading import read_always, read_rows, refuse_constant
 from covey.estimators.scale import select_scaled
 from covey.groups import Groups, GroupsLike
 from covey.losses import Loss
-from covey.losses.arrays import read_offset
 from covey.losses.base import Response
+from covey.losses.responses import read_offset
 from covey.search.held_out import FoldModels, HeldOut
 from covey.search.pieces import select_within
 from covey.search.problem import Problem

@@ -27,9 +27,9 @@ from covey.estimators.survival import (
     survival_bounds,
 )
 from covey.losses import Cox
-from covey.losses.arrays import codes_among
 from covey.losses.base import Response
 from covey.losses.cox import FieldNames, read_survival
+from covey.losses.responses import codes_among
 from covey.losses.risk_sets import EVENT, START, STOP, STRATUM
 from covey.progress import showing
 from covey.search.held_out import FoldModels

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from covey.estimators.reading import read_rows
 from covey.losses import Loss
-from covey.losses.arrays import read_offset
+from covey.losses.responses import read_offset
 from covey.search.held_out import HeldOut
 from covey.validation import FloatArray, MatrixLike, PerRow
 

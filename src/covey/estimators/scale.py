@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from covey.losses.arrays import weighted_median
+from covey.losses.responses import weighted_median
 from covey.search.problem import Problem
 from covey.search.select import Selected
 from covey.search.splits import EmptyFoldError

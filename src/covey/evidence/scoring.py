@@ -11,8 +11,8 @@ from sklearn.base import BaseEstimator
 
 from covey.evidence.folds import Rows
 from covey.losses import Binomial, Loss, Multinomial, Ordinal
-from covey.losses.arrays import read_offset
 from covey.losses.classes import read_labels
+from covey.losses.responses import read_offset
 from covey.validation import Array, FloatArray, IntArray, PerRow, finite_response, on_host
 
 # How often the score on new rows should be within the interval: readers take the number after ± for the range to

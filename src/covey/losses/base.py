@@ -10,8 +10,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from covey.losses.arrays import doubles, read_offset, robust_scale, weighted_median, within_range
+from covey.arrays import doubles
 from covey.losses.constant import best_constant, best_constants
+from covey.losses.responses import read_offset, robust_scale, weighted_median, within_range
 from covey.validation import Array, FloatArray, finite_response, response_numbers
 
 __all__ = ["CoupledLoss", "Loss", "LossOnRows", "Response"]

@@ -12,8 +12,9 @@ from pandas import isna
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
-from covey.losses.arrays import codes_among, doubles, namespace, refuse_rows, spread
+from covey.arrays import doubles, namespace, spread
 from covey.losses.base import Loss, Response
+from covey.losses.responses import codes_among, refuse_rows
 from covey.validation import Array, FloatArray, finite_response, on_host, one_value
 
 __all__ = ["Binomial", "ClassLoss", "Multinomial", "read_labels"]

@@ -9,8 +9,8 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from covey.losses.arrays import codes_among, refuse_rows
 from covey.losses.base import CoupledLoss, Response
+from covey.losses.responses import codes_among, refuse_rows
 from covey.losses.risk_sets import EVENT, STOP, STRATUM, RiskSets
 from covey.validation import Array, FloatArray, as_numbers, on_host
 

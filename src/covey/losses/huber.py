@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from covey.losses.arrays import robust_scale, weighted_quantile
 from covey.losses.base import Loss
+from covey.losses.responses import robust_scale, weighted_quantile
 from covey.validation import FloatArray, positive
 
 __all__ = ["Huber"]

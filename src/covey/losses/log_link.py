@@ -8,8 +8,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from covey.losses.arrays import LARGEST, doubles, namespace, refuse_rows, spread, within_range
+from covey.arrays import doubles, namespace, spread
 from covey.losses.base import Loss
+from covey.losses.responses import LARGEST, refuse_rows, within_range
 from covey.validation import FloatArray, finite_response
 
 LIMITS = np.finfo(np.float64)

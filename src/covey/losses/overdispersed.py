@@ -9,7 +9,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import gammaln
 
-from covey.losses.arrays import doubles
+from covey.arrays import doubles
 from covey.losses.log_link import LogLink, Poisson, log_ratio, replaced
 from covey.validation import FloatArray, positive
 

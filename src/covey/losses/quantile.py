@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
-from covey.losses.arrays import robust_scale, weighted_median
 from covey.losses.base import Loss
+from covey.losses.responses import robust_scale, weighted_median
 from covey.validation import FloatArray, finite_response, positive, real
 
 __all__ = ["MultiQuantile", "Quantile"]

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from numpy.typing import ArrayLike
 
-from covey.losses.arrays import doubles, namespace
+from covey.arrays import doubles, namespace
 from covey.losses.base import Loss, Response
 from covey.validation import FloatArray, finite_response, response_numbers
 

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import gammaln, logsumexp
 
-from covey.losses.arrays import doubles
+from covey.arrays import doubles
 from covey.losses.log_link import LogLink, exponential, log_ratio, replaced
 from covey.validation import FloatArray, real
 

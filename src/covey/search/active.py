@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dtrtrs
 
-from covey.search.arrays import beside, host, like, stack
+from covey.arrays import beside, host, like, stack
 from covey.search.curvature import Curvature
 from covey.search.newton import minimise
 from covey.search.observations import Observations

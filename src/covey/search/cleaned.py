@@ -16,10 +16,10 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
+from covey.arrays import host
 from covey.layout import spans
 from covey.preprocess.working import noise_weights
 from covey.search.active import DEPENDENT, ActiveSet
-from covey.search.arrays import host
 from covey.search.constraints.cone import Rows
 from covey.search.constraints.nested import eliminate_within, ridges_within
 from covey.search.curvature import Curvature

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dposv, dpstrf
 
+from covey.arrays import host
 from covey.designs.rows import count_rows
 from covey.layout import offsets
-from covey.search.arrays import host
 from covey.search.curvature import Curvature, factorised
 from covey.search.newton import ROUGH, minimise
 from covey.search.observations import Observations

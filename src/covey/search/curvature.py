@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotrs
 
-from covey.search.arrays import host, like
+from covey.arrays import host, like
 from covey.search.observations import Observations, weighted_gram
 from covey.validation import ArrayOrTensor, FloatArray
 

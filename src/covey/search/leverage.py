@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from covey.search.arrays import host
+from covey.arrays import host
 from covey.search.problem import Split
 from covey.search.table import Table
 from covey.validation import FloatArray

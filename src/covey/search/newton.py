@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 from scipy.linalg.lapack import dpotrs
 
-from covey.search.arrays import host, like
+from covey.arrays import host, like
 from covey.search.constraints.cone import Rows
 from covey.search.curvature import JITTER, Curvature, added, factorised, solver, times
 from covey.search.observations import Observations

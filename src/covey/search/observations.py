@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from covey.arrays import host, like
 from covey.losses import Loss
 from covey.losses.base import LossOnRows
-from covey.search.arrays import host, like
 from covey.validation import ArrayOrTensor, FloatArray
 
 __all__ = ["Observations", "weighted_gram"]

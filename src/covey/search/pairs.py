@@ -14,9 +14,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from covey.arrays import host, like
 from covey.designs import Design
 from covey.layout import alike, offsets
-from covey.search.arrays import host, like
 from covey.validation import FloatArray
 
 __all__ = ["AllPairs", "PairRace", "PairRates"]

@@ -14,10 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from covey.arrays import host, namespace, stack
 from covey.designs import Models
-from covey.losses.arrays import namespace
 from covey.search.active import ActiveSet
-from covey.search.arrays import host, stack
 from covey.search.events import EXHAUSTED, TIE, EventPath
 from covey.search.pairs import PairRace
 from covey.search.problem import in_parts

@@ -11,13 +11,13 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from covey.arrays import host, namespace
 from covey.designs import Design, Factors, ProductColumns, RepeatedColumns, count_factors, find_factors
 from covey.groups import Groups
 from covey.losses import Loss
-from covey.losses.arrays import namespace, weighted_median
+from covey.losses.responses import weighted_median
 from covey.preprocess import WorkingProblem, prepare
 from covey.preprocess.working import read_weights, standard_response
-from covey.search.arrays import host
 from covey.search.constraints.cone import Cone
 from covey.search.observations import Observations
 from covey.search.pairs import AllPairs, PairRates

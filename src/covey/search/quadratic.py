@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from scipy.linalg import lstsq
 from scipy.linalg.lapack import dpotrf, dtrtrs
 
+from covey.arrays import host, like
 from covey.layout import offsets
 from covey.search.active import DEPENDENT, ActiveSet
-from covey.search.arrays import host, like
 from covey.validation import FloatArray
 
 __all__ = ["Quadratic", "least_norm"]

@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dposv, dpotrs
 
-from covey.losses.arrays import namespace
-from covey.search.arrays import host, like
+from covey.arrays import host, like, namespace
 from covey.search.constraints.cone import Rows
 from covey.search.curvature import JITTER, factorised
 from covey.search.newton import DECREASE, EPS, FAR, KEPT_ROUGH, KEPT_SHRINKS, ROUGH, SHRINKS

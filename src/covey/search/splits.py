@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from covey.designs import Design, as_design
 from covey.designs.rows import canonical_keys, count_rows, hold_out, is_contingency_table, mix, split_masks
 from covey.losses import Loss, Squared
-from covey.losses.arrays import read_offset
+from covey.losses.responses import read_offset
 from covey.search.problem import Parts, Split, Validation, in_parts
 from covey.validation import Array, FloatArray, MatrixLike, PerRow, on_host, whole
 

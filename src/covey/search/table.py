@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpstrf
 
+from covey.arrays import below, beside, host, like
 from covey.designs import DenseDesign, Design
 from covey.layout import offsets, spans
 from covey.preprocess.factoring import times_factors
-from covey.search.arrays import below, beside, host, like
 from covey.search.observations import Observations
 from covey.search.posed import Posed
 from covey.search.problem import Parts, Split, in_parts

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from covey.groups import Groups
 from covey.losses import Loss, Squared, get_loss
-from covey.losses.arrays import read_offset
+from covey.losses.responses import read_offset
 from covey.validation import FloatArray, as_matrix, as_numbers, as_response, check_scale, column_names
 
 

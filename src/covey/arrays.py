@@ -1,15 +1,37 @@
-"""Arrays where X lives: numpy, or tensors on a device. Small results always come back as numpy arrays."""
+"""Arrays where X lives: numpy, or torch tensors on a device. Small results always come back as numpy arrays."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
+from types import ModuleType
+from typing import Any
 
 import numpy as np
 
-from covey.losses.arrays import namespace
 from covey.validation import ArrayOrTensor, FloatArray, on_host
 
-__all__ = ["below", "beside", "host", "like", "stack"]
+__all__ = ["below", "beside", "doubles", "host", "like", "namespace", "spread", "stack"]
+
+
+def namespace(values: object) -> ModuleType:
+    """The module of functions that take these values: numpy, or torch for a tensor."""
+    return sys.modules["torch"] if type(values).__module__ == "torch" else np
+
+
+def doubles(*values: Any) -> tuple[FloatArray, ...]:
+    """Arrays of float64; tensors are left as they are."""
+    found = []  # a loop, because this is called at every step of every fit
+    for one in values:
+        found.append(one if type(one).__module__ == "torch" else np.asarray(one, dtype=np.float64))
+    return tuple(found)
+
+
+def spread(values: FloatArray, y: FloatArray) -> FloatArray:
+    """Values that do not depend on y, broadcast against it."""
+    if np.broadcast_shapes(y.shape, values.shape) == tuple(values.shape):
+        return values
+    return values + namespace(y).zeros_like(y)
 
 
 def host(values: ArrayOrTensor) -> FloatArray:

@@ -1,10 +1,8 @@
-"""Arrays of responses and offsets, and checks that a loss can take them."""
+"""Responses and offsets: checks that a loss can take them, and their quantiles."""
 
 from __future__ import annotations
 
-import sys
-from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,12 +14,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "codes_among",
-    "doubles",
-    "namespace",
     "read_offset",
     "refuse_rows",
     "robust_scale",
-    "spread",
     "weighted_median",
     "weighted_quantile",
     "within_range",
@@ -35,26 +30,6 @@ LARGEST_LOGARITHM = 1e3
 
 # The scale of Gaussian noise divided by its median absolute value.
 MEDIAN_TO_SCALE = 1.4826
-
-
-def namespace(values: object) -> ModuleType:
-    """The module of functions that take these values: numpy, or torch for a tensor."""
-    return sys.modules["torch"] if type(values).__module__ == "torch" else np
-
-
-def doubles(*values: Any) -> tuple[FloatArray, ...]:
-    """Arrays of float64; tensors are left as they are."""
-    found = []  # a loop, because this is called at every step of every fit
-    for one in values:
-        found.append(one if type(one).__module__ == "torch" else np.asarray(one, dtype=np.float64))
-    return tuple(found)
-
-
-def spread(values: FloatArray, y: FloatArray) -> FloatArray:
-    """Values that do not depend on y, broadcast against it."""
-    if np.broadcast_shapes(y.shape, values.shape) == tuple(values.shape):
-        return values
-    return values + namespace(y).zeros_like(y)
 
 
 def read_offset(offset: ArrayLike, n_rows: int, n_outputs: int, loss: Loss) -> FloatArray:
