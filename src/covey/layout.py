@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from covey.validation import Array
 
-__all__ = ["Layout", "alike", "columns_of", "gathered", "group_tiles", "offsets", "run", "scatter", "spans"]
+__all__ = ["Layout", "alike", "columns_of", "gathered", "group_tiles", "joined", "offsets", "run", "scatter", "spans"]
 
 
 @dataclass(frozen=True)
@@ -108,6 +108,16 @@ def scatter(flat: Array, starts: Array, rows: Array) -> None:
         flat[starts[0] : starts[0] + rows.size] = rows.ravel()
     else:
         flat[starts[:, None] + np.arange(length)] = rows
+
+
+def joined(size: int, pieces: Sequence[tuple[Array, Array]]) -> Array:
+    """A flat array from the starts and rows of its pieces, which fill it; the rows themselves if they are all of it."""
+    if len(pieces) == 1 and pieces[0][1].size == size and _neighbours(*pieces[0][:1], pieces[0][1].shape[1]):
+        return pieces[0][1].reshape(-1)
+    flat = np.empty(size)
+    for starts, rows in pieces:
+        scatter(flat, starts, rows)
+    return flat
 
 
 def _neighbours(starts: Array, length: int) -> bool:

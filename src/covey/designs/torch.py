@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from covey.designs.moments import LARGEST_BLOCK, Moments, block_offsets, diagonals
 from covey.designs.protocol import Design
-from covey.layout import alike, gathered, run, scatter
+from covey.layout import alike, gathered, joined, run
 from covey.validation import Array, on_host
 
 __all__ = ["TorchDesign", "checked_tensor", "wrap"]
@@ -101,7 +101,7 @@ class TorchDesign(Design):
         self.n_passes += 1
         p = members.size
         block_starts = block_offsets(starts)
-        total, cross, squares, blocks = np.empty(p), np.empty(p), np.empty(p), np.empty(block_starts[-1])
+        total, cross, squares, blocks = np.empty(p), np.empty(p), np.empty(p), []
         # equal weights are applied at the end, which saves a pass over every tile
         root, unit = (None, float(q[0])) if bool((q == q[0]).all()) else (self.put(np.sqrt(q)), 1.0)
         sides = torch.stack([self.put(q), self.put(q * y)]) if root is None else torch.stack([root, root * self.put(y)])
@@ -130,13 +130,14 @@ class TorchDesign(Design):
             if same.size > LARGEST_BLOCK:
                 squares[at] = on_host(torch.cat(products))
             else:
-                scatter(blocks, block_starts[same.groups], on_host(torch.cat(products)))
+                blocks.append((block_starts[same.groups], on_host(torch.cat(products))))
         self.refuse(members[~np.isfinite(total)], overflow=False)
-        variance = diagonals(blocks, block_starts, starts, squares)
+        flat = joined(int(block_starts[-1]), blocks)
+        variance = diagonals(flat, block_starts, starts, squares)
         if row is None:
-            return Moments(np.zeros(p), variance, cross, blocks, block_starts)
+            return Moments(np.zeros(p), variance, cross, flat, block_starts)
         mean = on_host(row)[members] + total / scale
-        return Moments(mean, variance, cross - total * float(q @ y), blocks, block_starts)
+        return Moments(mean, variance, cross - total * float(q @ y), flat, block_starts)
 
     def _read(self, part: SizeClass, row: torch.Tensor | None) -> torch.Tensor:
         """A copy of some groups' columns in float64, minus a row.

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from covey.designs import Design, Moments
 from covey.groups import Groups
-from covey.layout import alike, gathered, offsets, run, scatter
+from covey.layout import alike, gathered, joined, offsets, run
 from covey.validation import Array, ArrayOrTensor, FloatArray, name_columns, on_host
 
 __all__ = [
@@ -126,11 +126,12 @@ def factors_from_blocks(
             pieces.append((groups, T))
     ranks[~certain] = 0
     factor_starts = offsets(sizes * ranks)
-    factors = np.empty(int(factor_starts[-1]))
-    for groups, T in pieces:
-        for (rank,), at in alike(ranks[groups]):
-            chosen = T if at.size == groups.size else T[at]
-            scatter(factors, factor_starts[groups[at]], chosen[:, :, :rank].reshape(at.size, -1))
+    rows = [
+        (factor_starts[groups[at]], (T if at.size == groups.size else T[at])[:, :, :rank].reshape(at.size, -1))
+        for groups, T in pieces
+        for (rank,), at in alike(ranks[groups])
+    ]
+    factors = joined(int(factor_starts[-1]), rows)
     return factors, ranks, np.flatnonzero(~certain)
 
 

@@ -36,7 +36,8 @@ GRADIENTS = 2**25
 # LEAST_GROWTH groups.
 GROWTH, LEAST_GROWTH = 80, 5
 
-# If X is streamed, this many times as many columns: another missing group would be two more passes over X.
+# If X is streamed or on a device, this many times as many columns: another missing group would be two more passes over
+# X, which take most of the time there.
 STREAMED_GROWTH = 4
 
 
@@ -376,7 +377,8 @@ class Paths:
         wait = np.full(rates.size, np.inf)
         np.divide(np.maximum(1 - sums, 0.0), rates, out=wait, where=far & (rates > 0))
         order = np.flatnonzero(np.isfinite(wait))
-        growth = GROWTH if self.posed.design.reads_columns else STREAMED_GROWTH * GROWTH
+        design = self.posed.design
+        growth = GROWTH if design.reads_columns and not design.on_device else STREAMED_GROWTH * GROWTH
         most = growth + LEAST_GROWTH  # every group has at least one column
         if order.size > most:
             order = order[wait[order] <= np.partition(wait[order], most)[most]]

@@ -54,8 +54,6 @@ def near_limits(n_rows: int) -> tuple[int, int]:
 def _near_limits(posed: Posed) -> tuple[int, int]:
     """The same for a problem."""
     n, (some, every) = posed.design.shape[0], near_limits(posed.design.shape[0])
-    # a pass over X on a device is cheaper than work on many columns here
-    some = some // 2 if posed.design.on_device else some
     if not posed.response.loss.quadratic:
         some, every = min(some, HELD // n), min(every, HELD // n)
     return some, every
