@@ -8,10 +8,11 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from covey.validation import ArrayOrTensor, FloatArray, on_host
 
-__all__ = ["below", "beside", "doubles", "host", "like", "namespace", "spread", "stack"]
+__all__ = ["below", "beside", "doubles", "host", "index", "like", "namespace", "spread", "stack", "zeros"]
 
 
 def namespace(values: object) -> ModuleType:
@@ -42,6 +43,16 @@ def host(values: ArrayOrTensor) -> FloatArray:
 def like(values: FloatArray, model: ArrayOrTensor) -> ArrayOrTensor:
     """An array as an array of the kind, precision and device of another one; tensors are left as they are."""
     return model.new_tensor(values) if isinstance(values, np.ndarray) and not isinstance(model, np.ndarray) else values
+
+
+def index(which: NDArray[np.intp], model: ArrayOrTensor) -> ArrayOrTensor:
+    """Positions, for arrays of the kind and device of another one."""
+    return which if isinstance(model, np.ndarray) else model.new_tensor(which, dtype=namespace(model).int64)
+
+
+def zeros(shape: tuple[int, ...], model: ArrayOrTensor) -> ArrayOrTensor:
+    """Zeros of the kind, precision and device of another array."""
+    return np.zeros(shape) if isinstance(model, np.ndarray) else model.new_zeros(shape)
 
 
 def beside(left: ArrayOrTensor, right: ArrayOrTensor) -> ArrayOrTensor:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dtrtrs
 
-from covey.arrays import beside, host, like, stack
+from covey.arrays import beside, host, index, like, stack, zeros
 from covey.search.curvature import Curvature
 from covey.search.newton import minimise
 from covey.search.observations import Observations
@@ -33,7 +33,7 @@ class ActiveSet:
     ----------
     table : Table
     response : Observations
-        Its weights are zero outside the training rows.
+        Of all rows of the table; weights are zero outside the training rows.
     rough : bool
         Whether models are only scored and need few digits.
     factors : bool
@@ -43,8 +43,12 @@ class ActiveSet:
     ----------
     groups : list of int
         The awake groups, as positions among the near ones, in the order in which they woke up.
+    response : Observations
+        Of the training rows alone.
+    weight : ndarray
+        Of all rows of the table.
     A : array, shape (n_rows, n_columns)
-        The intercept's column, common factors, and the columns of the awake groups.
+        The training rows of the intercept's column, common factors, and the columns of the awake groups.
     widths, ends : list of int
         The number of columns, and of linearly independent ones, before any group woke up and after each.
     models : list of ndarray, shape (n_columns, n_outputs)
@@ -53,15 +57,13 @@ class ActiveSet:
     separated : list of bool
         Whether the minimum lies at infinity, for each of these models; those models have a small ridge.
     eta : array, shape (n_rows, n_outputs)
-        The linear predictor of the last model.
+        The linear predictor of the last model on the training rows.
     """
 
     def __init__(self, table: Table, response: Observations, *, rough: bool, factors: bool = True) -> None:
-        self.table, self.response, self.rough = table, response, rough
-        self._first = self._columns_before(table, factors)
+        self.table, self.rough, self._factors = table, rough, factors
         self.groups: list[int] = []
-        self.A: ArrayOrTensor = like(self._first, table.Z)
-        self._room: FloatArray = np.empty((len(self._first), 0))
+        self._begin(response)
         # the independent columns, and the Cholesky factor of their Gram matrix
         self.basis: list[int] = []
         self._R: FloatArray = np.empty((0, 0))
@@ -73,9 +75,32 @@ class ActiveSet:
         self.eta: ArrayOrTensor = self.predictor_of(self._null())
         self.refit()
 
-    def _columns_before(self, table: Table, factors: bool) -> FloatArray:
+    def _begin(self, response: Observations) -> None:
+        """Take the training rows of the columns from the table."""
+        table = self.table
         one = table.response.one[:, None][:, : int(table.posed.intercept)]
-        return np.asfortranarray(np.hstack([one, table.extras]) if factors else one)
+        self._given, self.response, self.weight = response, response.training, response.weight
+        # the columns before those of groups, on all rows of the table
+        self._first = np.hstack([one, table.extras]) if self._factors else one
+        rows = np.flatnonzero(self.weight)
+        self._rows = None if rows.size == self.weight.size else rows
+        self._rows_of_Z = None if self._rows is None else index(rows, table.Z)
+        self.A: ArrayOrTensor = self._training(like(self._first, table.Z))
+        self._room: FloatArray = np.empty((len(self.A), 0))
+        for group in self.groups:
+            self._append(table.block(group))
+
+    def _training(self, columns: ArrayOrTensor) -> ArrayOrTensor:
+        """The training rows of columns of the table."""
+        return columns if self._rows_of_Z is None else columns[self._rows_of_Z]
+
+    def _on_table(self, values: ArrayOrTensor) -> ArrayOrTensor:
+        """Values of the training rows on all rows of the table, with zeros elsewhere."""
+        if self._rows is None:
+            return values
+        out = zeros((self.weight.size, *values.shape[1:]), values)
+        out[self._rows if isinstance(values, np.ndarray) else self._rows_of_Z] = values
+        return out
 
     @property
     def n_first(self) -> int:
@@ -88,9 +113,9 @@ class ActiveSet:
         return len(self.basis) < self.A.shape[1]
 
     def score(self) -> ArrayOrTensor:
-        """Minus the gradient in the predictor, per unit of weight; shape (n_rows, n_outputs)."""
+        """Minus the gradient in the predictor of all rows of the table, per unit of weight; (n_rows, n_outputs)."""
         near = self.response.near(self.A)
-        return near.score(like(self.eta, near.weight)) / self.response.total_weight
+        return self._on_table(near.score(like(self.eta, near.weight)) / self.response.total_weight)
 
     def scores(self, first: int, last: int) -> ArrayOrTensor:
         """The same of the models on the first m groups, for every m from first to last.
@@ -103,14 +128,14 @@ class ActiveSet:
         n, m, k = W.shape
         eta = near.predictor(self.A[:, :k], np.ascontiguousarray(W.transpose(2, 0, 1).reshape(k, n * m)))
         found = [near.score(eta[:, a : a + m]) for a in range(0, n * m, m)]
-        return stack(found, 1) / self.response.total_weight
+        return self._on_table(stack(found, 1) / self.response.total_weight)
 
     def predictor(self, n_groups: int) -> FloatArray:
-        """The linear predictor of the model on the first groups, for all rows; shape (n_rows, n_outputs)."""
+        """The linear predictor of the model on the first groups, for the training rows; (n_rows, n_outputs)."""
         return self.predictor_of(self.models[n_groups])
 
     def predictor_of(self, coef: FloatArray) -> FloatArray:
-        """The linear predictor of a model on the first columns, for all rows; shape (n_rows, n_outputs)."""
+        """The linear predictor of a model on the first columns, for the training rows; (n_rows, n_outputs)."""
         return host(self.A[:, : len(coef)] @ like(coef, self.A))
 
     def refit(self, *groups: int) -> None:
@@ -185,10 +210,7 @@ class ActiveSet:
 
     def replace_rows(self, response: Observations) -> None:
         """Continue on rows with the same second moments."""
-        self.response = response
-        first = self._columns_before(self.table, self.n_first > int(self.table.posed.intercept))
-        self.A = np.asfortranarray(np.hstack([first, self.table.Z[:, self.table.columns(self.groups)]]))
-        self._room = np.empty((len(self.A), 0))
+        self._begin(response)
         self.eta = self.predictor_of(self.models[-1])
 
     def mean_deviance(self, n_groups: int | None = None) -> float:
@@ -196,17 +218,17 @@ class ActiveSet:
         eta = host(self.eta) if n_groups is None else self.predictor(n_groups)
         return self.response.deviance(eta) / self.response.total_weight
 
-    def predictors(self, which: NDArray[np.intp] | slice, first: int, last: int) -> FloatArray:
-        """Predictors of the models on the first m groups, for every m from first to last, on some rows.
+    def predictors(self, which: NDArray[np.intp], first: int, last: int) -> FloatArray:
+        """Predictors of the models on the first m groups, for every m from first to last, on some rows of the table.
 
         Returns
         -------
         ndarray, shape (n_rows, n_outputs, last - first + 1)
         """
-        W = self.coefficients(first, last)
-        n, m, k = W.shape
-        flat = host(self.A[which][:, :k] @ like(np.ascontiguousarray(W.transpose(2, 1, 0).reshape(k, m * n)), self.A))
-        return flat.reshape(len(flat), m, n)
+        W, f = self.coefficients(first, last), self.n_first
+        out = self.table.predictors(which, self.table.columns(self.groups[:last]), W[:, :, f:])
+        before = self._first[which] @ W[:, :, :f].transpose(2, 1, 0).reshape(f, out[0].size)
+        return out + before.reshape(out.shape)
 
     def coefficients(self, first: int, last: int) -> FloatArray:
         """The models on the first m groups, for every m from first to last; (n_models, n_outputs, n_columns).
@@ -239,13 +261,14 @@ class ActiveSet:
         """The same groups without common factors in the models."""
         if self.n_first == int(self.table.posed.intercept):
             return self
-        replay = ActiveSet(self.table, self.response, rough=self.rough, factors=False)
+        replay = ActiveSet(self.table, self._given, rough=self.rough, factors=False)
         for group in self.groups:
             replay.refit(group)
         return replay
 
     def _append(self, block: ArrayOrTensor) -> None:
-        """Append columns to A, which grows in place: many groups may wake one after another."""
+        """Append columns of the table to A, which grows in place: many groups may wake one after another."""
+        block = self._training(block)
         k, width = self.A.shape[1], self.A.shape[1] + block.shape[1]
         if not isinstance(self.A, np.ndarray):
             self.A = beside(self.A, block)

@@ -248,16 +248,14 @@ class CleanedRound:
         one_of_each = [same[0] for *_, same in models]
         ridges = np.array([self.recipes[i].ridge for i in one_of_each])
         coefs, done = np.zeros((len(models), first + self.columns.size, len(outputs))), np.ones(len(models), dtype=bool)
-        used = np.flatnonzero(self.active.response.weight)
-        A = self.active.A[used]
+        A, n_rows = self.active.A, len(self.active.response.weight)
         for o, response in enumerate(outputs):
-            training = response.rows(used)
             given = np.hstack([self.levels[one_of_each, o : o + first], self.W[one_of_each, o]]).T
             found, reached = np.zeros_like(given), np.zeros_like(done)
             for columns, numbers, *_ in alike:  # elimination leaves round-off error in groups that were dropped
                 found[columns[:, None], numbers] = given[columns[:, None], numbers]
-            for some in in_batches([ModelSet(*one) for one in alike], used.size):
-                reached |= minimise_together(training, A, found, some, penalty, ridges)
+            for some in in_batches([ModelSet(*one) for one in alike], n_rows):
+                reached |= minimise_together(response, A, found, some, penalty, ridges)
             coefs[:, :, o], done = found.T, done & reached
         known: set[int] = set()
         for (left, groups, same), ridge, coef, is_done in zip(models, ridges, coefs, done, strict=True):

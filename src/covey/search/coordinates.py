@@ -119,9 +119,9 @@ class ScaledColumns:
         elif self._tall:
             # each fit starts from the one before, the largest penalty first
             curvature, last = self._state.get(training.number, (Curvature(), None))
-            solved = [None] * len(penalties)
+            solved, A = [None] * len(penalties), V[training.response.used]
             for i in np.argsort(penalties)[::-1].tolist():
-                last = solved[i] = _ridge(training, V, penalties[i] * by_column[i], curvature, last)
+                last = solved[i] = _ridge(training, A, penalties[i] * by_column[i], curvature, last)
             if V.shape[1] <= MOST_KEPT:
                 self._state[training.number] = curvature, last
         elif all((share == 1.0).all() for share in by_column):
@@ -310,8 +310,8 @@ def _ridge(
     curvature: Curvature,
     start: tuple[FloatArray, FloatArray] | None = None,
 ) -> tuple[FloatArray, FloatArray]:
-    """Intercepts and coefficients of the penalised minimiser."""
-    response, i = training.response, int(training.posed.intercept)
+    """Intercepts and coefficients of the penalised minimiser, for columns B of the training rows."""
+    response, i = training.response.training, int(training.posed.intercept)
     level, coef = (response.null, np.zeros((B.shape[1], response.n_outputs))) if start is None else start
     begin = np.vstack([level[None, :], coef]) if i else coef
     A = np.hstack([response.one[:, None], B]) if i else B
@@ -339,9 +339,9 @@ def _wide_ridges(
         return _rough_wide_ridges(training, inner, penalties)
     root = RowRoot(inner)
     curvature, last = Curvature(), None
-    solved = []
+    solved, B = [], root.L[response.used]
     for penalty in penalties:
-        last = _ridge(training, root.L, np.full(root.L.shape[1], penalty), curvature, last)
+        last = _ridge(training, B, np.full(B.shape[1], penalty), curvature, last)
         solved.append((last[0], root.multipliers(last[1])))
     return solved
 

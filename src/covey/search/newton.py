@@ -104,6 +104,7 @@ def minimise(
     Parameters
     ----------
     response : Observations
+        Of rows of positive weight.
     A : array, shape (n_rows, n_columns)
         Where X lives.
     start : ndarray, shape (n_columns, n_outputs)
@@ -189,7 +190,7 @@ def minimise(
         length, value, lowered = found[0], found[1], value - found[1]
         coef, eta = coef + length * direction, eta + length * move
         # 4. whether that step was the last
-        moved, promised = reach_of(response, move), float((gradient * direction).sum())
+        moved, promised = reach_of(move), float((gradient * direction).sum())
         enough = (
             (ROUGH if fresh else ROUGH * KEPT_ROUGH) * response.scale(value - bend(penalty, coef)) if rough else 0.0
         )
@@ -300,9 +301,9 @@ def line_search(
     return None
 
 
-def reach_of(response: Observations, move: FloatArray) -> float:
-    """The largest change of the predictor among rows of positive weight."""
-    return float(abs(move[response.used]).max())
+def reach_of(move: ArrayOrTensor) -> float:
+    """The largest change of the predictor of a row."""
+    return float(abs(move).max())
 
 
 def recedes(response: Observations, score: FloatArray, eta: FloatArray, value: float, move: FloatArray) -> bool:
@@ -311,9 +312,9 @@ def recedes(response: Observations, score: FloatArray, eta: FloatArray, value: f
     If the loss couples rows: whether the loss is still lower a long way along the step.
     """
     if response.loss.coupled:
-        return response.total(eta + LONG_WAY / max(reach_of(response, move), EPS) * move) < value
+        return response.total(eta + LONG_WAY / max(reach_of(move), EPS) * move) < value
     score, move = host(score), host(move)
-    far = np.abs(move).max(axis=1) >= MOST * np.abs(move[host(response.used)]).max()
+    far = np.abs(move).max(axis=1) >= MOST * np.abs(move).max()
     gain = (score[far] * move[far]).sum(axis=1)
     return bool(-gain[gain < 0].sum() <= SHARE * gain[gain > 0].sum())
 

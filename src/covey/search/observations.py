@@ -72,6 +72,11 @@ class Observations:
         return self.weight > 0
 
     @cached_property
+    def training(self) -> Observations:
+        """The rows of positive weight alone."""
+        return self if self.used.all() else self.rows(self.used)
+
+    @cached_property
     def total_weight(self) -> float:
         """The sum of the weights of the rows."""
         return float(self.weight @ (self.one * self.one))

@@ -144,7 +144,7 @@ class Paths:
 
     def _weight(self, active: ActiveSet) -> FloatArray:
         """The weights of the training rows of X."""
-        return self._rows_of(active.response.weight)
+        return self._rows_of(active.weight)
 
     @property
     def all_near(self) -> bool:
