@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from covey.designs.moments import Moments, dense_moments
 from covey.designs.protocol import Design, row_slices
-from covey.layout import columns_of
+from covey.layout import columns_of, run
 from covey.validation import Array, as_numeric_matrix, column_names
 
 __all__ = ["DenseDesign", "wrap"]
@@ -59,6 +60,16 @@ class DenseDesign(Design):
             return super().correlate(R)
         self.n_passes += 1
         return np.ascontiguousarray(R, dtype=self.dtype) @ self.X
+
+    def gradient_norms(self, problem: Any, R: Array) -> NDArray[np.float64]:
+        """As in `Design`; where neighbouring groups have neighbouring columns, their products never leave the cache."""
+        if not self._in_blas_order or run(problem.layout.members) is None:
+            return super().gradient_norms(problem, R)
+        self.n_passes += 1
+        R, out = np.ascontiguousarray(R, dtype=self.dtype), np.empty((len(R), problem.ranks.size))
+        for groups, columns in problem.tiles(len(R)):
+            out[:, groups] = problem.norms_of(groups, R @ self.X[:, columns])
+        return out
 
     def take(self, columns: Array) -> NDArray[np.float64]:
         return columns_of(self.X, columns).astype(np.float64, copy=False)

@@ -196,11 +196,14 @@ class Design(ABC):
     def gradient_norms(self, problem: Any, R: ArrayOrTensor) -> NDArray[np.float64]:
         """The group norms of ``R X`` in the coordinates of a `WorkingProblem`, for R of shape (k, n); (k, n_groups).
 
-        Products with all columns take up to a quarter of the memory of X at a time; an X that is streamed is read once.
+        Products with all columns take up to an eighth of the memory of X at a time; an X that is streamed is read once.
         """
         R = on_host(R)
-        step = max(FEWEST_MODELS, self.shape[0] // 4) if self.reads_columns else max(len(R), 1)
-        return np.concatenate([problem.all_norms(self.correlate(R[a : a + step])) for a in range(0, len(R), step)])
+        step = max(FEWEST_MODELS, self.shape[0] // 8) if self.reads_columns else max(len(R), 1)
+        out = np.empty((len(R), problem.ranks.size))
+        for a in range(0, len(R), step):
+            out[a : a + step] = problem.all_norms(self.correlate(R[a : a + step]))
+        return out
 
     def extremes(self, columns: Array, weight: Array) -> Array:
         """The least and the largest value of some columns over the rows of positive weight; shape (3, k).

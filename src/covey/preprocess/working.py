@@ -10,6 +10,7 @@ With row weights q that add up to one, the inner product is ``<a, b> = sum_i q_i
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -84,21 +85,32 @@ class WorkingProblem:
         squares = np.add.reduceat(np.append(g * g, 0.0), self.starts[:-1])
         return np.where(self.ranks > 0, np.sqrt(squares), 0.0)
 
+    def tiles(self, n_models: int) -> Iterator[tuple[slice, slice | Array]]:
+        """Neighbouring groups, as many as have their correlations with so many models in cache, and their columns."""
+        starts = self.layout.starts
+        for first, last in group_tiles(starts, NORMS_AT_A_TIME // max(n_models, 1)):
+            columns = self.layout.members[starts[first] : starts[last]]
+            yield slice(first, last), run(columns) or columns
+
+    def norms_of(self, groups: slice, correlations: Array) -> NDArray[np.float64]:
+        """Norms in working coordinates of some neighbouring groups, given correlations with their columns."""
+        sizes, ranks, first = self.layout.sizes[groups], self.ranks[groups], self.layout.starts[groups]
+        out = np.zeros((len(correlations), sizes.size))
+        for (size, rank), at in alike(sizes, ranks):
+            if rank == 0:
+                continue
+            T = gathered(self.factors, self.factor_starts[groups][at], size * rank).reshape(-1, size, rank)
+            places = (first[at][:, None] - first[0] + np.arange(size)).ravel()
+            block = correlations[:, run(places) or places].reshape(len(out), at.size, size).transpose(1, 0, 2)
+            g = block.astype(np.float64, copy=False) @ T
+            out[:, at] = np.sqrt(np.einsum("lmk,lmk->ml", g, g))
+        return out
+
     def all_norms(self, correlations: Array) -> NDArray[np.float64]:
         """Group norms in working coordinates, given correlations with the design's columns; (m, n_groups)."""
-        layout, out = self.layout, np.zeros((len(correlations), self.ranks.size))
-        for first, last in group_tiles(layout.starts, NORMS_AT_A_TIME // max(len(correlations), 1)):
-            start, groups = layout.starts[first], slice(first, last)
-            columns = layout.members[start : layout.starts[last]]
-            some = correlations[:, run(columns) or columns]
-            for (size, rank), at in alike(layout.sizes[groups], self.ranks[groups]):
-                if rank == 0:
-                    continue
-                T = gathered(self.factors, self.factor_starts[first + at], size * rank).reshape(-1, size, rank)
-                places = (layout.starts[first + at][:, None] - start + np.arange(size)).ravel()
-                block = some[:, run(places) or places].reshape(len(out), at.size, size).transpose(1, 0, 2)
-                g = block.astype(np.float64, copy=False) @ T
-                out[:, first + at] = np.sqrt(np.einsum("lmk,lmk->ml", g, g))
+        out = np.empty((len(correlations), self.ranks.size))
+        for groups, columns in self.tiles(len(correlations)):
+            out[:, groups] = self.norms_of(groups, correlations[:, columns])
         return out
 
     def working_columns(self, which: NDArray[np.intp]) -> FloatArray:
