@@ -18,8 +18,6 @@ from covey.groups import Groups
 from covey.summary import brief
 from covey.validation import FloatArray, whole
 
-__all__ = ["GroupedData", "load_bardet", "load_diabetes_splines", "load_nki70", "load_splice"]
-
 LETTERS = "acgt"
 MOST_KNOTS = 442
 

@@ -13,8 +13,6 @@ from covey.groups import Groups
 from covey.summary import brief
 from covey.validation import FloatArray, as_numbers, check_scale, one_of, positive, real, whole
 
-__all__ = ["DESIGNS", "NOISES", "GroupSparseData", "Noise", "draw_noise", "make_group_sparse"]
-
 Design = Literal["rademacher", "gaussian", "ar", "equicorrelated", "orthogonal"]
 DESIGNS: tuple[str, ...] = ("rademacher", "gaussian", "ar", "equicorrelated", "orthogonal")
 Noise = Literal["gaussian", "rademacher", "uniform", "student"]

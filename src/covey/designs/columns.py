@@ -13,8 +13,6 @@ from covey.designs.moments import Moments
 from covey.designs.protocol import Design, Models
 from covey.validation import Array, ArrayOrTensor, FloatArray
 
-__all__ = ["ProductColumns", "RepeatedColumns", "Within"]
-
 # Products that are computed at a time: 2^18 numbers, or 2 MiB, stay in a core's cache; more come from a device.
 TILE, DEVICE_TILE = 2**18, 2**26
 

@@ -24,8 +24,6 @@ from covey.validation import Array, real
 if TYPE_CHECKING:
     from covey.designs.torch_genotypes import DeviceGenotypes
 
-__all__ = ["GenotypeDesign"]
-
 # The columns that are decoded and multiplied at a time: with `ROWS` rows they stay in a core's cache (1 MiB).
 WIDTH = 2**7
 

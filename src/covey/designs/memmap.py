@@ -16,8 +16,6 @@ from covey.designs.protocol import Design
 from covey.designs.row_blocks import MEMORY_BUDGET, RowBlocks, float_type
 from covey.validation import Array, Dtype
 
-__all__ = ["MemmapDesign", "wrap"]
-
 
 def wrap(X: np.memmap, *, name: str = "X") -> Design:
     """The design of a `numpy.memmap`: streamed, unless it fits into the default budget and can stay mapped."""

@@ -27,8 +27,6 @@ try:
 except ImportError:  # Windows has no such limits
     resource = None  # type: ignore[assignment]
 
-__all__ = ["MEMORY_BUDGET", "BackedDesign", "RowBlocks", "float_type"]
-
 T = TypeVar("T")
 
 # The default memory for row blocks, in bytes: large enough for full speed of disk and arithmetic.

@@ -16,8 +16,6 @@ from covey.validation import one_of
 if TYPE_CHECKING:
     from zarr import Array as ZarrArray
 
-__all__ = ["ZarrDesign", "wrap"]
-
 
 def wrap(X: ZarrArray, *, name: str = "X") -> ZarrDesign:
     """The design of a zarr array."""

@@ -35,8 +35,6 @@ from covey.terms.levels import spelt_alike
 from covey.terms.requirements import opposite_text
 from covey.validation import Array, FloatArray, MatrixLike, PerRow, on_host
 
-__all__ = ["GroupSparseClassifier", "class_weight_of_rows", "for_odds_of"]
-
 # What is accepted as ``class_weight=``; the keys are labels of any one type.
 ClassWeight: TypeAlias = Mapping[Any, float] | str | None
 

@@ -6,10 +6,9 @@ from collections.abc import Hashable, Sequence
 from functools import cache
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from covey.groups import Groups
-from covey.losses.base import Loss, Response
+from covey.losses.base import Loss
 from covey.search.constraints.cone import Constraint
 from covey.terms.expansion import Expansion
 from covey.terms.requirements import (
@@ -21,20 +20,6 @@ from covey.terms.requirements import (
     term_constraints,
 )
 from covey.validation import FloatArray
-
-__all__ = ["constraints_on", "read_constraints"]
-
-
-def read_constraints(
-    estimator: BaseEstimator, response: Response, groups: Groups, columns: Sequence[str] | None, always: Sequence[int]
-) -> list[Constraint]:
-    """The inequalities that every model of an estimator keeps; refuses what they cannot be combined with."""
-    if estimator.within is not None:
-        raise ValueError("constraints= is for whole groups: leave out within='columns', or give groups of one column.")
-    if list(estimator.recipes):
-        raise ValueError("recipes= are fitted without constraints: leave out recipes= or constraints=.")
-    expansion = getattr(estimator, "expansion_", None)
-    return constraints_on(estimator.constraints, response.loss, groups, columns, always, expansion)
 
 
 def constraints_on(

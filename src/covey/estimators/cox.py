@@ -35,8 +35,6 @@ from covey.progress import showing
 from covey.search.held_out import FoldModels
 from covey.validation import Array, FloatArray, IntArray, MatrixLike, PerRow, on_host, pandas_frame
 
-__all__ = ["GroupSparseCox"]
-
 
 @documented
 @dataclass(eq=False, repr=False, kw_only=True)

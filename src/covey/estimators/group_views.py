@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from covey.path import Path
     from covey.terms.expansion import Expansion
 
-__all__ = ["GroupViews", "column_names", "too_good"]
-
 # A model that leaves less than this share of the error on real data may have been told the response.
 PERFECT = 1e-4
 

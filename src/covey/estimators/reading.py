@@ -39,8 +39,6 @@ from covey.validation import (
     refuse_odd,
 )
 
-__all__ = ["read_always", "read_problem", "read_rows", "read_weight", "refuse_constant"]
-
 # Weights count rows in the information criteria, and sums over rows must stay finite.
 LARGEST_WEIGHT = 1e100
 

@@ -17,8 +17,6 @@ from covey.search.select import Selected
 from covey.search.splits import EmptyFoldError
 from covey.validation import FloatArray, on_host
 
-__all__ = ["select_scaled"]
-
 # Residuals below this share of the response's spread are round-off error, and useless as the scale of a loss.
 LEAST_NOISE = 1e-6
 

@@ -26,8 +26,6 @@ from covey.terms.numbers import Number
 from covey.terms.rating import rating_tables, write_tables
 from covey.validation import FloatArray, MatrixLike, last_step, some
 
-__all__ = ["TermViews", "as_terms"]
-
 # The most variables that a sentence of the summary names.
 MOST_NAMES = 12
 

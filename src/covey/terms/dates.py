@@ -13,8 +13,6 @@ from covey.terms.numbers import Number, Sample, fit_numbers
 from covey.terms.reading import as_days
 from covey.validation import Array, FloatArray
 
-__all__ = ["Date", "Season", "fit_date"]
-
 YEAR, DAY = 365.2425, 1.0
 # Two harmonics follow a season with two peaks.
 HARMONICS = 2

@@ -18,8 +18,6 @@ from covey.terms.kinds import free_name
 from covey.terms.parts import Axis, Part, evaluate_main, evaluate_pair, find_parts, part_columns
 from covey.validation import Array, FloatArray, whole
 
-__all__ = ["Effect", "FittedTerms"]
-
 # Points of a curve, and of each side of a pair.
 N_POINTS, N_SIDE = 200, 60
 # Columns whose means are computed at a time.

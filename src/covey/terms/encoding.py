@@ -12,12 +12,10 @@ from covey.tables.complaint import TableError, listed, near
 from covey.terms.dates import Date
 from covey.terms.kinds import Term, free_name
 from covey.terms.levels import Category
-from covey.terms.numbers import Number, encode_numbers
+from covey.terms.numbers import Number
 from covey.terms.pairs import Pairs
 from covey.terms.reading import as_frame
 from covey.validation import Array, FloatArray, MatrixLike
-
-__all__ = ["Encoding", "Variable"]
 
 Variable = Number | Category | Date
 CLASSES: dict[str, type[Number] | type[Category] | type[Date]] = {"number": Number, "levels": Category, "date": Date}
@@ -96,17 +94,8 @@ class Encoding:
         frame = as_frame(table, self.variables)
         self._check_names(list(frame.columns))
         out = np.zeros((len(frame), len(self.column_names)), order="F")
-        numbers: list[Number] = []
         for name, variable in self._fitted.items():
-            if isinstance(variable, Number):
-                numbers.append(variable)
-            else:
-                out[:, self._columns(name)] = variable.encode(variable.read(frame[name]))  # type: ignore[arg-type]
-        if numbers:
-            x = np.empty((len(frame), len(numbers)), order="F")
-            for j, number in enumerate(numbers):
-                x[:, j] = number.read(frame[number.name])
-            encode_numbers(numbers, x, [self._columns(number.name).start for number in numbers], out)
+            out[:, self._columns(name)] = variable.encode(variable.read(frame[name]))  # type: ignore[arg-type]
         return out
 
     def _check_names(self, names: Sequence[str]) -> None:

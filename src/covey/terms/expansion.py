@@ -29,8 +29,6 @@ from covey.terms.splines import ROWS_PER_KNOT
 from covey.terms.terms import Terms, TermsLike
 from covey.validation import FloatArray, MatrixLike, PerRow, is_tensor
 
-__all__ = ["Expansion", "expand"]
-
 # A pair, its child and the child of that, with what their names end in; and how many curve columns of a number take
 # part in their products, the smoothest first.
 CHILDREN = (("pair", ""), ("surface", "~"), ("detail", "~~"))

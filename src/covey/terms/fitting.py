@@ -31,8 +31,6 @@ from covey.terms.reading import (
 from covey.terms.splines import default_knots
 from covey.validation import FloatArray
 
-__all__ = ["fit_encoding"]
-
 # With more numbers than this, each gets a line and no curve unless a user wants it.
 MOST_CURVES = 1000
 # Values that differ less than this, relative to the largest, differ by rounding.

@@ -17,8 +17,6 @@ from covey.tables.marks import are_codes
 from covey.terms.reading import missing_values, text_columns
 from covey.validation import Array, FloatArray
 
-__all__ = ["Guess", "date_format", "guess", "looks_like_identifier", "text_reason", "with_dates_and_codes"]
-
 ISO_DATE = re.compile(r"\d{4}-\d{2}(-\d{2}([T ]\d{2}:\d{2}(:\d{2}([.,]\d+)?)?\s?(Z|[+-]\d{2}:?\d{2})?)?)?")
 DATE = re.compile(r"\d{1,4}([./-])\d{1,2}\1\d{1,4}( \d{1,2}:\d{2}(:\d{2})?)?")
 NAMED_MONTHS = [

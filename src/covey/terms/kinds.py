@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from covey.validation import boolean, whole
 
-__all__ = ["Auto", "Curve", "Drop", "Kind", "Levels", "Linear", "Term", "as_kind", "free_name"]
-
 
 @dataclass(frozen=True)
 class Auto:

@@ -13,8 +13,6 @@ from covey.tables.complaint import Column, shortened
 from covey.terms.reading import as_labels
 from covey.validation import Array, FloatArray, IntArray, some
 
-__all__ = ["MISSING", "Category", "fit_levels", "rare_below", "spelt_alike"]
-
 MISSING = "(missing)"
 OTHER = "(other)"
 # A level with fewer rows than this is rare: one row in a hundred, within these limits.

@@ -20,8 +20,6 @@ from covey.validation import FloatArray
 if TYPE_CHECKING:
     from covey.terms.encoding import Encoding
 
-__all__ = ["Pairs", "as_pairs", "find_pairs"]
-
 # Rows per occupied cell that two categories need: an effect per cell has this many rows on average.
 ROWS_PER_CELL = 5
 # Rows per level that a category needs in a pair with a number, on average: fewer do not tell a slope per level.

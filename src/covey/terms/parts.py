@@ -17,8 +17,6 @@ from covey.terms.expansion import Expansion
 from covey.terms.levels import MISSING, Category
 from covey.validation import Array, FloatArray, IntArray
 
-__all__ = ["Axis", "Part", "find_parts", "part_columns"]
-
 # Values of a variable as they are in a table: numbers, dates, or texts with None for missing ones.
 Raw: TypeAlias = Array | Sequence[str | None]
 

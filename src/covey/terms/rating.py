@@ -24,8 +24,6 @@ from covey.terms.numbers import Number
 from covey.terms.parts import Axis, Part
 from covey.validation import Array, FloatArray, whole
 
-__all__ = ["rating_tables", "write_tables"]
-
 CONSTANT = "constant"
 # What spreadsheets do not allow in the name of a sheet, and how long it may be.
 NOT_IN_SHEETS = re.compile(r"[\[\]:*?/\\\x00-\x1f]")

@@ -16,11 +16,6 @@ from covey.tables.complaint import Column, TableError, listed
 from covey.tables.marks import describe_marks
 from covey.validation import Array, FloatArray, MatrixLike, is_sparse, is_tensor, on_host, pandas_frame, refuse_odd
 
-__all__ = [
-    "as_days", "as_frame", "as_labels", "as_numbers", "has_time_zone", "label", "level_order", "missing_values",
-    "refuse_storage", "text_columns",
-]  # fmt: skip
-
 DAY = 86_400.0  # seconds
 # A time zone at the end of a time, such as +02:00.
 OFFSET = re.compile(r":\d{2}([.,]\d+)?\s?[+-](?!00:?00)\d{2}:?\d{2}$")

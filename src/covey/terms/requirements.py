@@ -27,11 +27,6 @@ from covey.terms.pairs import PairsLike
 from covey.terms.splines import bends, slopes
 from covey.validation import FloatArray
 
-__all__ = [
-    "SHAPES", "Constraints", "Requirement", "check_bounds", "match", "opposite", "opposite_text", "read_requirement",
-    "requirements_of", "term_constraints", "without_pairs",
-]  # fmt: skip
-
 # What is accepted as ``constraints=``. The keys, which are names of groups or patterns, have any one type.
 Constraints: TypeAlias = Mapping[Any, object] | None
 

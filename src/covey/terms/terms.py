@@ -18,8 +18,6 @@ from covey.terms.pairs import PairsLike, as_pairs
 from covey.terms.reading import as_frame
 from covey.validation import MatrixLike
 
-__all__ = ["Terms", "TermsLike"]
-
 # What is accepted as ``terms=``.
 TermsLike: TypeAlias = Union["Terms", str, Mapping[str, object], None]
 
