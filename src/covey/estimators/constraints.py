@@ -15,7 +15,9 @@ from covey.terms.requirements import (
     Constraints,
     Requirement,
     check_bounds,
+    inequalities,
     match,
+    one_sided,
     requirements_of,
     term_constraints,
 )
@@ -106,14 +108,7 @@ def _rows(requirement: Requirement, size: int, at: int | None) -> tuple[FloatArr
     rows = np.eye(size)[slice(None) if at is None else [at]]
     n = len(rows)
     low, high = requirement.slopes if n == 1 else (requirement.low, requirement.high)
-    A: list[FloatArray] = [np.empty((0, size))]
-    b: list[FloatArray] = [np.empty(0)]
-    for sign, bound in ((1.0, low), (-1.0, -high)):
-        if np.isfinite(bound):
-            A.append(sign * rows)
-            b.append(np.full(n, bound))
-    for direction, times in ((requirement.increasing if n > 1 else 0, 1), (requirement.convex, 2)):
-        if direction:
-            A.append(direction * np.diff(rows, times, axis=0))
-            b.append(np.zeros(n - times))
-    return np.concatenate(A), np.concatenate(b)
+    steps, turns = np.diff(rows, axis=0), np.diff(rows, 2, axis=0)
+    return inequalities(
+        size, (rows, low, high), (steps, *one_sided(requirement.increasing)), (turns, *one_sided(requirement.convex))
+    )

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+from collections import defaultdict
 from collections.abc import Iterable
 from importlib import import_module
+from itertools import permutations
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -103,21 +105,21 @@ class TermViews(FittedModel):
         Columns: ``variable``; ``shape``: straight, curved, levels, or the seasons of a date; and ``pairs``, the
         variables that it is in pairs with.
         """
-        parts = self.fitted_terms_.parts
-        terms = self.expansion_.terms
-        lines: dict[str, dict[str, Any]] = {}
-        for part in parts:
+        terms = self.fitted_terms_.expansion.terms
+        shapes: dict[str, list[str]] = defaultdict(list)
+        pairs: dict[str, list[str]] = defaultdict(list)
+        for part in self.fitted_terms_.parts:
+            for one, other in permutations(part.variables, 2):
+                pairs[one].append(other)
             if len(part.roots) == 1:
                 (name,) = part.variables
-                line = lines.setdefault(name, {"variable": name, "shape": [], "pairs": []})
-                line["shape"].append(_shape(part.name, name, {terms[l].kind for l in part.terms}))
-        for part in parts:
-            for one, other in (part.variables, part.variables[::-1]) if len(part.roots) == 2 else ():
-                if one in lines and other not in lines[one]["pairs"]:
-                    lines[one]["pairs"].append(other)
+                shapes[name].append(_shape(part.name, name, {terms[l].kind for l in part.terms}))
         return pd.DataFrame(
-            [line | {"shape": ", ".join(line["shape"]), "pairs": tuple(line["pairs"])} for line in lines.values()],
-            columns=["variable", "shape", "pairs"],
+            {
+                "variable": list(shapes),
+                "shape": [", ".join(some) for some in shapes.values()],
+                "pairs": [tuple(dict.fromkeys(pairs[name])) for name in shapes],
+            }
         )
 
     def effect(

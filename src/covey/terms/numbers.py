@@ -72,10 +72,7 @@ class Number:
 
     def read(self, column: Column) -> FloatArray:
         """Raw values as numbers, NaN for missing ones; a label that was not in the data of fit is infinite."""
-        if not self.ordered:
-            return as_numbers(column, lenient=True)
-        places: dict[str | None, float] = {text: float(j) for j, text in enumerate(self.labels or ())} | {None: np.nan}
-        return np.array([places.get(text, np.inf) for text in as_labels(column)], dtype=np.float64)
+        return label_positions(column, self.labels or ()) if self.ordered else as_numbers(column, lenient=True)
 
     def encode(self, x: FloatArray) -> FloatArray:
         """The encoded columns of numbers, NaN for missing ones.
@@ -150,6 +147,12 @@ class Sample:
         distinct, which = np.unique(x[observed], return_inverse=True)
         rows = np.bincount(which, weights[observed], len(distinct)).astype(np.float64)
         return cls(name, x, distinct, rows, **settings)
+
+
+def label_positions(column: Column, labels: Sequence[str]) -> FloatArray:
+    """The position of each value among some labels, NaN for missing ones and infinite for other labels."""
+    places: dict[str | None, float] = {text: float(j) for j, text in enumerate(labels)} | {None: np.nan}
+    return np.array([places.get(text, np.inf) for text in as_labels(column)], dtype=np.float64)
 
 
 def fit_numbers(samples: Sequence[Sample], weights: FloatArray) -> list[Number]:

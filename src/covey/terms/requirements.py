@@ -64,8 +64,8 @@ class Requirement:
     @property
     def slopes(self) -> tuple[float, float]:
         """The bounds of a slope, to which the direction of the effect contributes."""
-        low = max(self.low, 0.0) if self.increasing > 0 else self.low
-        return low, min(self.high, 0.0) if self.increasing < 0 else self.high
+        low, high = one_sided(self.increasing)
+        return max(self.low, low), min(self.high, high)
 
 
 def opposite(value: object) -> object:
@@ -263,13 +263,21 @@ def _rows(number: Number, requirement: Requirement) -> tuple[FloatArray, FloatAr
         slope = np.vstack([slope, np.hstack([np.tile(np.eye(1, first), (len(inside), 1)), inside])])
         curved = (bends(number.knots) @ number.values)[1:-1]
         bend = np.hstack([np.zeros((len(curved), first)), curved])
-    A, b = [np.empty((0, width))], [np.empty(0)]
     low, high = requirement.slopes
-    for sign, bound in ((1.0, low), (-1.0, -high)):
-        if np.isfinite(bound):
-            A.append(sign * slope)
-            b.append(np.full(len(slope), bound * number.sd))
-    if requirement.convex:
-        A.append(requirement.convex * bend)
-        b.append(np.zeros(len(bend)))
+    return inequalities(width, (slope, low * number.sd, high * number.sd), (bend, *one_sided(requirement.convex)))
+
+
+def one_sided(direction: int) -> tuple[float, float]:
+    """Bounds of what has a sign: 1 for not negative, -1 for not positive, 0 for any."""
+    return (0.0 if direction > 0 else -np.inf), (0.0 if direction < 0 else np.inf)
+
+
+def inequalities(width: int, *parts: tuple[FloatArray, float, float]) -> tuple[FloatArray, FloatArray]:
+    """A and b such that ``A w >= b`` keeps the products of some matrices with w between their bounds."""
+    A, b = [np.empty((0, width))], [np.empty(0)]
+    for rows, low, high in parts:
+        for sign, bound in ((1.0, low), (-1.0, -high)):
+            if np.isfinite(bound):
+                A.append(sign * rows)
+                b.append(np.full(len(rows), bound))
     return np.concatenate(A), np.concatenate(b)
