@@ -274,7 +274,8 @@ def one_sided(direction: int) -> tuple[float, float]:
 
 def inequalities(width: int, *parts: tuple[FloatArray, float, float]) -> tuple[FloatArray, FloatArray]:
     """A and b such that ``A w >= b`` keeps the products of some matrices with w between their bounds."""
-    A, b = [np.empty((0, width))], [np.empty(0)]
+    A: list[FloatArray] = [np.empty((0, width))]
+    b: list[FloatArray] = [np.empty(0)]
     for rows, low, high in parts:
         for sign, bound in ((1.0, low), (-1.0, -high)):
             if np.isfinite(bound):
