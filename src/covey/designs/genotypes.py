@@ -296,13 +296,10 @@ class GenotypeDesign(Design):
             n_rows = byte[rows].size
             out = np.empty(columns.size * n_rows) if buffer is None else buffer[: columns.size * n_rows]
             out = out.reshape(columns.size, n_rows)
-            if not beside.size:
-                decode(packed, values, byte[rows], shift[rows], out)
-                return out
-            genotypes = np.empty((chosen.size, n_rows), out.dtype)
+            genotypes = np.empty((chosen.size, n_rows), out.dtype) if beside.size else out
             decode(packed, values, byte[rows], shift[rows], genotypes)
-            out[is_variant] = genotypes
-            out[~is_variant] = table[rows].T
+            if beside.size:
+                out[is_variant], out[~is_variant] = genotypes, table[rows].T
             return out
 
         return read

@@ -94,12 +94,10 @@ class Expansion:
         columns, rows = _counted(columns, weight)
         wanted, ranges = encoding.pairs, np.array([columns.min(axis=0) - BEYOND, columns.max(axis=0) + BEYOND])
         sizes = np.array([_size(encoding.stems(l)) for l in range(len(encoding.terms))], dtype=np.intp)
-        if not wanted.members:
-            n_columns = sum(int(sizes[i] * sizes[j]) for i, j in wanted.listed)
-            return cls(encoding, ranges, depth=_depth(n_columns))._with(wanted.listed, columns, rows)
         of_members = sizes[list(wanted.members)]
         n_columns = (int(of_members.sum()) ** 2 - int((of_members**2).sum())) // 2
-        if n_columns <= LISTED:
+        n_columns += sum(int(sizes[i] * sizes[j]) for i, j in wanted.listed)
+        if n_columns <= LISTED or not wanted.members:
             return cls(encoding, ranges, depth=_depth(n_columns))._with(tuple(wanted), columns, rows)
         if of_members.sum() <= most:
             return cls(encoding, ranges, depth=1, unlisted=wanted.members)
@@ -239,18 +237,6 @@ class Expansion:
         base = DenseDesign(columns, columns=self.encoding.column_names)
         return ProductColumns(base, left, right, self.ranges, self.within) if left.size or self.unlisted else base
 
-    def _of_fit(self, columns: FloatArray, table: MatrixLike) -> Design:
-        """The same for the table of `fit`, which is within all bounds; where it is, if it is a tensor."""
-        (left, right), names = self.factors, self.encoding.column_names
-        base: Design
-        if is_tensor(table):
-            from covey.designs.torch import TorchDesign, on_device
-
-            base = TorchDesign(on_device(columns, table), columns=names)
-        else:
-            base = DenseDesign(columns, columns=names)
-        return ProductColumns(base, left, right) if left.size or self.unlisted else base
-
     @cached_property
     def groups(self) -> Groups:
         """A group per term."""
@@ -341,8 +327,15 @@ def expand(
     if constraints:
         encoding = without_pairs(encoding, list(requirements_of(constraints, encoding)), described.pairs)
     columns = encoding.transform(table)
-    expansion = Expansion.of(encoding, columns, weight, MOST_ON_DEVICE if is_tensor(table) else MOST_COLUMNS)
-    return expansion, expansion._of_fit(columns, table)
+    design: Design = DenseDesign(columns, columns=encoding.column_names)
+    most = MOST_COLUMNS
+    if is_tensor(table):
+        from covey.designs.torch import TorchDesign, on_device
+
+        design, most = TorchDesign(on_device(columns, table), columns=encoding.column_names), MOST_ON_DEVICE
+    expansion = Expansion.of(encoding, columns, weight, most)
+    left, right = expansion.factors  # the table of fit is within all bounds
+    return expansion, ProductColumns(design, left, right) if left.size or expansion.unlisted else design
 
 
 @cache
