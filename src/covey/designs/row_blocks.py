@@ -62,7 +62,10 @@ class RowBlocks(Design):
             raise ValueError(f"There are {len(columns)} names in columns=; {where} has {shape[1]} columns.")
         super().__init__(shape, float_type(stored, dtype, where), columns=columns, name=name)
         self.memory_budget = whole(memory_budget, "memory_budget")
-        _spare_addresses()
+        # if address space is limited (``ulimit -v``), keep Arrow, which pandas uses, from reserving 1 GiB of it
+        limited = resource is not None and resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
+        if limited and (arrow := sys.modules.get("pyarrow")) is not None:
+            arrow.set_memory_pool(arrow.system_memory_pool())
 
     # ------------------------------------------------------------------ blocks
 
@@ -269,11 +272,3 @@ def float_type(stored: Dtype, wanted: DTypeLike | None, where: str) -> Dtype:
     if chosen not in (np.float32, np.float64):
         raise ValueError(f"dtype must be float32 or float64, not {chosen}.")
     return chosen
-
-
-def _spare_addresses() -> None:
-    """If address space is limited (``ulimit -v``), keep Arrow, which pandas uses, from reserving 1 GiB of it."""
-    arrow = sys.modules.get("pyarrow")
-    limited = resource is not None and resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
-    if limited and arrow is not None:
-        arrow.set_memory_pool(arrow.system_memory_pool())

@@ -167,11 +167,15 @@ class FittedTerms:
             absent = np.array(["NaT"], dtype="datetime64[s]") if axes[0].kind == "date" else np.array([np.nan])
             gap = self._centred(part, [absent])[0]
             missing = gap if self.outputs else float(gap[0])
+        note = "" if part.terms else f"the model does not have {part.name}, so its effect is zero"
+        if part.terms and len(part.roots) == 1:
+            pairs = [one.name for one in self.parts if part.roots[0] in one.roots and one != part]
+            note = f"without {listed(pairs)}" if pairs else ""
         return Effect(
             part.name, tuple(self.expansion.terms[term].name for term in part.terms), axes,
             _squeezed(values, self.outputs), None if among is None else among.min(axis=0),
             None if among is None else among.max(axis=0), missing, self.outputs, len(refits),
-            sum(has for _, has in again), self._note(part),
+            sum(has for _, has in again), note,
         )  # fmt: skip
 
     def _axes(self, part: Part, names: Sequence[str], at: Any, n: int | None) -> tuple[Axis, ...]:
@@ -207,12 +211,6 @@ class FittedTerms:
 
     def _centred(self, part: Part, raw: Sequence[Raw]) -> FloatArray:
         return evaluate(self.expansion, self.coef, part, raw) - self.mean(part)
-
-    def _note(self, part: Part) -> str:
-        if not part.terms:
-            return f"the model does not have {part.name}, so its effect is zero"
-        others = [one.name for one in self.parts if part.roots[0] in one.roots and one != part]
-        return f"without {listed(others)}" if others and len(part.roots) == 1 else ""
 
     def contributions(self, design: Design) -> dict[str, FloatArray]:
         """The centred contribution of each part to each row; (rows, outputs)."""

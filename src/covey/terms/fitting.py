@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Hashable, Iterable, Mapping
+from collections.abc import Collection, Hashable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -58,7 +58,10 @@ def fit_encoding(frame: pd.DataFrame, given: Mapping[str, Kind], pairs: PairsLik
     names = list(frame.columns)
     if not weights.all():  # rows without weight are no rows
         frame, weights = frame.loc[weights > 0], weights[weights > 0]
-    _refuse_faulty(column for name, column in text_columns(frame) if not isinstance(given[name], Drop | Levels))
+    texts = (column for name, column in text_columns(frame) if not isinstance(given[name], Drop | Levels))
+    # text that would be numbers or dates, had it been spelt as expected, is not taken as levels
+    if faulty := find_faulty(column for column in texts if guess(column).holds == "levels"):
+        raise TableError(complaint(faulty))
     planned: dict[str, Sample | Category | Date] = {}
     dropped: dict[str, str] = {}
     for name in names:
@@ -117,13 +120,6 @@ def _repeated(
         if first != name and isinstance(given[name], Auto):
             repeated[name] = first
     return repeated
-
-
-def _refuse_faulty(columns: Iterable[Column]) -> None:
-    """Refuse text that would be numbers or dates, had it been spelt as expected, rather than take it as levels."""
-    faulty = find_faulty(column for column in columns if guess(column).holds == "levels")
-    if faulty:
-        raise TableError(complaint(faulty))
 
 
 def _plan(column: Column, kind: Kind, weights: FloatArray) -> Sample | Category | Date:

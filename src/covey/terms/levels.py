@@ -88,6 +88,7 @@ class Category:
             "columns": len(self.labels),
             "values": f"{len(shown)} level{'s' * (len(shown) > 1)}: {some(shown, 4)}",
             "missing": missing,
+            "remark": f"{len(self.joined)} rare levels joined" if self.joined else "",
         }
 
     def state(self) -> dict[str, object]:

@@ -101,6 +101,7 @@ class Number:
 
     def describe(self) -> dict[str, object]:
         """A line of `Encoding.table`."""
+        flag = " and a flag" if self.share_missing else ""
         if self.labels is None:
             span = " to ".join(f"{end:.0f}" if self.integer else f"{end:.6g}" for end in (self.low, self.high))
         else:
@@ -110,6 +111,7 @@ class Number:
             "columns": sum(len(names) for *_, names in self.terms),
             "values": span,
             "missing": self.n_missing,
+            "remark": f"missing values: the mean{flag}" if self.n_missing else "",
         }
 
     def state(self) -> dict[str, object]:

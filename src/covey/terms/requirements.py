@@ -186,8 +186,15 @@ def check_bounds(requirement: Requirement, bounds: tuple[float, float], name: ob
 
 def requirements_of(constraints: Constraints, encoding: Encoding) -> dict[str, Requirement]:
     """What is required of each variable of a table; patterns pass over variables that are left out."""
-    _refuse_pairs(constraints, encoding.variables)
-    found = match(constraints, encoding.variables, "variable")
+    variables = encoding.variables
+    for given in constraints if isinstance(constraints, Mapping) else ():
+        pair = tuple(given) if isinstance(given, tuple) else tuple(str(given).split(":"))
+        if given not in variables and len(pair) == 2 and set(pair) <= set(variables):
+            raise ValueError(
+                f"constraints: {given!r} is a pair, and pairs take no constraints: give them to {pair[0]!r} or "
+                f"{pair[1]!r}, which then are in no pairs."
+            )
+    found = match(constraints, variables, "variable")
     for name, requirement in found.items():
         if name in encoding.dropped:
             if name in (constraints or ()):
@@ -199,17 +206,6 @@ def requirements_of(constraints: Constraints, encoding: Encoding) -> dict[str, R
                 "categories=[...], ordered=True)."
             )
     return {str(name): one for name, one in found.items() if name not in encoding.dropped}
-
-
-def _refuse_pairs(constraints: Constraints, variables: Sequence[str]) -> None:
-    """Refuse constraints on pairs by what they are, not as unknown names."""
-    for given in constraints if isinstance(constraints, Mapping) else ():
-        pair = tuple(given) if isinstance(given, tuple) else tuple(str(given).split(":"))
-        if given not in variables and len(pair) == 2 and set(pair) <= set(variables):
-            raise ValueError(
-                f"constraints: {given!r} is a pair, and pairs take no constraints: give them to {pair[0]!r} or "
-                f"{pair[1]!r}, which then are in no pairs."
-            )
 
 
 def without_pairs(encoding: Encoding, names: Sequence[str], wanted: PairsLike) -> Encoding:
