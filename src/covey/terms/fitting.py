@@ -18,7 +18,7 @@ from covey.terms.encoding import Encoding, Variable
 from covey.terms.guessing import guess, looks_like_identifier, text_reason
 from covey.terms.kinds import Auto, Drop, Kind, Levels, Linear
 from covey.terms.levels import Category, fit_levels, spelt_alike
-from covey.terms.numbers import BOOLEAN, LEAST_FLAGGED, Number, Sample, fit_numbers, label_positions
+from covey.terms.numbers import BOOLEAN, LEAST_FLAGGED, N_QUANTILES, Number, Sample, fit_number, label_positions
 from covey.terms.pairs import PairsLike, find_pairs
 from covey.terms.reading import as_days, as_labels, as_numbers, has_time_zone, level_order, text_columns
 from covey.terms.splines import default_knots
@@ -90,15 +90,14 @@ def fit_encoding(frame: pd.DataFrame, given: Mapping[str, Kind], pairs: PairsLik
     remarks = [remark for remark in said if remark]
     guessed = [one for one in samples if isinstance(given[one.name], Auto) and one.n_knots]
     if len(guessed) > MOST_CURVES:
-        straight = {one.name for one in guessed}
-        samples = [replace(one, n_knots=0) if one.name in straight else one for one in samples]
+        planned |= {one.name: replace(one, n_knots=0) for one in guessed}
         remarks.append(
             f"{len(guessed)} numbers are more than {MOST_CURVES} and get no curves; name those that should have one, "
             f"such as terms={{{guessed[0].name!r}: 'curve'}}."
         )
-    numbers = {number.name: number for number in fit_numbers(samples, weights)}
+    n_quantiles = N_QUANTILES if len(samples) <= MOST_CURVES else 5  # only the quartiles of many numbers are kept
     fitted: dict[str, Variable] = {
-        name: numbers[name] if isinstance(one, Sample) else one for name, one in planned.items()
+        name: fit_number(one, weights, n_quantiles) if isinstance(one, Sample) else one for name, one in planned.items()
     }
     encoding = Encoding(names, fitted, dropped)
     wanted, more = find_pairs(pairs, encoding, frame, weights)

@@ -13,9 +13,8 @@ from covey.terms.reading import as_labels, as_numbers
 from covey.terms.splines import basis, orthonormal_curves, quantile_knots, quantiles, with_grid
 from covey.validation import Array, FloatArray
 
-# Quantiles kept for drawing where the data are; with many numbers only the quartiles.
+# Quantiles kept for drawing where the data are.
 N_QUANTILES = 41
-MANY = 1000
 # A spline of the detail that is larger by this factor between the rows than on them is left out: no row says how it
 # goes there.
 WILDEST = 5.0
@@ -157,15 +156,9 @@ def label_positions(column: Column, labels: Sequence[str]) -> FloatArray:
     return np.array([places.get(text, np.inf) for text in as_labels(column)], dtype=np.float64)
 
 
-def fit_numbers(samples: Sequence[Sample], weights: FloatArray) -> list[Number]:
-    """Fit numbers that have at least two distinct values."""
-    at = np.linspace(0, 1, N_QUANTILES if len(samples) <= MANY else 5)
-    return [_fit(sample, weights, at) for sample in samples]
-
-
-def _fit(sample: Sample, weights: FloatArray, at: FloatArray) -> Number:
-    """A number with its curve, and the detail on more knots if the sample may have one."""
-    number = _fit_line(sample, weights, at)
+def fit_number(sample: Sample, weights: FloatArray, n_quantiles: int = N_QUANTILES) -> Number:
+    """Fit a number with at least two distinct values: its line, its curve, and the detail on more knots if wanted."""
+    number = _fit_line(sample, weights, np.linspace(0, 1, n_quantiles))
     if not number.knots.size:
         return number
     curve = _splines(sample, number, weights)
