@@ -70,7 +70,7 @@ def group_constraints(
     taken, in_all = set(names), set(always)
     of_column = {str(name): j for j, name in enumerate([] if columns is None else columns)}
     of_column = {name: j for name, j in of_column.items() if name not in taken}
-    members = [groups.members[a:b] for a, b in zip(groups.starts[:-1], groups.starts[1:], strict=True)]
+    members = groups.lists()
     place = {int(j): (l, i) for l, some in enumerate(members) for i, j in enumerate(some)}
     found, bounds = list[Constraint](), dict[int, tuple[float, float]]()
     for name, requirement in match(constraints, names, "group or column", list(of_column)).items():

@@ -255,11 +255,10 @@ class TermViews(FittedModel):
             f"Model: {len(table)} of {self.groups_.n_groups} terms{always}: {as_terms(self.recipe_)}"
             f"{self._ending(len(table))}.",
         )
-        joined = {name: table[name].map(" and ".join) for name in ("variables", "parents")}
-        joined = {name: column.map(shortened) for name, column in (joined | {"term": table["term"]}).items()}
+        texts = {"term": table["term"].map(shortened), "parents": table["parents"].map(" and ".join).map(shortened)}
         strengths = [name for name in map(str, table) if name.startswith("strength")]
         numbers = {name: table[name].map(digits) for name in (*strengths, "woke_up")}
-        shown = table.assign(**joined, **numbers).drop(columns="variables")
+        shown = table.drop(columns="variables").assign(**texts, **numbers)
         return Summary(head, shown, (*filter(None, notes), *encoding.remarks), "terms_", "terms")
 
     def _variables_in_words(self) -> str:
