@@ -175,15 +175,8 @@ class RowBlocks(Design):
 
     def _sum(self, function: Callable[..., Array], *vectors: Array, dtype: DTypeLike | None = None) -> Array:
         """The sum of results over all blocks, added in double precision."""
-        (total,) = self.map_blocks(function, *vectors, combine=_add)
-        return total.astype(self.dtype if dtype is None else dtype, copy=False)
-
-
-def _add(parts: list[Array]) -> Array:
-    total = parts[0].astype(np.float64)
-    for part in parts[1:]:
-        total += part
-    return total
+        (total,) = self.map_blocks(function, *vectors, combine=lambda parts: np.sum(parts, axis=0, dtype=np.float64))
+        return np.asarray(total, dtype=self.dtype if dtype is None else dtype)
 
 
 class _Part(NamedTuple):

@@ -249,10 +249,9 @@ class GroupSparseEstimator(GroupViews, BaseEstimator):
         lost = not np.isfinite(by_group).all() or ((by_group == 0) & (found.by_group != 0)).any()
         if lost or found.binding is not None:
             by_group = found.by_group  # too large or too small for the precision of X, or bounds that it does not have
-        coef = np.array([groups.from_contiguous(output) for output in by_group])
+        coef, norms = groups.from_contiguous(by_group), groups.apart().norms(by_group)
         self.coef_ = coef if columns else coef[0]
         self.intercept_ = found.intercept if columns else float(found.intercept[0])
-        norms = np.array([groups.apart().norms(output) for output in by_group])
         self.group_norms_ = norms[0] if len(norms) == 1 else np.linalg.norm(norms, axis=0)
         in_model = set(np.flatnonzero(self.group_norms_).tolist())
         strongest = np.argsort(-found.strengths, kind="stable").tolist()

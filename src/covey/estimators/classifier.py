@@ -313,13 +313,16 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
         hint = f"The classes seem to have an order, which is ignored: loss=covey.losses.Ordinal(order={order}) uses it."
         return replace(found, notes=(*found.notes, hint)) if order else found
 
-    def _ending(self, n_selected: int) -> str:
-        labels, odds = list(map(str, self.classes_)), ""
+    def _odds_in_words(self) -> str:
+        """Whose odds the coefficients describe; empty if there is a row of them for every class."""
+        first, *others = (str(label) for label in self.classes_)
         if isinstance(self.loss_, Ordinal):
-            odds = f"; they describe the odds of a higher class ({' < '.join(labels)})"
-        elif len(labels) == 2:
-            odds = f"; they describe the odds of {labels[1]} against {labels[0]}"
-        return super()._ending(n_selected) + (odds if n_selected else "")
+            return f"the odds of a higher class ({' < '.join([first, *others])})"
+        return f"the odds of {others[0]} against {first}" if len(others) == 1 else ""
+
+    def _ending(self, n_selected: int) -> str:
+        odds = self._odds_in_words() if n_selected else ""
+        return super()._ending(n_selected) + (f"; they describe {odds}" if odds else "")
 
     def score(self, X: MatrixLike, y: ArrayLike, sample_weight: PerRow = None, offset: PerRow = None) -> float:
         """The accuracy: the share of rows whose class is predicted correctly.

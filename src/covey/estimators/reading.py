@@ -136,23 +136,19 @@ def read_always(groups: Groups, always: Iterable[Hashable], columns: Iterable[st
     """The groups that are in every model, given by name or by the name of a column that is a group by itself."""
     named = [always] if isinstance(always, str) else always
     if columns is not None and isinstance(named, Iterable):
-        known, places = set(groups.names), {str(name): j for j, name in enumerate(columns)}
-        named = [name if name in known else _group_of(groups, name, places) for name in named]
+        known, places, named = set(groups.names), {str(name): j for j, name in enumerate(columns)}, list(named)
+        for k, name in enumerate(named):
+            if name in known or not isinstance(name, str) or name not in places:
+                continue
+            inside = np.repeat(np.arange(groups.n_groups), groups.sizes)[groups.members == places[name]]
+            if len(inside) > 1 or groups.sizes[inside[0]] > 1:
+                raise ValueError(
+                    f"always names the column {name!r}, which is one of several in group "
+                    f"{' and '.join(repr(groups.names[l]) for l in inside[:3])}: name the group, or make the column a "
+                    "group by itself."
+                )
+            named[k] = groups.names[inside[0]]
     return groups.positions(named, "always")
-
-
-def _group_of(groups: Groups, name: Hashable, places: dict[str, int]) -> Hashable:
-    """The name of the group that consists of a column; the name unchanged if there is no such column."""
-    if not isinstance(name, str) or name not in places:
-        return name
-    label = np.repeat(np.arange(groups.n_groups), groups.sizes)[np.flatnonzero(groups.members == places[name])]
-    if label.size == 1 and groups.sizes[label[0]] == 1:
-        return groups.names[label[0]]
-    inside = " and ".join(repr(groups.names[l]) for l in label[:3])
-    raise ValueError(
-        f"always names the column {name!r}, which is one of several in group {inside}: name the group, or make the "
-        "column a group by itself."
-    )
 
 
 def _read_terms(estimator: BaseEstimator, X: Any, sample_weight: PerRow) -> Design:

@@ -23,8 +23,6 @@ from covey.tables.complaint import in_sentence, shortened
 from covey.terms.effects import Effect, FittedTerms
 from covey.terms.encoding import Encoding
 from covey.terms.expansion import Expansion
-from covey.terms.levels import Category
-from covey.terms.numbers import Number
 from covey.terms.rating import rating_tables, write_tables
 from covey.validation import FloatArray, MatrixLike, last_step, some
 
@@ -263,8 +261,11 @@ class TermViews(FittedModel):
 
     def _variables_in_words(self) -> str:
         """Which variables are in the model, straight or curved, and which pairs: for a sentence."""
-        chosen = self.variables_
-        words = [self._described(*line) for line in zip(chosen["variable"], chosen["shape"], strict=True)]
+        chosen, words = self.variables_, []
+        for name, shape in zip(chosen["variable"], chosen["shape"], strict=True):
+            # levels, and numbers with two values, are neither straight nor curved
+            plain = shape == "levels" or getattr(self.encoding_.variable(name), "n_distinct", 0) == 2
+            words.append(in_sentence(name) if plain else f"{in_sentence(name)} ({shape})")
         pairs = [in_sentence(part.name) for part in self.fitted_terms_.parts if len(part.roots) == 2]
         return some(words, MOST_NAMES) + (f"; pair{'s' * (len(pairs) > 1)}: {some(pairs, MOST_NAMES)}" if pairs else "")
 
@@ -272,13 +273,6 @@ class TermViews(FittedModel):
         """Whether coefficients are shrunk, and what the loss assumes: the end of a sentence."""
         shrunk = f"; coefficients are {'' if self.shrunk_ else 'not '}shrunk" if n_selected else ""
         return shrunk + (f"; {self.loss_.in_words}" if self.loss_.in_words else "")
-
-    def _described(self, variable: str, shape: str) -> str:
-        """A variable with its shape; levels, and numbers with two values, are neither straight nor curved."""
-        fitted = self.encoding_.variable(variable)
-        two = isinstance(fitted, Number) and fitted.n_distinct == 2
-        name = in_sentence(variable)
-        return name if isinstance(fitted, Category) or two else f"{name} ({shape})"
 
 
 def as_terms(text: str) -> str:

@@ -98,7 +98,9 @@ class Expansion:
         n_columns = (int(of_members.sum()) ** 2 - int((of_members**2).sum())) // 2
         n_columns += sum(int(sizes[i] * sizes[j]) for i, j in wanted.listed)
         if n_columns <= LISTED or not wanted.members:
-            return cls(encoding, ranges, depth=_depth(n_columns))._with(tuple(wanted), columns, rows)
+            limits = zip(CURVE_COLUMNS, (LISTED, LISTED, min(LISTED, DETAILED)), strict=True)
+            depth = max(1, sum(n_columns * (1 + n) ** 2 <= limit for n, limit in limits))
+            return cls(encoding, ranges, depth=depth)._with(tuple(wanted), columns, rows)
         if of_members.sum() <= most:
             return cls(encoding, ranges, depth=1, unlisted=wanted.members)
         warnings.warn(
@@ -368,12 +370,6 @@ def _within(columns: FloatArray, rows: FloatArray, levels: slice, some: Sequence
     ends[0, found] = np.minimum.reduceat(values, starts) - beyond
     ends[1, found] = np.maximum.reduceat(values, starts) + beyond
     return [Within(column, levels.start, levels.stop, ends[:, :, k]) for k, column in enumerate(some)]
-
-
-def _depth(n_columns: int) -> int:
-    """How many generations of terms pairs have, given the number of their own columns."""
-    limits = zip(CURVE_COLUMNS, (LISTED, LISTED, min(LISTED, DETAILED)), strict=True)
-    return max(1, sum(n_columns * (1 + n) ** 2 <= most for n, most in limits))
 
 
 def _size(which: slice) -> int:
