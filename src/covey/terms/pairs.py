@@ -76,11 +76,11 @@ def as_pairs(pairs: PairsLike) -> PairsLike:
         if names and all(isinstance(name, str) for name in names):
             return {"with": names}
     elif isinstance(pairs, Sequence) and not isinstance(pairs, str):
-        every = [tuple(pair) if isinstance(pair, Sequence) and not isinstance(pair, str) else () for pair in pairs]
-        odd = [pair for pair, names in zip(pairs, every, strict=True) if [type(name) for name in names] != [str, str]]
-        if odd:
-            raise ValueError(f"pairs: {odd[0]!r} is not a pair of names such as ('age', 'sex').")
-        return tuple(every)
+        for pair in pairs:
+            several = isinstance(pair, Sequence) and not isinstance(pair, str)
+            if not several or len(pair) != 2 or not all(isinstance(name, str) for name in pair):
+                raise ValueError(f"pairs: {pair!r} is not a pair of names such as ('age', 'sex').")
+        return tuple((str(first), str(second)) for first, second in pairs)  # numpy has a text of its own
     raise ValueError(
         "pairs must be None, 'auto', a list of pairs of names such as [('age', 'sex')], or {'with': 'treatment'}, not "
         f"{pairs!r}."
