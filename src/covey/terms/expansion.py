@@ -24,6 +24,7 @@ from covey.search.pairs import AllPairs
 from covey.search.problem import ancestors
 from covey.terms.encoding import Encoding
 from covey.terms.kinds import Term, free_name
+from covey.terms.reading import as_frame
 from covey.terms.requirements import Constraints, requirements_of, without_pairs
 from covey.terms.splines import ROWS_PER_KNOT
 from covey.terms.terms import Terms, TermsLike
@@ -324,11 +325,11 @@ def expand(
     """
     if groups is not None:
         raise ValueError("Both terms and groups are given: use terms for a table of variables, groups for columns.")
-    described = Terms.coerce(terms)
-    encoding = described.fit(table, weight)
+    described, frame = Terms.coerce(terms), as_frame(table)
+    encoding = described.fit(frame, weight)
     if constraints:
         encoding = without_pairs(encoding, list(requirements_of(constraints, encoding)), described.pairs)
-    columns = encoding.transform(table)
+    columns = encoding.transform(frame)
     design: Design = DenseDesign(columns, columns=encoding.column_names)
     most = MOST_COLUMNS
     if is_tensor(table):
