@@ -125,6 +125,9 @@ def test_names_may_be_texts_of_numpy():
     names = np.array(["age", "sex"])
     assert Terms(pairs=[tuple(names)]).pairs == (("age", "sex"),)
     assert repr(Terms(pairs=[list(names)])) == "Terms(pairs=(('age', 'sex'),))"
+    assert (
+        repr(Terms({names[0]: "drop"}, pairs={"with": names[1]})) == "Terms({'age': Drop()}, pairs={'with': ('sex',)})"
+    )
 
 
 @pytest.mark.filterwarnings("ignore::covey.terms.unusual.NewValuesWarning")

@@ -74,7 +74,7 @@ def as_pairs(pairs: PairsLike) -> PairsLike:
         names = pairs["with"]
         names = (names,) if isinstance(names, str) else tuple(names)
         if names and all(isinstance(name, str) for name in names):
-            return {"with": names}
+            return {"with": tuple(map(str, names))}
     elif isinstance(pairs, Sequence) and not isinstance(pairs, str):
         for pair in pairs:
             several = isinstance(pair, Sequence) and not isinstance(pair, str)

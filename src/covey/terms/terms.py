@@ -57,7 +57,7 @@ class Terms:
     def __init__(self, variables: Mapping[str, object] | None = None, *, pairs: PairsLike = "auto") -> None:
         if variables is not None and not isinstance(variables, Mapping):
             raise ValueError(f"variables must be a dict such as {{'age': 'linear'}}, not {variables!r}.")
-        kinds = {name: as_kind(value, name) for name, value in (variables or {}).items()}
+        kinds = {str(name): as_kind(value, name) for name, value in (variables or {}).items()}
         object.__setattr__(self, "variables", kinds)
         object.__setattr__(self, "pairs", as_pairs(pairs))
 
