@@ -309,3 +309,16 @@ def test_ordered_classes_have_one_offset():
         alone = Ordinal().with_thresholds(codes[train], offset[train], np.ones(len(train)))
         null = np.log(alone.probabilities(offset[test, None])[np.arange(len(test)), codes[test]])
         assert score == pytest.approx(1 - np.sum(p) / null.sum(), rel=1e-9)
+
+
+def test_references_of_your_own_beside_an_estimator_that_scores_itself():
+    rng = np.random.default_rng(0)
+    y = survival(rng.exponential(np.exp(-X[:, :3].sum(axis=1))), np.ones(80, dtype=bool))
+    weight = 1.0 + np.arange(80) % 2
+    other = GroupSparseCox(1, selection="bic")
+    model = GroupSparseCox(3, selection="bic", always=[2])
+    result = nested_score(model, X, y, 3, sample_weight=weight, references={"single columns": other})
+    assert list(result.references) == ["null", "always in", "single columns"]
+    for (train, test), score in zip(result.splits, result.references["single columns"].folds, strict=True):
+        alone = clone(other).fit(X[train], y[train], sample_weight=weight[train] / weight.mean())
+        assert score == pytest.approx(alone.score(X[test], y[test], sample_weight=weight[test]))

@@ -82,7 +82,7 @@ def nested_score(
     references : bool or dict of str to estimator
         Whether to fit a lasso and a ridge (`LassoCV`, `RidgeCV`, or their equivalents for the loss) to the same
         columns, standardised (with ``terms=``, to the columns that encode the variables, without pairs); a dictionary
-        adds your own estimators, which are fitted to X as given.
+        adds your own estimators, which are fitted to X as given and scored as the model is.
     positive : object, optional
         The class that `class_scores` of the result are about; by default, of two, the affirmative
         one, such as yes or ja, or else the second.

@@ -185,9 +185,7 @@ def refit(study: Study, train: Rows, test: Rows) -> FoldResult:
         # that the rows of a fold have levels which the others lack is no news to the user
         warnings.simplefilter("ignore", NewValuesWarning)
         fold = _Fold(study, train, test)
-        if study.by_rows:
-            return _deviances(fold)
-        return _own_scores(fold) if study.scorer is None else _scores(fold, study.scorer)
+        return _deviances(fold) if study.by_rows else _scores(fold)
 
 
 def _deviances(fold: _Fold) -> FoldResult:
@@ -216,36 +214,32 @@ def _deviances(fold: _Fold) -> FoldResult:
     return fold.result(losses, predictions=predictions, responses=responses, what=what, note=note, loss=task.loss)
 
 
-def _scores(fold: _Fold, scorer: Callable[..., float]) -> FoldResult:
-    """The score of every method by a scorer."""
-    y, weight = fold.y_test, fold.given(fold.test, "sample_weight")
-    scores = {"model": float(scorer(fold.fitted, fold.X_test, y, **weight))}
-    dummy = DummyRegressor() if fold.study.response.classes is None else DummyClassifier(strategy="prior")
-    references, note = fold.references(getattr(fold.fitted, "loss_", None))
-    scaler = StandardScaler(with_mean=not sp.issparse(fold.columns))
-    methods = {"null": dummy, **{one.key: make_pipeline(scaler, one.estimator) for one in references}}
-    for name, method in methods.items():
-        scores[name] = float(scorer(fold.fit_other(method, fold.columns), fold.columns_test, y, **weight))
-    for name, fitted, X_test in fold.others():
-        scores[name] = float(scorer(fitted, X_test, y, **weight))
-    return fold.result(scores, what={one.key: one.what for one in references}, note=note)
+def _scores(fold: _Fold) -> FoldResult:
+    """The score of every method by a scorer, or by its own `score` method."""
+    study, fitted, y = fold.study, fold.fitted, fold.y_test
+    known = fold.given(fold.test, "sample_weight", "offset")
+    what, note, predictions = dict[str, str](), "", None
 
+    def score(method: BaseEstimator, X: MatrixLike) -> float:
+        return float(method.score(X, y, **known) if study.scorer is None else study.scorer(method, X, y, **known))
 
-def _own_scores(fold: _Fold) -> FoldResult:
-    """The score of the model by its `score` method."""
-    fitted, X_test, y = fold.fitted, fold.X_test, fold.y_test
-    known, what = fold.given(fold.test, "sample_weight", "offset"), {}
-    scores = {"model": float(fitted.score(X_test, y, **known))}
-    null = getattr(fitted, "null_score", None)
-    if null is not None:
+    scores = {"model": score(fitted, fold.X_test)}
+    if study.scorer is not None:
+        dummy = DummyRegressor() if study.response.classes is None else DummyClassifier(strategy="prior")
+        references, note = fold.references(getattr(fitted, "loss_", None))
+        scaler = StandardScaler(with_mean=not sp.issparse(fold.columns))
+        methods = {"null": dummy, **{one.key: make_pipeline(scaler, one.estimator) for one in references}}
+        scores |= {k: score(fold.fit_other(one, fold.columns), fold.columns_test) for k, one in methods.items()}
+        what = {one.key: one.what for one in references}
+    elif (null := getattr(fitted, "null_score", None)) is not None:
         scores["null"], what["null"] = float(null), "chance"
-    if not isinstance(fitted, GroupSparseCox):
-        return fold.result(scores, what=what)
-    if fitted.always_groups_:
-        alone = fold.fit_model(clone(fitted).set_params(selection=Size(0), rule="select"))
-        scores[ALONE] = float(alone.score(X_test, y, **known))
-        what[ALONE] = "only the groups that are always in"
-    return fold.result(scores, what=what, predictions=fitted.predict(X_test, **fold.given(fold.test, "offset")))
+    if study.scorer is None and isinstance(fitted, GroupSparseCox):
+        predictions = fitted.predict(fold.X_test, **fold.given(fold.test, "offset"))
+        if fitted.always_groups_:
+            alone = fold.fit_model(clone(fitted).set_params(selection=Size(0), rule="select"))
+            scores[ALONE], what[ALONE] = score(alone, fold.X_test), "only the groups that are always in"
+    scores |= {name: score(method, X_test) for name, method, X_test in fold.others()}
+    return fold.result(scores, predictions=predictions, what=what, note=note)
 
 
 class _Fold:
