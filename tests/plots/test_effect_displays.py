@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 from sklearn.compose import ColumnTransformer
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
@@ -61,6 +62,8 @@ def test_formulas_and_every_estimator():
     drawn = PartialEffectDisplay.from_estimator(cox, X, 0).ax_
     assert drawn.get_ylabel() == "effect on the log risk"
     np.testing.assert_allclose(np.polyfit(*drawn.lines[0].get_data(), 1)[0], cox.coef_[0])
+    sparse = PartialEffectDisplay.from_estimator(cox, sp.csr_array(X), 0).ax_
+    np.testing.assert_array_equal(sparse.lines[0].get_data(), drawn.lines[0].get_data())
 
 
 def test_frequencies_are_those_of_the_folds(pipeline):
