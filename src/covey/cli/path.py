@@ -57,6 +57,8 @@ def path(
         check_there(*settings.data)
         from covey.workflow.path import PICTURES, coefficients_along, draw, order_table, trace_table
 
+        if as_json and out == STANDARD:
+            raise ValueError("--out - and --json both print to standard output: leave out one of them.")
         if out is not None:
             check_out(out, overwrite=overwrite)
         if plot is not None:

@@ -292,7 +292,8 @@ class Survival(Outcome):
         if len(at):
             chances = model.predict(self.X, **self.offset, at=at, strata=strata)
             for time, chance in zip(at, chances.T, strict=True):
-                columns[f"survival_{time:g}"] = np.where(time > followed, np.nan, chance)
+                digits = "g" if float(f"{time:g}") == time else ".15g"  # times that differ have columns that do
+                columns[f"survival_{time:{digits}}"] = np.where(time > followed, np.nan, chance)
         return pd.DataFrame(columns)
 
     def intervals(self, share: float) -> pd.DataFrame:

@@ -132,7 +132,7 @@ def _class_weight(settings: FitSettings, response: Response) -> ClassWeight:
         label, _, number = part.rpartition("=")
         if not re.fullmatch(NUMBER, number.strip()):
             raise TableError(f"--class-weight must be balanced, or a list such as ill=10,well=1; {part!r} is neither.")
-        weights[_find_class(response, label, "--class-weight")] = float(number)
+        weights[_find_class(response, label.strip(), "--class-weight")] = float(number)
     return weights
 
 
