@@ -73,13 +73,15 @@ class Reference:
         return mean.reshape(task.y_test.shape) * task.scale + task.offset_test
 
 
-def find_references(
-    loss: Loss, *, has_classes: bool, weighted: bool, offset: bool, seed: int
-) -> tuple[list[Reference], str]:
-    """The methods that scikit-learn has for a loss, and a note if some are missing."""
-    folds = KFold(FOLDS, shuffle=True, random_state=seed)
-    if has_classes:
-        if offset:
+def find_references(study: Study, loss: Any, X: MatrixLike) -> tuple[list[Reference], str]:
+    """The methods that scikit-learn has for a loss and these columns, if wanted, and a note if some are missing."""
+    if not study.references:
+        return [], ""
+    if isinstance(X, Design):
+        return [], "scikit-learn's lasso and ridge need all columns in memory, and are left out"
+    folds = KFold(FOLDS, shuffle=True, random_state=study.seed)
+    if study.response.classes is not None:
+        if "offset" in study.given:
             return [], "scikit-learn's logistic regression takes no offset, so there is no lasso or ridge"
         solver = "liblinear" if loss.name == "binomial" else "saga"
         return [
@@ -94,7 +96,7 @@ def find_references(
         note = "lasso and ridge have squared loss, because scikit-learn has no lasso or ridge path for Huber's loss"
         return [lasso, ridge], note
     if loss.name == "multi-squared":
-        if weighted:
+        if "sample_weight" in study.given:
             return [ridge], "MultiTaskLassoCV takes no weights, so there is no lasso"
         return [Reference("lasso", "MultiTaskLassoCV", linear_model.MultiTaskLassoCV(cv=folds)), ridge], ""
     if loss.name in ("poisson", "negative-binomial", "gamma", "tweedie"):
@@ -206,7 +208,7 @@ def _deviances(fold: _Fold) -> FoldResult:
         squares = {"model": (task.y_test - predictions) ** 2, "null": (task.y_test - null) ** 2}
         responses = [{name: one[:, k] for name, one in squares.items()} for k in range(null.shape[1])]
     what = {"null": task.null_in_words}
-    references, note = fold.references(task.loss)
+    references, note = find_references(study, task.loss, fold.columns)
     for one in references:
         losses[one.key], what[one.key] = task.deviance(one.means(task, fold.columns, fold.columns_test)), one.what
     for name, fitted, X_test in fold.others():
@@ -226,7 +228,7 @@ def _scores(fold: _Fold) -> FoldResult:
     scores = {"model": score(fitted, fold.X_test)}
     if study.scorer is not None:
         dummy = DummyRegressor() if study.response.classes is None else DummyClassifier(strategy="prior")
-        references, note = fold.references(getattr(fitted, "loss_", None))
+        references, note = find_references(study, getattr(fitted, "loss_", None), fold.columns)
         scaler = StandardScaler(with_mean=not sp.issparse(fold.columns))
         methods = {"null": dummy, **{one.key: make_pipeline(scaler, one.estimator) for one in references}}
         scores |= {k: score(fold.fit_other(one, fold.columns), fold.columns_test) for k, one in methods.items()}
@@ -292,17 +294,6 @@ class _Fold:
         X, X_test = (take_rows(self.study.X, rows) for rows in (self.train, self.test))
         for name, method in self.study.others.items():
             yield name, self.fit_other(method, X), X_test
-
-    def references(self, loss: Any) -> tuple[list[Reference], str]:
-        """Lasso and ridge for a loss if they are wanted, and a note if they are missing."""
-        if not self.study.references:
-            return [], ""
-        if isinstance(self.columns, Design):
-            return [], "scikit-learn's lasso and ridge need all columns in memory, and are left out"
-        return find_references(
-            loss, has_classes=self.study.response.classes is not None, weighted="sample_weight" in self.study.given,
-            offset="offset" in self.study.given, seed=self.study.seed,
-        )  # fmt: skip
 
     def result(self, scores: dict[str, Any], **details: Any) -> FoldResult:
         """The scores with the selected groups, and with the model if it is kept."""
