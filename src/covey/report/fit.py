@@ -92,7 +92,7 @@ class FitReport:
     terms: TermPart | None = None  # of a model that was fitted with terms=
     residuals: Residuals | None = None  # for a numeric response
     command: str = ""  # the command line that repeats the fit, if there is one
-    membership: tuple[tuple[str, str], ...] = ()  # all columns with their groups
+    membership: tuple[tuple[str, ...], ...] = ()  # each group's name and columns; empty if groups overlap, or for terms
 
     @property
     def noun(self) -> str:
@@ -218,7 +218,9 @@ class FitReport:
                 **{name: _short(repr(value)) for name, value in model.get_params(deep=False).items()},
                 **{str(name): _short(str(value)) for name, value in (settings or {}).items()},
             },
-            versions=_versions(),
+            versions={"covey": covey.__version__, "Python": platform.python_version()}
+            | {name: version(name) for name in PACKAGES}
+            | {"system": platform.platform(terse=True)},
             unpenalised=model.loss_.unpenalised,
             effect=model.loss_.effect,
             strength_unit=UNITS.get(
@@ -293,18 +295,11 @@ def _last_step(model: BaseEstimator, X: MatrixLike | None, test: Test) -> tuple[
     return last, X, test
 
 
-def _membership(groups: Groups) -> tuple[tuple[str, str], ...]:
-    """All columns with their groups; empty if groups overlap."""
-    if groups.overlapping:
-        return ()
-    return tuple((groups.column_name(j), str(groups.names[l])) for j, l in enumerate(groups.labels.tolist()))
+def _membership(groups: Groups) -> tuple[tuple[str, ...], ...]:
+    """The name and the columns of each group; empty if groups overlap."""
+    every = () if groups.overlapping else zip(groups.names, groups.lists(), strict=True)
+    return tuple((str(name), *map(groups.column_name, members)) for name, members in every)
 
 
 def _short(text: str) -> str:
     return text if len(text) <= LONGEST_SETTING else f"{text[:LONGEST_SETTING]} … ({len(text)} characters)"
-
-
-def _versions() -> dict[str, str]:
-    """The versions of Python and the libraries."""
-    ours = {"covey": covey.__version__, "Python": platform.python_version()}
-    return ours | {name: version(name) for name in PACKAGES} | {"system": platform.platform(terse=True)}

@@ -193,7 +193,7 @@ def _table_settings(settings: TableSettings) -> dict[str, object]:
 def _about_run(problem: Problem, seconds: float, packages: Collection[str] = ()) -> dict[str, object]:
     versions = {"covey": covey.__version__, "python": platform.python_version()}
     return {
-        "inputs": [asdict(file) for file in problem.inputs],
+        "inputs": problem.inputs,
         "versions": versions | {name: version(name) for name in packages},
         "seconds": round(seconds, 3),
         "written": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -205,8 +205,8 @@ def _report(fit: Fit) -> str:
     shown = ("data", "target", "groups", "family", "time", "event")
     changed = {n: v for n, v in fit.settings.changed().items() if n in TableSettings.table() and n not in shown}
     settings = {
-        "data": ", ".join(file.path for file in problem.inputs),
-        "sha256": ", ".join(file.sha256 for file in problem.inputs),
+        "data": ", ".join(str(file["path"]) for file in problem.inputs),
+        "sha256": ", ".join(str(file["sha256"]) for file in problem.inputs),
         "target" if response.n_events is None else "survival": response.title,
         "family": f"{response.family} ({response.reason})" if response.reason else response.family,
         **({"groups": " ".join(fit.settings.groups)} if fit.settings.groups else {}),
