@@ -145,6 +145,12 @@ def test_a_table_per_response(data):
         FitReport.from_model(model, data["X"], data["both"], outputs=["a", "b", "c"])
 
 
+def test_one_response_in_a_column_has_the_report_of_the_response(data):
+    model, y = GroupSparseRegressor(2, selection="bic"), data["both"][:, 0]
+    pages = [render(FitReport.from_model(model.fit(data["X"], one), data["X"], one)) for one in (y, y[:, None])]
+    assert pages[0] == pages[1]
+
+
 def test_training_scores_of_responses_know_weights_and_offsets(data):
     offset = 3 * data["X"][:, 4:6]
     known = {"sample_weight": 1 + np.arange(120) % 3, "offset": offset}

@@ -261,7 +261,7 @@ def _outputs(model: BaseEstimator, y: PerRow, given: Sequence[str] | None) -> tu
     if np.ndim(model.coef_) == 1:
         return ()
     names = model.loss_.outputs or (given if given is not None else getattr(y, "columns", None))
-    found = tuple(map(str, model._outputs() if names is None else names))
+    found = tuple(map(str, (model._outputs() or range(m)) if names is None else names))
     if len(found) != m:
         raise ValueError(f"outputs has {len(found)} names, but the model has {m} responses.")
     return found
