@@ -296,6 +296,21 @@ def test_refused(options, words):
         nested_score(**{"model": MODEL, "X": X, "y": Y} | options)
 
 
+def test_a_fold_whose_training_rows_lack_a_class_is_scored_like_every_other():
+    """Neither the null model nor the model knows the class: both give it a probability of zero, which is bounded."""
+    rng = np.random.default_rng(0)
+    y = np.where(X[:, 0] + 0.5 * rng.standard_normal(80) > 0, "a", "b").astype(object)
+    y[60:] = "z"
+    splits = [(np.arange(60), np.arange(60, 80)), (np.arange(20, 80), np.arange(20))]
+    result = nested_score(GroupSparseClassifier(3, selection="bic"), X, y, splits, references=False)
+    shares = np.array([np.mean(y[20:] == label) for label in "abz"])
+    p, true = result.predictions[:20], ["abz".index(label) for label in y[:20]]
+    null, left = -np.log(shares[true]).sum(), -np.log(p[np.arange(20), true]).sum()
+    assert result.folds[1] == pytest.approx(1 - left / null)
+    assert result.folds[0] == pytest.approx(0, abs=1e-9)
+    np.testing.assert_array_equal(result.predictions[60:, 2], 0)
+
+
 def test_ordered_classes_have_one_offset():
     """The null model has the thresholds that are best at the offset; classes are named in another order than theirs."""
     rng = np.random.default_rng(0)

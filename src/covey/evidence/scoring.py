@@ -114,8 +114,13 @@ class Task:
             known = loss.with_thresholds(codes, self.offset, self.weight)
             shares[:, places] = known.probabilities(self.offset_test[:, None])
             return shares
-        constant = self.loss.null(self.y, self.weight, self.offset)
-        return np.asarray(self.loss.inverse_link(self.offset_test + constant))
+        if self.classes is None or self.y.ndim == 1:
+            constant = self.loss.null(self.y, self.weight, self.offset)
+            return np.asarray(self.loss.inverse_link(self.offset_test + constant))
+        known, shares = self.weight @ self.y > 0, np.zeros(self.y_test.shape)  # others have a probability of zero
+        constant = self.loss.null(self.y[:, known], self.weight, self.offset[:, known])
+        shares[:, known] = self.loss.inverse_link(self.offset_test[:, known] + constant)
+        return shares
 
     def deviance(self, mean: FloatArray) -> FloatArray:
         """The deviance of each test row at a predicted mean."""
