@@ -55,6 +55,15 @@ def test_knockoffs(table):
     assert "g7" in result.stdout
 
 
+def test_names_are_written_so_that_no_spreadsheet_runs_them(table, tmp_path):
+    renamed = pd.read_csv(table).rename(columns=lambda name: name.replace("g3_", "=g3_"))
+    renamed.to_csv(tmp_path / "t.csv", index=False)
+    done("stability", tmp_path / "t.csv", *GENES, "--pairs", 2, "--out", tmp_path / "out")
+    found = pd.read_csv(tmp_path / "out" / "groups.csv")["group"]
+    assert "'=g3" in set(found)
+    assert not found.str.startswith("=").any()
+
+
 def test_classes(table):
     result = covey("stability", table, "-t", "case", "-g", "_", "--drop", "y,months,dead", "--pairs", 2, "--json")
     found = json.loads(result.stdout)

@@ -88,7 +88,7 @@ def write_fit(fit: Fit, folder: Path, *, overwrite: bool = False) -> None:
 def write_selection(selection: TableSelection, folder: Path, *, overwrite: bool = False) -> None:
     """Write the table of groups and everything needed to repeat the run, as `write_fit` does."""
     check_folder(folder, SELECTION_FILES, overwrite=overwrite)
-    contents = {"groups.csv": selection.groups_table().to_csv(index=False).encode()}
+    contents = {"groups.csv": _csv(selection.groups_table())}
     _write(folder, SELECTION_FILES, contents, describe_selection(selection))
 
 
