@@ -71,6 +71,7 @@ WORDS = (
     (r"\bpairs=\[\('([^']*)', '([^']*)'\)\]", r"--pairs \1:\2"),
     (r"\bpairs(?:=|: )\{'with': '([^']*)'\}", r"--pairs with:\1"),
     (r"\bpairs=None", "--pairs none"),
+    (r"\bfit loss='squared', 'huber' or 'quantile'", "fit --family gaussian, huber or quantile"),
     (r"\bpairs: \('([^']*)', '([^']*)'\)", r"--pairs \1:\2"),
     (r", or pd\.Categorical\(.*?, ordered=True\)", ""),
     (r"\bare reversed: give \((\S+), (\S+)\)", r"are reversed: give \1:\2"),
