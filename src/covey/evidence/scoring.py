@@ -117,9 +117,9 @@ class Task:
         if self.classes is None or self.y.ndim == 1:
             constant = self.loss.null(self.y, self.weight, self.offset)
             return np.asarray(self.loss.inverse_link(self.offset_test + constant))
-        known, shares = self.weight @ self.y > 0, np.zeros(self.y_test.shape)  # others have a probability of zero
-        constant = self.loss.null(self.y[:, known], self.weight, self.offset[:, known])
-        shares[:, known] = self.loss.inverse_link(self.offset_test[:, known] + constant)
+        present, shares = self.weight @ self.y > 0, np.zeros(self.y_test.shape)  # others have a probability of zero
+        constant = self.loss.null(self.y[:, present], self.weight, self.offset[:, present])
+        shares[:, present] = self.loss.inverse_link(self.offset_test[:, present] + constant)
         return shares
 
     def deviance(self, mean: FloatArray) -> FloatArray:

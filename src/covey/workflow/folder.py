@@ -7,7 +7,7 @@ import io
 import json
 import platform
 from collections.abc import Collection, Hashable, Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -68,7 +68,7 @@ def write_fit(fit: Fit, folder: Path, *, overwrite: bool = False) -> None:
     enter("writing")
     path = io.BytesIO()
     expansion = getattr(fit.estimator, "expansion_", None)
-    coefficients_along(fit.shown.path_, fit.outputs, expansion).to_parquet(path, index=False)
+    coefficients_along(fit.shown.path_, fit.estimator._outputs(), expansion).to_parquet(path, index=False)
     if expansion is None:
         coefficients = fit.shown.coefficients()
         tables = {"coefficients.csv": _csv(coefficients), "groups.csv": _csv(fit.groups_table())}
@@ -136,14 +136,14 @@ def describe(fit: Fit) -> dict[str, object]:
         "model": e.recipe_,
         "shrunk": e.shrunk_,
         "chosen_by": how_chosen(e),
-        f"{what}_found": len(fit.found),
+        f"{what}_found": len(e._found()),
         "always": [str(name) for name in e.always_groups_],
         "constraints": e.constraints_.to_dict("records") if hasattr(e, "constraints_") else None,
         f"selected_{what}": _selected(fit.groups_table()),
         "classes": [str(label) for label in e.classes_] if response.has_classes else None,
-        "intercept": intercept if fit.outputs else intercept[0],
+        "intercept": intercept if e._outputs() else intercept[0],
         "nested": score,
-        "scores": asdict(fit.scores),
+        "scores": fit.scores,
         "stability": None if fit.stability is None else fit.stability.promise(),
         "converged": fit.converged,
         "notices": list(fit.notices),
