@@ -43,6 +43,14 @@ def test_a_category_has_a_dot_per_level(pipeline):
     np.testing.assert_allclose(effect[1] - effect[[0, 2]], 2.0, atol=0.05)
 
 
+def test_missing_values_of_a_category_are_a_level(pipeline):
+    site = TABLE["site"].where(TABLE["site"] != "c")
+    display = PartialEffectDisplay.from_estimator(pipeline, TABLE, "site", values=site)
+    assert [tick.get_text() for tick in display.ax_.get_xticklabels()] == ["a", "b", "missing"]
+    expected = PartialEffectDisplay.from_estimator(pipeline, TABLE, "site").ax_.lines[0].get_data()[1]
+    np.testing.assert_array_equal(display.ax_.lines[0].get_data()[1], expected)
+
+
 def test_effects_add_up_to_the_prediction(pipeline):
     X = pipeline[:-1].transform(TABLE)
     total = sum(pipeline[-1].partial_effect(X, name) for name in ("age", "site"))

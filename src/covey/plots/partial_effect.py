@@ -104,7 +104,8 @@ class PartialEffectDisplay(Display):
             order = np.argsort(self.values.to_numpy(), kind="stable")
             x = self.values.to_numpy()[order]
         else:
-            levels, first = np.unique(self.values.astype(str), return_index=True)
+            known = self.values.astype(object).where(self.values.notna(), "missing")
+            levels, first = np.unique(known.to_numpy().astype(str), return_index=True)
             order, x = first, np.arange(len(levels))
             self.ax_.set_xticks(x, levels)
         for k in range(effects.shape[1]):
