@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from covey.cli.console import NOT_CONVERGED, check_there, complaints, notice, plain, print_table, progress_bar, say
-from covey.cli.options import Json, Overwrite, takes
+from covey.cli.options import Json, Overwrite, takes, to
 from covey.settings import FitSettings, as_options
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ TERMS = {
 @takes(FitSettings)
 def fit(
     settings: FitSettings,
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The folder to write.")] = Path("covey-fit"),
+    out: Annotated[Path, to("DIR", "The folder to write.")] = Path("covey-fit"),
     overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pandas as pd
@@ -30,8 +30,8 @@ class Prediction:
     # ``r2`` and ``rmse`` (per response); for classes ``accuracy``, ``always_commonest`` (that of always saying the
     # commonest class), ``log_loss``, and with two classes the columns of `covey.evidence.ClassScores.table`;
     # ``deviance_explained`` and ``deviance``; or ``concordance``
-    scores: dict[str, float] = field(default_factory=dict)
-    notices: tuple[str, ...] = ()  # changes to the table that the user should know about
+    scores: dict[str, float]
+    notices: tuple[str, ...]  # changes to the table that the user should know about
 
 
 def predict_table(settings: PredictSettings) -> Prediction:
