@@ -64,7 +64,7 @@ def quality(
             f"± {nested.margin:.{nested.digits}f} (90% interval){chance}. On rows that played no part "
             f"in choosing the model: the whole fit was repeated in {nested.n_folds} outer folds."
         )
-        found.append(Score(f"Held-out {name}", nested.mean, note, nested.digits))
+        found.append(Score(f"Held-out {nested.measure.replace('^2', '²')}", nested.mean, note, nested.digits))
         if (classes := nested.class_scores) is not None:
             if classes.position is not None:
                 auc = float(classes.table["auc"].iloc[0])
@@ -81,16 +81,19 @@ def quality(
     if chosen_by is not None and chosen_by.r2 is not None:
         where = f"Mean over {model.n_splits_} folds" if model.n_splits_ > 1 else "On one holdout set"
         note = f"{where}. Optimistic, because the model was chosen as the best of many on these rows."
-        found.append(Score(f"{capital} on validation rows", chosen_by.r2, note + _below(chosen_by.r2, nested)))
+        found.append(Score(f"{capital} on validation rows", chosen_by.r2, note + _below(chosen_by.r2, name, nested)))
     if X is not None and y is not None:
         value = explained(model, X, y, weight, offset)
-        note = f"On the rows the model was fitted to: always optimistic.{_below(value, nested)}"
+        note = f"On the rows the model was fitted to: always optimistic.{_below(value, name, nested)}"
         found.append(Score(f"{capital} on training rows", value, note))
     return tuple(found)
 
 
-def _below(value: float, nested: NestedScore | None) -> str:
-    return f" {BELOW}" if nested is not None and round(nested.mean - value, 3) > 0 else ""
+def _below(value: float, name: str, nested: NestedScore | None) -> str:
+    """The explanation of an optimistic score, if the held-out one is the same measure and above it."""
+    if nested is None or nested.measure.replace("^2", "²") != name or round(nested.mean - value, 3) <= 0:
+        return ""
+    return f" {BELOW}"
 
 
 def measure(model: BaseEstimator) -> str:
