@@ -186,6 +186,10 @@ def test_folds_count_rows_by_weight_as_fit_does():
     for (train, _), fitted in zip(result.splits, result.estimators, strict=True):
         by_hand = clone(model).fit(X[train], Y[train], sample_weight=weight[train])
         np.testing.assert_allclose(fitted.candidates_["bic"], by_hand.candidates_["bic"])
+    # one weight for all rows counts them, too
+    result = nested_score(model, X, Y, 3, sample_weight=2.5, references=False, return_estimator=True)
+    by_hand = clone(model).fit(X[result.splits[0][0]], Y[result.splits[0][0]], sample_weight=2.5)
+    np.testing.assert_allclose(result.estimators[0].candidates_["bic"], by_hand.candidates_["bic"])
 
 
 def test_rows_tested_more_often_count_once():

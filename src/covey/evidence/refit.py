@@ -96,7 +96,7 @@ def find_references(study: Study, loss: Any, X: MatrixLike) -> tuple[list[Refere
         note = "lasso and ridge have squared loss, because scikit-learn has no lasso or ridge path for Huber's loss"
         return [lasso, ridge], note
     if loss.name == "multi-squared":
-        if "sample_weight" in study.given:
+        if np.ptp(study.weight) > 0:
             return [ridge], "MultiTaskLassoCV takes no weights, so there is no lasso"
         return [Reference("lasso", "MultiTaskLassoCV", linear_model.MultiTaskLassoCV(cv=folds)), ridge], ""
     if loss.name in ("poisson", "negative-binomial", "gamma", "tweedie"):
