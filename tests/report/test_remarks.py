@@ -10,14 +10,14 @@ import pytest
 import covey.report.remarks
 from covey import Groups, GroupSparseRegressor
 from covey.evidence.overlap import chance_correlation, find_overlaps, inner_coherence
+from covey.report.fitted import Fitted
 from covey.report.page import asset
 from covey.report.remarks import remarks
-from covey.search.chosen import judged
 from covey.selection import Size
 
 
 def remarks_on(model, X) -> dict:
-    found = remarks(model, judged(model), X)
+    found = remarks(Fitted(model, X))
     assert [remark.serious for remark in found] == sorted((remark.serious for remark in found), reverse=True)
     return {remark.heading: remark for remark in found}
 

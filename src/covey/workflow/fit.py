@@ -17,9 +17,8 @@ from covey.estimators.classifier import for_odds_of
 from covey.evidence import NestedScore, StabilitySelection, nested_score, stability_selection
 from covey.evidence.stability import default_first
 from covey.progress import enter
-from covey.report.quality import explained, measure, null_error
+from covey.report.fitted import Fitted
 from covey.search.agreement import selects_groups
-from covey.search.chosen import judged
 from covey.settings import FitSettings, as_options
 from covey.terms import Encoding
 from covey.workflow.parameters import check_settings, find_positive, make_estimator
@@ -151,14 +150,13 @@ def _halve(settings: FitSettings, problem: Problem, estimator: BaseEstimator) ->
 
 def _score(problem: Problem, estimator: BaseEstimator, nested: NestedScore | None) -> dict[str, Any]:
     """How well the model predicts, as the console and run.json say it."""
-    response = problem.y, problem.weight, problem.offset
-    candidates = judged(estimator, null_error(estimator, *response))
-    chosen_r2 = candidates.r2 if candidates is not None else None
+    data = Fitted(estimator, problem.X, problem.y, problem.weight, problem.offset)
+    chosen_r2 = None if data.judged is None else data.judged.r2
     n_folds = estimator.n_splits_ // max(1, estimator.n_deals_)
     chosen_by = f"{n_folds}-fold cross-validation" if n_folds > 1 else "one holdout set"
     return {
-        "measure": measure(estimator),  # "R²", or "D²", the share of the deviance that the model removes
-        "train_r2": explained(estimator, problem.X, *response),  # on the rows the model was fitted to
+        "measure": data.measure,  # "R²", or "D²", the share of the deviance that the model removes
+        "train_r2": data.explained,  # on the rows the model was fitted to
         "held_out_r2": nested.mean if nested else None,  # on outer folds that played no part in choosing the model
         "held_out_margin": nested.margin if nested else None,  # of a 90 % interval for the score on new rows
         "chosen_r2": chosen_r2,  # on the rows used to choose the model: optimistic; None if no rows were used
