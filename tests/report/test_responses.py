@@ -144,6 +144,8 @@ def test_a_table_per_response(data):
     assert "<b></th>" not in page
     with pytest.raises(ValueError, match="3 names, but the model has 2 responses"):
         FitReport.from_model(model, data["X"], data["both"], outputs=["a", "b", "c"])
+    with pytest.raises(ValueError, match="positive= names a class, but the model predicts none"):
+        FitReport.from_model(model, data["X"], data["both"], positive="a")
 
 
 def test_a_score_of_your_own_is_called_what_it_is(data):

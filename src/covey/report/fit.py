@@ -170,6 +170,8 @@ class FitReport:
         given = model, X
         model, X, test = _last_step(model, X, test)
         check_is_fitted(model, "path_")
+        if positive is not None and not hasattr(model, "classes_"):
+            raise ValueError("positive= names a class, but the model predicts none: leave it out.")
         if (X is None) != (y is None):
             raise ValueError("X and y go together: give both, or neither.")
         if y is not None and model.loss_.survival:
