@@ -33,7 +33,7 @@ class SavedModel:
     """
 
     def __init__(self, file: Path, intervals: bool = False) -> None:
-        self.file, self.intervals = file, intervals
+        self.intervals = intervals
         self.fitted = load(file / "model.skops" if file.is_dir() else file)
         steps = getattr(self.fitted, "steps", [("model", self.fitted)])
         self.estimator: BaseEstimator = steps[-1][1]
@@ -106,19 +106,10 @@ class SavedModel:
                 f"The table lacks {listed(absent)}, which the model needs; {near(absent[0], list(frame.columns))}"
             )
         if self._steps is not None:
-            try:
-                return self._steps.transform(frame[self.names]), []
-            except (ValueError, MemoryError):  # about the table
-                raise
-            except Exception as reason:
-                raise self.unusable(reason) from reason
+            return self._steps.transform(frame[self.names]), []
         if self._encoding is not None:
             return self._variables(frame, self._encoding.variables)
         return self._numbers(frame[self.needed]), []
-
-    def unusable(self, reason: Exception) -> ModelFileError:
-        """The error for a model whose file has been tampered with."""
-        return ModelFileError(f"{self.file} cannot be used: its steps do not match each other ({reason}).")
 
     def _numbers(self, frame: pd.DataFrame) -> pd.DataFrame:
         """The columns of a matrix; those with zero coefficients may be missing from the table, and are zero."""

@@ -109,10 +109,7 @@ def _find_class(response: Response, text: str, option: str) -> object:
     """The label with this text."""
     _refuse_without_classes(response, option)
     labels = np.unique(response.y)
-    try:
-        return labels.tolist()[class_position(labels, text, option)]
-    except ValueError as reason:
-        raise TableError(str(reason)) from None
+    return labels.tolist()[class_position(labels, text, option)]
 
 
 def _refuse_without_classes(response: Response, option: str) -> None:

@@ -54,7 +54,9 @@ def predict_table(settings: PredictSettings) -> Prediction:
     except Exception as reason:
         if type(reason) is ValueError:  # raised by covey or scikit-learn; other libraries raise subclasses
             raise
-        raise model.unusable(reason) from reason
+        raise ModelFileError(
+            f"{settings.model} cannot be used: its steps do not match each other ({reason})."
+        ) from reason
     return replace(found, notices=(*notices, *_marks_of_fit(settings), *found.notices))
 
 
