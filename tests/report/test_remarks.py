@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import covey.report.remarks
-from covey import Groups, GroupSparseRegressor
+from covey import Groups, GroupSparseRegressor, nested_score
 from covey.evidence.overlap import chance_correlation, find_overlaps, inner_coherence
 from covey.report.fitted import Fitted
 from covey.report.page import asset
@@ -210,3 +210,11 @@ def test_a_copy_of_the_response_is_asked_about(data):
     assert "is copy a copy of the response" in remarks_on(model, copied)["The prediction is nearly perfect"].meaning
     assert "is copy a copy of the response" in str(model.summary())
     assert "copy of the response" not in str(GroupSparseRegressor().fit(X, y).summary())
+
+
+@pytest.mark.parametrize("selection", ["ebic", 5])
+def test_outer_folds_say_how_certain_a_model_is_whatever_chose_it(data, selection):
+    X, y = data
+    model = GroupSparseRegressor(groups=3, selection=selection).fit(X, y)
+    nested = nested_score(model, X, y, 3, references=False)
+    assert "The outer folds agree" in {remark.heading for remark in remarks(Fitted(model, X, y, nested=nested))}

@@ -121,13 +121,14 @@ def nothing(fit: Fitted) -> Found:
 def evidence(fit: Fitted) -> Found:
     """How certain the selection is: compared with the null model, and across folds."""
     model, n = fit.model, fit.model.n_splits_
-    if fit.is_average or n == 0:
+    if fit.is_average:
         return None
-    table = model.candidates_
-    error = "mse" if "mse" in table else "deviance"
-    chosen, empty = table[table["chosen"]].iloc[0], table[table["groups"] == 0]
-    if len(empty) and empty[error].iloc[0] - chosen[error] <= WEAK * empty["standard_error"].iloc[0]:
-        return "weak_evidence", {}
+    if n > 0:  # criteria have no standard errors
+        table = model.candidates_
+        error = "mse" if "mse" in table else "deviance"
+        chosen, empty = table[table["chosen"]].iloc[0], table[table["groups"] == 0]
+        if len(empty) and empty[error].iloc[0] - chosen[error] <= WEAK * empty["standard_error"].iloc[0]:
+            return "weak_evidence", {}
     counts, folds = fold_counts(model), "folds"
     if fit.nested is not None and not fit.is_dense:
         counts, n, folds = fit.nested.frequencies, fit.nested.n_folds, "outer folds"
