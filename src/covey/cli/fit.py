@@ -241,11 +241,10 @@ def _thresholds(scores: ClassScores) -> pd.DataFrame:
 
 def _split_warning(result: Fit) -> str:
     """Whether the selection depends on how the rows were split into outer folds or, without those, into folds."""
-    from covey.search.agreement import fold_counts, split_warning
+    from covey.search.agreement import fold_counts, selects_groups, split_warning
 
-    model, nested, counts = result.estimator, result.nested, fold_counts(result.estimator)
-    if not counts:
-        return ""
-    if nested is None:
-        return split_warning(model._found(), counts, model.n_splits_)
-    return split_warning(model._found(), nested.frequencies, nested.n_folds, "repetitions of the choice")
+    model, nested = result.estimator, result.nested
+    if nested is not None and selects_groups(model):
+        return split_warning(model._found(), nested.frequencies, nested.n_folds, "repetitions of the choice")
+    counts = fold_counts(model)
+    return split_warning(model._found(), counts, model.n_splits_) if counts else ""
