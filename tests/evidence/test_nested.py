@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from covey import GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor, nested_score, survival
 from covey.evidence.nested_result import MethodScore, NestedScore
 from covey.evidence.scoring import row_margin
-from covey.losses import MultiQuantile, Ordinal
+from covey.losses import MultiQuantile, Ordinal, Quantile
 from covey.selection import Folds
 
 RNG = np.random.default_rng(1)
@@ -263,6 +263,8 @@ def test_labelled_rows_stay_together_and_are_one_observation():
         ("poisson", "exposure", "one rate for all rows"),
         ("poisson", None, "the mean of the training rows"),
         (MultiQuantile([0.2, 0.8]), None, "the quantiles of the training rows"),
+        (Quantile(0.8), None, "the quantile of the training rows"),
+        ("huber", None, "the robust centre of the training rows"),
         ("squared", "column", "the offset, plus the best constant of the training rows"),
     ],
 )
