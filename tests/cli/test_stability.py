@@ -90,3 +90,6 @@ def test_a_fit_with_stability(table, tmp_path):
     assert (groups.loc[[f"g{g}" for g in range(8)], "half_samples"] >= 0.75).all()
     assert "Which groups to believe" in (tmp_path / "fit" / "report.html").read_text()
     assert "mistakes: at most" in run_of(tmp_path / "fit")["stability"]
+    # remarks name the option of the command that has it, on the console and on the page
+    for text in (result.stderr, (tmp_path / "fit" / "report.html").read_text()):
+        assert "a larger --max-false of covey stability allows more" in text

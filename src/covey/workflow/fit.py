@@ -134,7 +134,9 @@ def fit_table(settings: FitSettings) -> Fit:
     if settings.stability:
         stability = _halve(settings, problem, estimator)
         # `covey fit` does not have the option that a remark may name
-        notices += [text.replace("max_false", "max_false of covey.stability_selection") for text in stability.remarks]
+        said = [text.replace("max_false", "max_false of covey.stability_selection") for text in stability.remarks]
+        stability = replace(stability, remarks=tuple(map(as_options, said)))
+        notices += stability.remarks
     scores = _score(problem, estimator, nested)
     return Fit(settings, problem, estimator, scores, converged, tuple(notices), seconds, nested, stability, positive)
 
