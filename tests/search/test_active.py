@@ -1,7 +1,5 @@
 """The active set against plain refits, also after going back, and with columns that depend on others."""
 
-from itertools import combinations
-
 import numpy as np
 import pytest
 from scipy.special import expit
@@ -10,7 +8,6 @@ import covey
 from covey.losses import Binomial, Cox, Poisson, Squared
 from covey.search.active import ActiveSet
 from covey.search.curvature import Curvature
-from covey.search.paths import Paths
 from covey.search.table import Table
 from search.posing import LOSSES, draw, in_folds, on_all_rows
 
@@ -112,15 +109,6 @@ def test_models_without_common_factors_are_refits_on_the_groups_alone(loss):
         active.refit(group)
     assert active.n_first == 1 + table.extras.shape[1] == 3
     assert_models(active.without_factors(), name, X, y, lists, np.ones(len(y)), ORDER)
-
-
-@pytest.mark.parametrize("name", ["squared", "binomial"])
-def test_refits_on_every_pair_of_groups_that_a_path_may_start_from(name):
-    X, y, lists = draw(name)
-    table = Table(on_all_rows(X, y, lists, loss=LOSSES[name]))
-    for pair in combinations(range(5), 2):
-        expected = expected_predictor(name, X, y, lists, pair, np.ones(len(y)))
-        np.testing.assert_allclose(in_user_units(table.posed, Paths(table, [pair]).active(0).eta), expected, atol=1e-6)
 
 
 # ------------------------------------------------------------------ second derivatives kept between fits

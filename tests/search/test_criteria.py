@@ -50,15 +50,6 @@ def test_the_table_holds_the_formula_and_the_choice_is_the_best_of_all_subsets(c
     assert (chosen.rss, chosen.df) == (pytest.approx(rss), df)
 
 
-def test_weights_count_rows():
-    X, y, groups = small_problem()
-    weight = np.random.default_rng(0).integers(1, 4, len(y))
-    weighted = GroupSparseRegressor(groups, selection="ebic").fit(X, y, sample_weight=weight)
-    repeated = GroupSparseRegressor(groups, selection="ebic").fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
-    np.testing.assert_allclose(weighted.candidates_["ebic"], repeated.candidates_["ebic"])
-    assert weighted.selected_groups_ == repeated.selected_groups_
-
-
 def test_a_smaller_gamma_pays_less_for_the_choice():
     X, y, groups = small_problem()
     tables = {g: GroupSparseRegressor(groups, selection=InformationCriterion("ebic", g)).fit(X, y).candidates_

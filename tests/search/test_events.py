@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from covey import Groups, limit_path
-from search.limit_reference import mixed_problem, refit, simulate
+from search.limit_reference import mixed_problem, simulate
 
 SETTINGS = {
     "default": {},
@@ -89,15 +89,6 @@ def test_groups_that_are_awake_from_the_start(how):
     assert_events(path, expected, X)
 
 
-def test_the_path_goes_on_from_the_groups_of_an_earlier_one_at_time_zero():
-    """A start is a model, not a state: what sleeping groups had added up before is forgotten."""
-    X, y, lists = mixed_problem()
-    first = run(X, y, lists, most=3)
-    again = limit_path(X, y, Groups.from_lists(lists), start=[l for l, _ in first.entered])
-    np.testing.assert_allclose(again.predict(X)[:, 0], first.predict(X)[:, -1], rtol=1e-10)
-    assert again.times[0] == 0
-
-
 def test_equal_groups_wake_in_the_order_in_which_they_stand():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((40, 9))
@@ -161,14 +152,6 @@ def test_single_columns_are_the_ungrouped_path():
     X, y, _ = mixed_problem()
     path = limit_path(X, y)
     assert_events(path, simulate(X, y, [[j] for j in range(X.shape[1])]), X)
-
-
-def test_one_group_is_least_squares():
-    X, y, _ = mixed_problem()
-    path = limit_path(X, y, [list(range(X.shape[1]))])
-    coef, intercept = refit(X, y, range(X.shape[1]), np.ones(len(y)) / len(y), True)
-    assert len(path) == 2
-    np.testing.assert_allclose(path.predict(X)[:, 1], X @ coef + intercept, atol=1e-9)
 
 
 @pytest.mark.parametrize("scale", [1e-150, 1e-8, 1e8, 1e150])

@@ -5,14 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from covey import Groups, GroupSparseRegressor
+from covey import GroupSparseRegressor
 from covey.losses import Binomial, Squared
 from covey.search.cleaned import Cleaned
 from covey.search.dense import Reweighted
 from covey.search.judge import Judge, Scores, mean_weights, prior_weights
 from covey.search.observations import Observations
 from covey.search.settings import SETTINGS
-from covey.search.splits import Folds, balanced_folds
+from covey.search.splits import Folds
 from estimator_problems import noisy_problem
 
 
@@ -201,7 +201,7 @@ def test_how_far_the_mean_moves_is_the_distance_of_predictions(problem):
 # ------------------------------------------------------------------ the mean
 
 
-def test_weights_of_the_mean_are_roots_of_likelihoods():
+def test_weights_of_the_mean_are_roots_of_likelihoods_and_an_exact_fit_takes_all_the_weight():
     errors = np.array([1.0, 1.02, 1.1, 1.5])
     weights = mean_weights(errors, 100.0, 1.0, 0.0, 1.0, SETTINGS)
     assert weights.sum() == pytest.approx(1)
@@ -209,11 +209,8 @@ def test_weights_of_the_mean_are_roots_of_likelihoods():
     assert weights[2] / weights[0] == pytest.approx(np.exp(-2.5))
     assert weights[3] == 0  # exp(-12.5) is left out
     np.testing.assert_allclose(mean_weights(7 * errors, 100.0, 7.0, 0.0, 1.0, SETTINGS), weights)
-
-
-def test_an_exact_fit_takes_all_the_weight():
-    weights = mean_weights(np.array([0.0, 0.0, 1.0]), 50.0, 0.0, 1e-12, 1.0, SETTINGS)
-    np.testing.assert_allclose(weights, [0.5, 0.5, 0.0])
+    exact = mean_weights(np.array([0.0, 0.0, 1.0]), 50.0, 0.0, 1e-12, 1.0, SETTINGS)
+    np.testing.assert_allclose(exact, [0.5, 0.5, 0.0])
 
 
 def test_before_any_row_is_held_out_sizes_share_the_weight_and_recipes_share_a_size():
@@ -248,32 +245,6 @@ def test_the_mean_of_an_estimator_is_the_weighted_mean_of_its_candidates(noise):
 
 
 # ------------------------------------------------------------------ in an estimator
-
-
-@pytest.mark.parametrize("noise", ["weak", "strong"])
-@pytest.mark.parametrize("weighted", [False, True])
-def test_held_out_errors_are_those_of_refits_without_the_fold(noise, weighted):
-    """The null model is the mean of the other folds, and all columns by least squares can be refitted directly."""
-    X, _, groups = noisy_problem(noise, n_groups=12)
-    groups = Groups.from_sizes(groups.sizes[:4])
-    X = X[:, : groups.n_columns]
-    y = X.sum(axis=1) + {"weak": 0.1, "strong": 9.0}[noise] * np.random.default_rng(5).standard_normal(len(X))
-    weight = np.random.default_rng(0).integers(1, 4, len(y)).astype(float) if weighted else np.ones(len(y))
-    model = GroupSparseRegressor(groups, selection=Folds(5, deals=1)).fit(X, y, sample_weight=weight)
-    fold = balanced_folds(y, weight, k=5)
-    recipes = {"no group": [], "least squares on 4 of the first 4 groups": list(range(X.shape[1]))}
-    for recipe, columns in recipes.items():
-        row = model.candidates_[model.candidates_["recipe"] == recipe].iloc[0]
-        total = 0.0
-        for k in range(5):
-            train, test = fold != k, fold == k
-            root = np.sqrt(weight[train])
-            A = np.column_stack([np.ones(len(y)), X[:, columns]])
-            w = np.linalg.lstsq(root[:, None] * A[train], root * y[train], rcond=None)[0]
-            squares = weight[test] @ (y[test] - A[test] @ w) ** 2
-            assert row[f"fold_{k}"] == pytest.approx(squares / weight[test].sum())
-            total += squares
-        assert row["mse"] == pytest.approx(total / weight.sum())
 
 
 def test_pure_noise_has_no_group():

@@ -58,16 +58,6 @@ def test_every_model_solves_its_score_equations(name, weighted):
         assert np.abs((q[:, None] * X[:, asleep]).T @ residual).max() > 1e-3
 
 
-@pytest.mark.parametrize("name", ["binomial", "poisson", "gamma"])
-def test_the_first_group_is_that_of_the_squared_loss(name):
-    """Without groups the gradient is ``X'(y - mean)/n``, up to a constant."""
-    X, y, _ = problem(name)
-    for seed in range(5):
-        columns = np.random.default_rng(seed).permutation(12)
-        paths = [limit_path(X[:, columns], y, 3, loss=loss, max_groups=1) for loss in (name, "squared")]
-        assert paths[0].entered[0][0] == paths[1].entered[0][0]
-
-
 def test_several_responses_need_no_name():
     X, y, offset = problem("multi-squared")
     named = limit_path(X, y, 3, loss=MultiSquared(), offset=offset, max_groups=2)

@@ -5,11 +5,9 @@ import pytest
 
 from covey import Groups, GroupSparseRegressor, limit_path
 from covey.losses import Binomial, Squared
-from covey.search.active import ActiveSet
-from covey.search.events import EventPath
 from covey.search.paths import Paths
 from covey.search.table import Table
-from search.posing import few_near, in_folds, on_all_rows
+from search.posing import few_near, in_folds
 
 
 def correlated(n=40, n_groups=60, seed=0):
@@ -30,41 +28,6 @@ def in_weighted_folds(X, y, groups):
 
 def events(paths):
     return [(paths.groups(s), path.times) for s, path in enumerate(paths.paths)]
-
-
-@pytest.mark.parametrize("loss", [Squared(), Binomial()], ids=lambda loss: loss.name)
-def test_going_back_is_as_if_it_had_not_happened(loss):
-    X, y, groups = correlated(n=120, n_groups=12)
-    table = Table(on_all_rows(X, (y > 0).astype(float), groups, loss=loss))
-
-    def new_path():
-        active = ActiveSet(table, table.response, rough=False)
-        return EventPath(
-            active, table.posed.weights, table.groups, norms(active), np.ones(table.groups.size, dtype=bool)
-        )
-
-    def norms(active):
-        return table.gradient_norms(active.score()[:, None])[0]
-
-    def advance(path):
-        path.active.refit(*path.next_groups(norms(path.active), lambda group: []))
-
-    path, rates, sums = new_path(), [], []
-    for _ in range(6):
-        rates.append(norms(path.active))
-        sums.append(path.sums)
-        advance(path)
-    groups, times = list(path.groups), list(path.times)
-    for back in (4, 1, 0):
-        path.truncate(back)
-        assert path.groups == groups[:back]
-        assert np.flatnonzero(~path.asleep).tolist() == sorted(groups[:back])
-        np.testing.assert_allclose(norms(path.active), rates[back], atol=1e-9)
-        np.testing.assert_allclose(path.sums, sums[back])
-    while len(path) < 6:
-        advance(path)
-    assert path.groups == groups
-    np.testing.assert_allclose(path.times, times, rtol=1e-7)
 
 
 @pytest.mark.parametrize("per_check", [1, 3, 12])

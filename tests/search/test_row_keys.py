@@ -8,7 +8,6 @@ from covey.designs import as_design
 from covey.designs.rows import canonical_keys, rank_keys, row_keys
 from covey.losses import get_loss
 from covey.selection import Folds
-from storage_kinds import KINDS as STORAGE
 
 
 def keys_of(X, rank, weight=None):
@@ -119,14 +118,3 @@ def test_sparse_keys_are_dense_keys():
     np.testing.assert_array_equal(halves[0] + halves[1], expected)
     columns = np.arange(1, 30, 2)
     np.testing.assert_array_equal(row_keys(as_design(sp.csr_array(X)), columns), row_keys(as_design(X), columns))
-
-
-@pytest.mark.parametrize("storage", STORAGE)
-def test_storage_does_not_change_folds(storage, tmp_path):
-    """A response of few values, so that keys break its ties."""
-    rng = np.random.default_rng(2)
-    X, y = one_hot(rng), (rng.random(150) < 0.5).astype(float)
-    expected = Folds(5).parts(as_design(X), y, np.ones(150))
-    design = as_design(STORAGE[storage](X, tmp_path))
-    found = Folds(5).parts(design, y, np.ones(150))
-    np.testing.assert_array_equal(found.labels, expected.labels)

@@ -37,15 +37,6 @@ def test_neighbours_go_to_different_folds():
         assert sorted(block) == [0, 1, 2, 3, 4]
 
 
-def test_repeated_rows_stay_together_and_count_as_weights():
-    y, times = response(), np.random.default_rng(2).integers(1, 4, 53)
-    fold = balanced_folds(y, times.astype(float), k=5)
-    np.testing.assert_array_equal(
-        balanced_folds(np.repeat(y, times), np.ones(times.sum()), k=5), np.repeat(fold, times)
-    )
-    np.testing.assert_array_equal(fold, balanced_folds(y, np.ones(53), k=5))
-
-
 def test_rows_of_weight_zero_are_in_no_fold():
     y = response()
     weight = np.where(np.arange(53) % 4 == 0, 0.0, 1.0)
@@ -113,27 +104,29 @@ def test_parts_are_disjoint_and_splits_are_unions_of_them(name):
 
 @pytest.mark.parametrize("name", [name for name in SPLITTERS if name != "LeaveOneOut"])
 def test_errors_of_any_splitter_are_those_of_direct_fits(name):
-    """One group, so that every split has one model to fit: least squares on its training rows."""
+    """One group, so that every split has two models: the mean and least squares, of its training rows by weight."""
     cv, labels = SPLITTERS[name]
     rng = np.random.default_rng(3)
-    X = rng.standard_normal((53, 3))
+    X, weight = rng.standard_normal((53, 3)), rng.integers(1, 4, 53).astype(float)
     y = X.sum(axis=1) + 0.3 * rng.standard_normal(53)
-    model = GroupSparseRegressor([[0, 1, 2]], selection=cv).fit(X, y, split_groups=labels)
+    model = GroupSparseRegressor([[0, 1, 2]], selection=cv).fit(X, y, sample_weight=weight, split_groups=labels)
     if name == "number":
-        fold = balanced_folds(y, np.ones(53), k=5)
+        fold = balanced_folds(y, weight, k=5)
         pairs = [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(5)]
     else:
         pairs = cv if isinstance(cv, list) else list(cv.split(X, y, labels))
     assert model.n_splits_ == len(pairs)
-    row = model.candidates_[model.candidates_["recipe"] == "least squares on 1 of the first 1 groups"].iloc[0]
-    squares, n = 0.0, 0
-    for k, (train, test) in enumerate(pairs):
-        A = np.column_stack([np.ones(len(train)), X[train]])
-        w = np.linalg.lstsq(A, y[train], rcond=None)[0]
-        errors = (y[test] - w[0] - X[test] @ w[1:]) ** 2
-        assert row[f"fold_{k}"] == pytest.approx(errors.mean())
-        squares, n = squares + errors.sum(), n + len(test)
-    assert row["mse"] == pytest.approx(squares / n)
+    for recipe, columns in {"no group": [], "least squares on 1 of the first 1 groups": [0, 1, 2]}.items():
+        row = model.candidates_[model.candidates_["recipe"] == recipe].iloc[0]
+        squares, total = 0.0, 0.0
+        A = np.column_stack([np.ones(53), X[:, columns]])
+        for k, (train, test) in enumerate(pairs):
+            root = np.sqrt(weight[train])
+            w = np.linalg.lstsq(root[:, None] * A[train], root * y[train], rcond=None)[0]
+            errors = weight[test] @ (y[test] - A[test] @ w) ** 2
+            assert row[f"fold_{k}"] == pytest.approx(errors / weight[test].sum())
+            squares, total = squares + errors, total + weight[test].sum()
+        assert row["mse"] == pytest.approx(squares / total)
 
 
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_array], ids=["dense", "sparse"])

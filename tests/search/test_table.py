@@ -5,6 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from covey import GroupSparseRegressor
 from covey.losses import Binomial, MultiSquared, Squared
 from covey.search import table as tables
 from covey.search.paths import Paths
@@ -144,3 +145,14 @@ def test_too_many_rows_for_a_loss_that_needs_them_are_refused(monkeypatch):
     with pytest.raises(ValueError, match=r"binomial loss keeps columns .* 90 rows; at most 20"):
         Table(on_all_rows(X, (y > y.mean()).astype(float), lists, loss=Binomial()))
     assert Table(on_all_rows(X, y, lists)).compressed
+
+
+def test_groups_that_became_near_stay_near_when_rows_are_dealt_again(monkeypatch):
+    few_near(monkeypatch, 12, growth=3)
+    before, deal = [], Table.dealt
+    monkeypatch.setattr(Table, "dealt", lambda self, parts: before.append(self) or deal(self, parts))
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((120, 200))
+    GroupSparseRegressor().fit(X, X[:, :14] @ np.full(14, 0.4) + 2 * rng.standard_normal(120))
+    assert before[0].groups.size < before[-1].groups.size < 200
+    assert all(set(one.groups) <= set(other.groups) for one, other in pairwise(before))
