@@ -26,28 +26,21 @@ def test_example_runs_and_draws(example, tmp_path, monkeypatch):
         plt.close("all")
 
 
-def test_gene_expression_has_a_stand_in(monkeypatch, capsys, tmp_path):
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("gene_expression", {"gene03", "gene11", "gene17"}), ("splice_sites", {"Pos.2", "Pos.3", "Pos.5"})],
+)
+def test_data_that_are_absent_have_a_stand_in(name, expected, monkeypatch, capsys, tmp_path):
     monkeypatch.setenv("COVEY_DATA", str(tmp_path))
     matplotlib.use("Agg")
-    (example,) = (file for file in EXAMPLES if file.stem == "plot_gene_expression")
+    (example,) = (file for file in EXAMPLES if file.stem == f"plot_{name}")
     try:
         found = runpy.run_path(str(example))
     finally:
         plt.close("all")
     assert "simulated" in capsys.readouterr().out
-    assert {"gene03", "gene11", "gene17"} <= set(found["model"].selected_groups_)
-
-
-def test_splice_sites_have_a_stand_in(monkeypatch, capsys, tmp_path):
-    monkeypatch.setenv("COVEY_DATA", str(tmp_path))
-    matplotlib.use("Agg")
-    (example,) = (file for file in EXAMPLES if file.stem == "plot_splice_sites")
-    try:
-        found = runpy.run_path(str(example))
-    finally:
-        plt.close("all")
-    assert "simulated" in capsys.readouterr().out
-    assert set(found["model"].selected_groups_) == {"Pos.2", "Pos.3", "Pos.5"}
+    selected = set(found["model"].selected_groups_)
+    assert selected == expected if name == "splice_sites" else selected >= expected
 
 
 def test_there_are_enough_of_them():

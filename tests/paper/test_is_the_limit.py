@@ -221,7 +221,7 @@ class TestGroupsOfOneColumn:
 
 
 class TestTheStatement:
-    """`limit_path` in its updates, screening and coordinates gives what the thirty lines of `limit_events` give."""
+    """`limit_path` gives what the thirty lines of `limit_events` give; `search/test_events` has its other settings."""
 
     @pytest.mark.parametrize("weights", ["equal", "unequal"])
     @pytest.mark.parametrize("rho", [0.0, 0.6, 0.95])
@@ -230,31 +230,6 @@ class TestTheStatement:
         path = limit_path(X, y, groups, group_weights=WEIGHTS[weights], standardize=False, fit_intercept=False)
         events = limit_events(X, y, groups, WEIGHTS[weights])
         self.compare(path, events)
-
-    @pytest.mark.parametrize("size", [1, 3])
-    def test_on_more_columns_than_rows(self, size):
-        rng = np.random.default_rng(3)
-        X = rng.standard_normal((40, 90))
-        y = X[:, :3] @ [1.0, -2.0, 1.0] + rng.standard_normal(40)
-        path = limit_path(X, y, size, max_groups=9, group_weights=None, standardize=False, fit_intercept=False)
-        self.compare(path, limit_events(X, y, size, n_events=9))
-
-    @pytest.mark.parametrize("rho", [0.0, 0.95])
-    def test_on_orthonormal_groups_with_an_intercept(self, rho):
-        X, y, groups = problem(rho)
-        centred, response = X - X.mean(axis=0), (y - y.mean()) / y.std()
-        Q = np.empty_like(X)
-        for G in groups.lists():
-            Q[:, G] = np.linalg.qr(centred[:, G])[0] * np.sqrt(len(y))
-        weights = WEIGHTS["unequal"]
-        path = limit_path(X, y, groups, group_weights=weights)
-        events = limit_events(Q, response, groups, weights / weights.mean())
-        assert [l for l, _ in path.entered] == [l for l, _, _ in events]
-        # in these units the times themselves agree, not only their ratios
-        np.testing.assert_allclose([time for _, time in path.entered], [time for _, time, _ in events], rtol=1e-8)
-        fitted = path.predict(X)[:, 1:]
-        expected = y.mean() + y.std() * (Q @ np.array([w for _, _, w in events]).T)
-        np.testing.assert_allclose(fitted, expected, rtol=1e-8, atol=1e-8)
 
     @staticmethod
     def compare(path, events):
