@@ -84,6 +84,7 @@ RESPONSES = {
         REGRESSOR(constraints={0: (0, 2)}), np.c_[Y, -Y], "0 to 2 for '0' is in the units of a response, and there are",
     ),
     "no event": (COX(), survival(POSITIVE, np.zeros(N)), "y has no event"),
+    "all events at once": (COX(), survival(TWO + 1.0, 1 - TWO), "All 20 events of y are at time 1"),
     "a missing time": (COX(), pd.DataFrame({"time": changed(Y, 0, np.nan), "event": TWO}), "row 0 has nan"),
     "events 1 and 2": (COX(), (POSITIVE, TWO + 1), "must be 0 or 1, or boolean"),
     "other names": (COX(), pd.DataFrame({"t": POSITIVE, "d": TWO}), "no column 'time', but 't', 'd'"),

@@ -112,16 +112,6 @@ def test_two_classes_are_the_binomial_loss():
     assert Ordinal().read([3, 5, 3]).loss == Binomial()
 
 
-def test_likelihood_of_statsmodels():
-    ordinal = pytest.importorskip("statsmodels.miscmodels.ordinal_model")
-    y, _, eta = classes()
-    loss = Ordinal().with_thresholds(y, eta, np.ones(len(y)))
-    peer = ordinal.OrderedModel(y.astype(int), eta[:, None], distr="logit")
-    first, *rest = loss.thresholds
-    params = np.array([1.0, first, *np.log(np.diff([first, *rest]))])
-    assert loss.deviance(y, eta).sum() == pytest.approx(-2 * peer.loglike(params), rel=1e-10)
-
-
 ORDERS = {
     "numbers": (Ordinal(), np.array([10, 2, 5, 2]), [2, 5, 10]),
     "floats": (Ordinal(), np.array([5.0, -1.0, 2.0, 2.0]), [-1.0, 2.0, 5.0]),

@@ -62,24 +62,6 @@ def test_labels():
         read_labels([4], "y_val", three.labels)
 
 
-@pytest.mark.parametrize(
-    ("response", "weight", "match"),
-    [
-        (Poisson().read([0.0, 0.0]), [1, 1], "Every count is zero"),
-        (Binomial().read([0.2, 0.0, 0.0]), [0, 1, 1], "Every row is of class 0"),
-        (read_labels(["a", "a"]), [1, 1], "y has only one class, 'a', and a classifier needs two"),
-        (read_labels(["a", "b"]), [0, 1], "y has only one class, 'b'"),
-        (read_labels(["a", "b", "c"]), [1, 0, 1], "All rows of class 'b' have weight zero"),
-        (Cox().read(survival([1.0, 2.0], [0, 0])), [1, 1], "y has no event"),
-        (Cox().read(survival([1.0, 1.0, 2.0], [1, 1, 0])), [1, 1, 1], "All 2 events of y are at time 1"),
-        (Cox().read(survival([1.0, 2.0], [1, 0], strata=["a", "b"])), [1, 1], "Stratum 'b' of y has no event"),
-    ],
-)
-def test_responses_that_no_model_fits(response, weight, match):
-    with pytest.raises(ValueError, match=match):
-        response.loss.check_estimable(response, np.array(weight, dtype=float))
-
-
 def test_offsets_have_the_shape_of_the_predictor():
     assert Poisson().read(Y).read_offset(None) is None
     assert Poisson().read(Y).read_offset(np.zeros((4, 1))).shape == (4,)
