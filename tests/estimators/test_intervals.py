@@ -138,54 +138,49 @@ def test_every_response_has_its_own_interval():
 # ---------------------------------------------------------------------- coverage
 
 
-def simulated(kind, rng, X):
-    """A response that depends on the first columns, with its estimator."""
-    eta, n = X[:, :3] @ np.array([0.6, -0.5, 0.5]), len(X)
-    if kind == "squared":
-        return GroupSparseRegressor(), eta + rng.standard_normal(n)
-    if kind == "holdout":
-        return GroupSparseRegressor(selection="holdout"), eta + rng.standard_normal(n)
-    if kind == "huber":  # one row in eight is an outlier, of which the intervals contain a few
-        return GroupSparseRegressor(loss="huber"), eta + np.where(rng.random(n) < 0.125, 50, 1) * rng.standard_normal(n)
-    if kind == "poisson":
-        return GroupSparseRegressor(loss="poisson"), rng.poisson(np.exp(1 + eta))
-    if kind == "negative-binomial":
-        return GroupSparseRegressor(loss=kind), rng.negative_binomial(3, 3 / (3 + np.exp(1 + eta)))
-    if kind == "tweedie":
-        return GroupSparseRegressor(loss=kind), rng.poisson(np.exp(0.5 + eta)) * rng.gamma(2, 1, n)
-    if kind == "quantile":
-        return GroupSparseRegressor(loss=kind), eta + rng.standard_normal(n)
-    if kind == "gamma":
-        return GroupSparseRegressor(loss="gamma"), rng.gamma(2, np.exp(eta))
-    if kind == "binomial":
-        return GroupSparseRegressor(loss="binomial"), rng.binomial(10, 1 / (1 + np.exp(-eta))) / 10
-    if kind == "two classes":
-        return GroupSparseClassifier(), np.where(2 * eta + rng.logistic(size=n) > 0, "yes", "no")
-    return GroupSparseClassifier(), np.array(list("abcd"))[np.argmax(2 * X[:, :4] + rng.gumbel(size=(n, 4)), axis=1)]
+# Estimators with responses that depend on the first columns. One row in eight of "huber" is an outlier, of which the
+# intervals contain a few.
+SIMULATED = {
+    "squared": (GroupSparseRegressor(), lambda eta, rng: eta + rng.standard_normal(700)),
+    "holdout": (GroupSparseRegressor(selection="holdout"), lambda eta, rng: eta + rng.standard_normal(700)),
+    "huber": (
+        GroupSparseRegressor(loss="huber"),
+        lambda eta, rng: eta + np.where(rng.random(700) < 0.125, 50, 1) * rng.standard_normal(700),
+    ),
+    "quantile": (GroupSparseRegressor(loss="quantile"), lambda eta, rng: eta + rng.standard_normal(700)),
+    "poisson": (GroupSparseRegressor(loss="poisson"), lambda eta, rng: rng.poisson(np.exp(1 + eta))),
+    "negative-binomial": (
+        GroupSparseRegressor(loss="negative-binomial"),
+        lambda eta, rng: rng.negative_binomial(3, 3 / (3 + np.exp(1 + eta))),
+    ),
+    "gamma": (GroupSparseRegressor(loss="gamma"), lambda eta, rng: rng.gamma(2, np.exp(eta))),
+    "tweedie": (
+        GroupSparseRegressor(loss="tweedie"),
+        lambda eta, rng: rng.poisson(np.exp(0.5 + eta)) * rng.gamma(2, 1, 700),
+    ),
+    "binomial": (
+        GroupSparseRegressor(loss="binomial"),
+        lambda eta, rng: rng.binomial(10, 1 / (1 + np.exp(-eta))) / 10,
+    ),
+    "two classes": (
+        GroupSparseClassifier(),
+        lambda eta, rng: np.where(2 * eta + rng.logistic(size=700) > 0, "yes", "no"),
+    ),
+    "four classes": (
+        GroupSparseClassifier(),
+        lambda X, rng: np.array(list("abcd"))[np.argmax(2 * X[:, :4] + rng.gumbel(size=(700, 4)), axis=1)],
+    ),
+}
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [
-        "squared",
-        "holdout",
-        "huber",
-        "quantile",
-        "poisson",
-        "negative-binomial",
-        "gamma",
-        "tweedie",
-        "binomial",
-        "two classes",
-        "four classes",
-    ],
-)
+@pytest.mark.parametrize("kind", SIMULATED)
 def test_the_share_of_new_rows_is_covered(kind):
     found, slow = [], kind in ("huber", "quantile", "negative-binomial", "tweedie", "four classes")
+    estimator, respond = SIMULATED[kind]
     for seed in range(3 if slow else 5):
         rng = np.random.default_rng([seed, 7])
         X = rng.standard_normal((700, 5))
-        estimator, y = simulated(kind, rng, X)
+        y = respond(X if kind == "four classes" else X[:, :3] @ [0.6, -0.5, 0.5], rng)
         model = estimator.fit(X[:200], y[:200])
         ends = model.predict(X[200:], interval=0.8)
         if "classes" in kind:

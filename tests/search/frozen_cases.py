@@ -34,26 +34,21 @@ def simulate(seed: int, n: int, p: int, size: int, active: int, rho: float = 0.0
 def response(name: str, eta: Any, rng: Any, noise: float) -> Any:
     """A response of some kind with this linear predictor."""
     n = len(eta)
-    if name == "squared":
-        return 3.0 + eta + noise * rng.standard_normal(n)
-    if name == "huber":
-        y = eta + noise * rng.standard_normal(n)
-        y[: n // 20] += 20
-        return y
-    if name == "poisson":
-        return rng.poisson(np.exp(0.5 + 0.8 * eta)).astype(float)
-    if name == "gamma":
-        return rng.gamma(2.0, np.exp(0.5 * eta) / 2)
-    if name == "binomial":
-        return (rng.random(n) < 1 / (1 + np.exp(-2 * eta / noise))).astype(int)
-    if name == "classes":
-        return np.array(["a", "b", "c"])[np.digitize(eta + noise * rng.logistic(size=n), [-0.8, 0.8])]
-    if name == "several":
-        return np.column_stack([eta, -0.5 * eta, 0.3 * eta]) + noise * rng.standard_normal((n, 3))
     if name == "cox":
         time, censored = rng.exponential(np.exp(-eta / noise)), rng.exponential(2.0, n)
         return covey.survival(np.minimum(time, censored), time <= censored)
-    raise KeyError(name)
+    y = {
+        "squared": lambda: 3.0 + eta + noise * rng.standard_normal(n),
+        "huber": lambda: eta + noise * rng.standard_normal(n),
+        "poisson": lambda: rng.poisson(np.exp(0.5 + 0.8 * eta)).astype(float),
+        "gamma": lambda: rng.gamma(2.0, np.exp(0.5 * eta) / 2),
+        "binomial": lambda: (rng.random(n) < 1 / (1 + np.exp(-2 * eta / noise))).astype(int),
+        "classes": lambda: np.array(list("abc"))[np.digitize(eta + noise * rng.logistic(size=n), [-0.8, 0.8])],
+        "several": lambda: np.column_stack([eta, -0.5 * eta, 0.3 * eta]) + noise * rng.standard_normal((n, 3)),
+    }[name]()
+    if name == "huber":
+        y[: n // 20] += 20
+    return y
 
 
 def estimator(name: str, **options: Any) -> Any:

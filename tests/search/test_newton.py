@@ -16,20 +16,20 @@ def draw(name, seed=0, n=N, k=K, strength=0.7):
     rng = np.random.default_rng(seed)
     A = np.column_stack([np.ones(n), rng.standard_normal((n, k))])
     eta = A @ np.append(0.3, strength * rng.choice([-1.0, 1.0], k))
-    if name == "binomial":
-        return A, (rng.random(n) < expit(eta)).astype(float)
-    if name == "proportions":
-        return A, np.clip(expit(eta) + 0.1 * rng.standard_normal(n), 0, 1)
-    if name == "poisson":
-        return A, rng.poisson(np.exp(eta)).astype(float)
-    if name == "gamma":
-        return A, np.exp(eta) * rng.gamma(3.0, 1 / 3, n)
-    if name == "multinomial":
+
+    def classes():
         B = strength * rng.standard_normal((k + 1, 3))
-        return A, np.eye(3)[(A @ B + rng.gumbel(size=(n, 3))).argmax(axis=1)]
-    if name == "multi-squared":
-        return A, A @ rng.standard_normal((k + 1, 3)) + rng.standard_normal((n, 3))
-    return A, eta + rng.standard_t(2, n)
+        return np.eye(3)[(A @ B + rng.gumbel(size=(n, 3))).argmax(axis=1)]
+
+    y = {
+        "binomial": lambda: (rng.random(n) < expit(eta)).astype(float),
+        "proportions": lambda: np.clip(expit(eta) + 0.1 * rng.standard_normal(n), 0, 1),
+        "poisson": lambda: rng.poisson(np.exp(eta)).astype(float),
+        "gamma": lambda: np.exp(eta) * rng.gamma(3.0, 1 / 3, n),
+        "multinomial": classes,
+        "multi-squared": lambda: A @ rng.standard_normal((k + 1, 3)) + rng.standard_normal((n, 3)),
+    }.get(name, lambda: eta + rng.standard_t(2, n))()
+    return A, y
 
 
 LOSSES = {
