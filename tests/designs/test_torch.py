@@ -13,7 +13,6 @@ from covey.preprocess.factoring import factors_from_blocks, pivoted_cholesky
 torch = pytest.importorskip("torch")
 
 from covey.designs import torch as torch_design  # noqa: E402
-from covey.designs.torch import gram_blocks  # noqa: E402
 from loss_cases import CASES  # noqa: E402
 
 SCATTERED = Groups.from_labels(np.random.default_rng(5).permutation(np.repeat(np.arange(20), 3)).tolist())
@@ -104,12 +103,6 @@ def test_factors_of_many_correlation_matrices(put):
     identity[0, 4, 4] = 0
     found = np.swapaxes(T, 1, 2) @ A @ T
     np.testing.assert_allclose(found[certain], identity[certain], atol=1e-9)
-
-
-@pytest.mark.parametrize("count", [1, 3, 8, 11])
-def test_gram_blocks(count):
-    Z = torch.from_numpy(np.random.default_rng(0).standard_normal((9, count, 6)))
-    torch.testing.assert_close(gram_blocks(Z), torch.einsum("nki,nkj->kij", Z, Z))
 
 
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.loss.takes_tensors])

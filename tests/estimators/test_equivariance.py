@@ -99,17 +99,6 @@ def test_order_and_names_of_the_groups(problem, fitted):
     np.testing.assert_allclose(found.group_norms_, fitted[1].group_norms_[order], rtol=1e-7, atol=1e-10)
 
 
-@pytest.mark.parametrize("rule", RULES)
-@pytest.mark.parametrize("given", [False, True], ids=["folds by the response", "folds given"])
-def test_order_of_the_rows(given, rule, problem):
-    X, y, groups = problem
-    order = np.random.default_rng(0).permutation(len(y))
-    first, second = (5, 5) if not given else (PredefinedSplit(FOLD), PredefinedSplit(FOLD[order]))
-    expected = GroupSparseRegressor(groups, selection=first, **RULES[rule]).fit(X, y)
-    found = GroupSparseRegressor(groups, selection=second, **RULES[rule]).fit(X[order], y[order])
-    assert_same(found, expected)
-
-
 def test_float32_selects_the_same_groups(problem):
     X, y, groups = problem
     X = X.astype(np.float32)
@@ -124,14 +113,6 @@ def test_number_of_threads(problem, fitted):
     X, y, _ = problem
     with threadpool_limits(2):
         assert_same(refit(fitted, X, y), fitted[1])
-
-
-@pytest.mark.parametrize("selection", ["folds", "ebic", "size"])
-def test_rows_of_weight_zero_are_as_if_they_were_not_there(selection, problem):
-    X, y, groups = problem
-    weight = np.r_[np.ones(70), np.zeros(10)]
-    model = GroupSparseRegressor(groups, selection=SELECTIONS[selection](X, y))
-    assert_same(clone(model).fit(X, y, sample_weight=weight), clone(model).fit(X[:70], y[:70]))
 
 
 @pytest.mark.parametrize("rule", RULES)

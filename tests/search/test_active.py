@@ -5,7 +5,7 @@ import pytest
 from scipy.special import expit
 
 import covey
-from covey.losses import Binomial, Cox, Poisson, Squared
+from covey.losses import Binomial, Cox, Poisson
 from covey.search.active import ActiveSet
 from covey.search.curvature import Curvature
 from covey.search.table import Table
@@ -96,19 +96,6 @@ def test_dependent_columns_have_no_coefficient_and_change_no_prediction(name):
     assert_models(active, name, X, y, lists, np.ones(len(y)), order)
     active.truncate(2)
     assert not active.deficient
-
-
-@pytest.mark.parametrize("loss", [Squared(), Binomial()], ids=lambda loss: loss.name)
-def test_models_without_common_factors_are_refits_on_the_groups_alone(loss):
-    name = "squared" if loss.quadratic else "binomial"
-    X, y, lists = draw(name)
-    posed = on_all_rows(X, y, lists, loss=loss, factors=2)
-    table = Table(posed)
-    active = ActiveSet(table, table.response, rough=False)
-    for group in ORDER:
-        active.refit(group)
-    assert active.n_first == 1 + table.extras.shape[1] == 3
-    assert_models(active.without_factors(), name, X, y, lists, np.ones(len(y)), ORDER)
 
 
 # ------------------------------------------------------------------ second derivatives kept between fits

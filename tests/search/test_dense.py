@@ -111,9 +111,11 @@ def test_ridges_with_pairs_are_for_predictions(reweightings):
     assert any(isinstance(r, Reweighted) and r.pairs for r in found.recipes) == bool(reweightings)
 
 
-def test_norms_are_those_of_scaled_columns():
+def test_norms_and_the_unit_of_penalties_are_those_of_scaled_columns():
+    """The unit is the mean variance per row, and counts rows by their weights."""
     problem = Problem("squared", 120, full_rank=True)
-    (fit,) = problem.dense.fits([Reweighted(0.5, 0)], problem.trainings[-1])
+    final = problem.trainings[-1]
+    (fit,) = problem.dense.fits([Reweighted(0.5, 0)], final)
     columns, coef, _ = problem.dense.plain.on_columns(fit)
     centred = problem.X - np.average(problem.X, axis=0, weights=problem.weight)
     deviation = np.sqrt(np.average(centred**2, axis=0, weights=problem.weight))
@@ -122,6 +124,16 @@ def test_norms_are_those_of_scaled_columns():
         at = np.isin(columns, members)
         expected = np.linalg.norm(coef[0, at] * scale[columns[at]]) / problem.posed.scale[0]
         assert fit.norms[l] == pytest.approx(expected)
+    # every column adds its variance in units of its squared scale, and the mean is over 120 rows
+    assert problem.table.compressed == (len(problem.table.labels) < 120)
+    expected = np.sum((deviation / scale) ** 2) / 120
+    assert problem.dense.plain.unit(final) == pytest.approx(expected)
+    problem.posed.counts[:] = [2 * count for count in problem.posed.counts]
+    assert problem.dense.plain.unit(final) == pytest.approx(expected / 2)
+    # pure noise has a larger norm in a larger group
+    norms = noise_norms(np.array([1, 4, 9]))
+    assert norms.mean() == pytest.approx(1)
+    assert (np.diff(norms) > 0).all()
 
 
 @pytest.mark.parametrize("always", [[], [2]], ids=["", "one group always in"])
@@ -140,12 +152,6 @@ def test_reweighting_divides_penalties_by_the_norms_of_the_fit_before(name, alwa
         share = np.maximum(fit.norms / fit.norms.mean(), SETTINGS.least_share)
         before = noise_norms(np.array([len(members) for members in problem.lists])) / share
         before[always] = 1e-6
-
-
-def test_the_norm_of_pure_noise_grows_with_the_size_of_a_group():
-    norms = noise_norms(np.array([1, 4, 9]))
-    assert norms.mean() == pytest.approx(1)
-    assert (np.diff(norms) > 0).all()
 
 
 @pytest.mark.parametrize("full_rank", [True, False], ids=["", "dependent columns"])
@@ -168,19 +174,6 @@ def test_coordinates_of_the_rows_give_the_ridges_of_the_columns(name, n, full_ra
             here, there = rows.on_columns(one), columns.on_columns(other)
             predictions = [problem.X[:, at] @ coef.T + level for at, coef, level in (here, there)]
             np.testing.assert_allclose(predictions[0], predictions[1], atol=1e-6 * problem.posed.scale.max())
-
-
-def test_the_unit_of_penalties_is_the_mean_variance_per_row_and_counts_rows_by_their_weights():
-    problem = Problem("squared", 120, full_rank=True)
-    assert problem.table.compressed == (len(problem.table.labels) < 120)
-    centred = problem.X - np.average(problem.X, axis=0, weights=problem.weight)
-    deviation = np.sqrt(np.average(centred**2, axis=0, weights=problem.weight))
-    # every column adds its variance in units of its squared scale, and the mean is over 120 rows
-    expected = np.sum(SETTINGS.column_range * deviation / np.ptp(problem.X, axis=0)) / 120
-    final = problem.trainings[-1]
-    assert problem.dense.plain.unit(final) == pytest.approx(expected)
-    problem.posed.counts[:] = [2 * count for count in problem.posed.counts]
-    assert problem.dense.plain.unit(final) == pytest.approx(expected / 2)
 
 
 def test_what_is_affordable(monkeypatch):

@@ -106,17 +106,12 @@ def test_the_standard_error_is_about_that_of_row_wise_differences():
     assert judge.board(RECIPES).verdict().standard_errors[1] == pytest.approx(centred.std() / np.sqrt(n), rel=0.05)
 
 
-def test_only_recipes_that_every_split_has_are_candidates(problem):
+def test_candidates_are_the_recipes_of_every_split_and_are_scored_once(problem):
     judge, *_, tables = problem
-    other = recipe(2, round_=1)
+    other, before = recipe(2, round_=1), judge.board(RECIPES).verdict()
     judge.add(0, [other], tables[0][..., [0]], [2.0])
     assert judge.board([*RECIPES, other]).verdict().recipes == RECIPES
     assert judge.board([SMALL, NULL]).verdict().recipes == [SMALL, NULL]
-
-
-def test_a_recipe_is_scored_once(problem):
-    judge, *_, tables = problem
-    before = judge.board(RECIPES).verdict()
     for split in range(2):
         judge.add(split, [SMALL], 0 * tables[split][..., [1]], [2.0])
     np.testing.assert_array_equal(judge.board(RECIPES).verdict().errors, before.errors)

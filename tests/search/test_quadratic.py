@@ -76,19 +76,6 @@ def test_ridges_on_a_path_without_columns(within):
     assert W.shape == (2, 1, 0)
 
 
-def test_minimisers_of_least_norm_have_the_rank_of_their_columns():
-    rng = np.random.default_rng(0)
-    A = rng.standard_normal((30, 5))
-    A[:, 3] = A[:, 0] + A[:, 1]
-    y = rng.standard_normal((30, 1))
-    quadratic = Quadratic(A.T @ A, A.T @ y, np.array([0, 2, 4, 5]), np.zeros(5), np.zeros(1), (A * A).sum(axis=0))
-    W, ranks = quadratic.least_norm([[0, 1, 2], [1], []])
-    assert ranks == [4, 2, 0]
-    np.testing.assert_allclose(W[0, 0], np.linalg.lstsq(A, y[:, 0], rcond=1e-9)[0], atol=1e-9)
-    np.testing.assert_allclose(W[1, 0, 2:4], np.linalg.lstsq(A[:, 2:4], y[:, 0], rcond=None)[0], atol=1e-10)
-    assert not W[2].any()
-
-
 @pytest.mark.parametrize("intercept", [True, False])
 @pytest.mark.parametrize("loss", [Squared(), MultiSquared(), Binomial()], ids=lambda loss: loss.name)
 def test_around_a_fit_it_is_the_loss_minimised_over_the_intercept(loss, intercept):

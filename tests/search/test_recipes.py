@@ -52,6 +52,7 @@ def found(name, wide):
         patch.setattr(table, "ROWS_PER_COLUMN", np.inf)
         result = searched(in_folds(X, y, Groups.from_size(3, X.shape[1]), loss=LOSSES[name], settings=SETTINGS), [5])
     assert result.table.all_near != wide
+    assert isinstance(result.final.dense.plain, RowCoordinates) == wide
     return result
 
 
@@ -113,12 +114,6 @@ def test_the_judge_has_the_errors_of_these_predictions(name, wide):
             for recipe in some_recipes(result, kind):
                 error = scores.errors(recipe.fit(training).predictors[:, :, None])[0] / scores.weight
                 assert verdict.by_split[verdict.recipes.index(recipe), at] == pytest.approx(error, rel=1e-9)
-
-
-def test_wide_problems_use_coordinates_of_the_rows():
-    for name in LOSSES:
-        for wide in (False, True):
-            assert isinstance(found(name, wide).final.dense.plain, RowCoordinates) == wide
 
 
 # ------------------------------------------------------------------ recipes of other kinds
