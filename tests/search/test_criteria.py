@@ -99,3 +99,12 @@ def test_discrepancy_takes_the_smallest_model_that_leaves_no_more_than_the_noise
     # a noise that no model comes down to: the least residual
     none = GroupSparseRegressor(groups, selection=Discrepancy(sigma=1e-6)).fit(X, y).candidates_
     assert none.loc[none["chosen"], "rss"].iloc[0] == pytest.approx(none["rss"].min())
+
+
+def test_an_exact_fit_is_found_without_more_groups_than_it_needs():
+    X, _, groups = noisy_problem("weak")
+    exact = X[:, groups.lists()[2]].sum(axis=1) - 2 * X[:, groups.lists()[7]].sum(axis=1)
+    for selection in ("ebic", "bic", "gcv"):
+        model = GroupSparseRegressor(groups, selection=selection).fit(X, exact)
+        assert set(model.selected_groups_) == {2, 7}
+        np.testing.assert_allclose(model.predict(X), exact, atol=1e-6)
