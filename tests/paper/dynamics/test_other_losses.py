@@ -109,27 +109,6 @@ def test_a_plateau_is_maximum_likelihood_on_the_awake_groups(name, step, strengt
         np.testing.assert_allclose(end[columns], likelihood_fit(name, X[:, columns], y, offset), atol=1e-4)
 
 
-@pytest.mark.parametrize("name", ["binomial", "poisson", "gamma"])
-@pytest.mark.parametrize("seed", range(3))
-def test_the_first_group_is_that_of_the_squared_loss(name, seed):
-    """The gradient without groups is ``X'(y - mean)/n``, for the gamma loss divided by the mean."""
-    X, y, _ = problem(name, seed=seed)
-    null = LOSSES[name].null(y, np.ones(len(y)))
-    offset = np.full(len(y), null)
-    first = Problem.pose(X, y, 2, None, LOSSES[name], offset).correlation(np.zeros(10))
-    squared = X.T @ (y - y.mean()) / len(y)
-    np.testing.assert_allclose(first, squared / (y.mean() if name == "gamma" else 1), rtol=1e-9, atol=1e-12)
-    options = {"init_scale": 1e-6, "step_size": 0.02, "n_steps": 20_000, "record_every": 20}
-    woken = [
-        int(np.argmax(path.group_norms[-1]))
-        for path in (
-            normalized_descent(X, y, 2, loss=name, offset=offset, stop=lambda t, w: np.abs(w).max() > 0.01, **options),
-            normalized_descent(X, y - y.mean(), 2, stop=lambda t, w: np.abs(w).max() > 0.01, **options),
-        )
-    ]
-    assert woken[0] == woken[1] == np.argmax(np.hypot(squared[::2], squared[1::2]))
-
-
 class TestTheClockOfTheLoss:
     def test_gradients_are_divided_by_the_loss(self):
         X, y, _ = problem("binomial")

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy.integrate import quad, solve_ivp
+from scipy.integrate import solve_ivp
 
 from covey.datasets import make_group_sparse
 from covey.paper.dynamics import SwitchAt, SwitchOracle, SwitchSettled, gradient_flow, normalized_descent, plain_descent
@@ -21,12 +21,6 @@ def test_scaling_y_scales_w():
     path = normalized_descent(data.X, data.y, data.groups, init_scale=1e-3, step_size=0.01, n_steps=400)
     scaled = normalized_descent(data.X, 9 * data.y, data.groups, init_scale=3e-3, step_size=0.01 / 9, n_steps=400)
     np.testing.assert_allclose(scaled.w, 9 * path.w, rtol=1e-7, atol=1e-9)
-
-
-def test_one_group_of_everything_tends_to_least_squares():
-    data = make_group_sparse(60, 10, 10, active=1, values="normal", random_state=3)
-    path = normalized_descent(data.X, data.y, data.groups, step_size=0.02, n_steps=4000, record_every=4000)
-    np.testing.assert_allclose(path.w[-1], np.linalg.lstsq(data.X, data.y, rcond=None)[0], rtol=1e-6)
 
 
 def test_a_run_goes_on_where_another_ended_and_any_unit_start_reaches_the_same_model():
@@ -94,17 +88,6 @@ def test_flow_dense_output_and_the_equation_as_printed():
     np.testing.assert_allclose(end[labels] ** 2 * end[L:], coarse.w[-1], rtol=1e-6, atol=1e-8)
 
 
-def test_flow_follows_its_closed_form_on_an_orthogonal_design():
-    """Balanced and aligned, du/dt = sqrt(2) u^2 (c - u^3/sqrt(2)) with c = norm(X_l'y/n): time is a quadrature."""
-    data = make_group_sparse(40, 6, 3, design="orthogonal", active=1, values=1.0, sigma=0.0, random_state=0)
-    path = gradient_flow(data.X, data.y, data.groups, init_scale=0.05, t_end=12.0, rtol=1e-11)
-    c = np.linalg.norm(data.X[:, :3].T @ data.y / 40)
-    for u in (0.1, 0.3, 1.0, 1.3):
-        t, _ = quad(lambda x: 1 / (np.sqrt(2) * x**2 * (c - x**3 / np.sqrt(2))), 0.05, u)
-        np.testing.assert_allclose(np.linalg.norm(path.at(t)[:3]), u**3 / np.sqrt(2), rtol=1e-6)
-    np.testing.assert_allclose(np.linalg.norm(path.w[-1, :3]), c, rtol=1e-6)
-
-
 def test_flow_from_a_tiny_start():
     """Far below the solver's absolute tolerance, where the plain coordinates would be lost."""
     data = make_group_sparse(30, 6, 3, design="orthogonal", active=1, values=1.0, sigma=0.1, random_state=0)
@@ -119,18 +102,6 @@ def test_flow_refuses_a_time_that_cannot_be_resolved():
     data = make_group_sparse(30, 6, 3, design="orthogonal", active=1, values=1.0, random_state=0)
     with pytest.raises(ValueError, match="Use a larger init_scale"):
         gradient_flow(data.X, data.y, data.groups, init_scale=1e-120)
-
-
-def test_plain_descent_follows_the_flow_as_the_step_falls():
-    data = make_group_sparse(30, 12, 3, active=2, values="normal", random_state=0)
-    flow = gradient_flow(data.X, data.y, data.groups, init_scale=0.2, times=[0.0, 2.0])
-    gaps = []
-    for step in (0.02, 0.01, 0.005):
-        path = plain_descent(
-            data.X, data.y, data.groups, init_scale=0.2, start="aligned", step_size=step, n_steps=round(2 / step)
-        )
-        gaps.append(np.linalg.norm(path.w[-1] - flow.w[-1]))
-    assert gaps[2] < 0.3 * gaps[0]  # first order: a quarter, but for the second-order part
 
 
 @pytest.mark.parametrize("depth", [2, 3])
