@@ -117,6 +117,6 @@ def test_rows_of_weight_zero_do_not_matter_in_a_wide_problem(monkeypatch):
             )
             for rows in (np.arange(60), np.flatnonzero(weight))
         ]
-        assert all(models[0].candidates_["recipe"].str.contains("all groups").any() for _ in models)
+        assert all(model.candidates_["recipe"].str.contains("all groups").any() for model in models)
         assert models[0].recipe_ == models[1].recipe_
         np.testing.assert_allclose(models[0].coef_, models[1].coef_, atol=1e-7)
