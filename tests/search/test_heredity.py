@@ -194,21 +194,6 @@ def test_pairs_of_groups_that_are_in_compete_like_main_groups():
     assert all(weights[l] < posed.weights[l] for l in inner)
 
 
-@pytest.mark.parametrize("selection", [3, "holdout", "ebic", "bic"])
-@pytest.mark.parametrize("far", [False, True], ids=["all near", "most far"])
-def test_the_selected_model_has_the_parents_of_its_groups(selection, far, monkeypatch):
-    """Also if a table of all groups is too wide, and far groups come near on the way."""
-    if far:
-        few_near(monkeypatch, 8, 3, growth=4)
-    X, eta, groups, parents, rng = case(5)
-    y = eta + 0.5 * rng.standard_normal(eta.size)
-    problem = problem_with(X, y, groups, parents=parents, n_mains=N_MAINS, families=families_of(parents))
-    chosen = select(problem, read_selection(selection))
-    assert {N_GROUPS - 1, N_GROUPS - 5} <= set(chosen.groups)
-    assert_closed(chosen.groups, parents)
-    assert_closed([l for l, _ in chosen.path.entered], parents)
-
-
 def test_without_parents_nothing_changes():
     X, eta, groups, _, rng = case(6)
     y = eta + 0.5 * rng.standard_normal(eta.size)

@@ -166,15 +166,6 @@ def test_rounding_does_not_decide_between_equal_models(problem):
         assert verdict.recipes[verdict.best] == LARGE
 
 
-def test_a_row_counts_once_however_often_it_is_held_out(problem):
-    judge, *_, tables = problem
-    before = judge.board(RECIPES).verdict()
-    again = judge_of(judge.scores * 2, tables * 2).board(RECIPES).verdict()
-    np.testing.assert_allclose(again.errors, before.errors)
-    np.testing.assert_allclose(again.standard_errors, before.standard_errors)
-    np.testing.assert_allclose(again.weights, before.weights)
-
-
 def test_a_verdict_of_some_splits_is_that_of_a_judge_with_these_alone(problem):
     judge, *_, tables = problem
     for split in range(2):
