@@ -97,14 +97,6 @@ def test_score_residuals_are_derivatives_in_the_weights(ties, tied, truncated):
         np.testing.assert_allclose(found[i], weight[i] * change, rtol=1e-5, atol=1e-7)
 
 
-def test_a_weight_of_two_is_the_row_twice():
-    rows, _, eta = times(True, 2, False, False)
-    weight = np.random.default_rng(3).integers(1, 4, len(eta)).astype(float)
-    again = np.repeat(np.arange(len(eta)), weight.astype(int))
-    one, two = Cox("breslow").on(rows, weight), Cox("breslow").on(rows[again], np.ones(again.size))
-    assert one.total(eta) == pytest.approx(two.total(eta[again]), rel=1e-12)
-
-
 @pytest.mark.parametrize("truncated", [False, True])
 def test_huge_predictors(truncated):
     """A long way out nothing overflows, and the loss is what its largest terms make it."""

@@ -91,12 +91,6 @@ def test_a_pipeline_predicts_from_the_raw_table(table, tmp_path):
     np.testing.assert_array_equal(covey.load(tmp_path / "model.skops").predict(holes), pipeline.predict(holes))
 
 
-def test_pickle_still_works(model, table):
-    same = pickle.loads(pickle.dumps(model))
-    assert same.groups_ == model.groups_
-    assert hash(same.groups_) == hash(model.groups_)
-
-
 def test_what_load_would_refuse_is_not_written(table, tmp_path):
     frame, y = table
     estimator = covey.GroupSparseRegressor(groups=lambda names: [name in "ab" for name in names])

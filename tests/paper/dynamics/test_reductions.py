@@ -8,13 +8,6 @@ from covey.datasets import make_group_sparse
 from covey.paper.dynamics import SwitchAt, SwitchOracle, SwitchSettled, gradient_flow, normalized_descent, plain_descent
 
 
-def test_size_one_groups_only_carry_signs():
-    data = make_group_sparse(80, 40, 1, active=4, values=[1, -1, 1, -1], random_state=0)
-    path = normalized_descent(data.X, data.y, 1, step_size=0.05, n_steps=300, w_star=data.w_star)
-    np.testing.assert_allclose(np.abs(path.v), 1, rtol=1e-12)
-    assert path.error.min() < 0.05
-
-
 def test_scaling_y_scales_w():
     """y -> c y with u -> sqrt(c) u and gamma -> gamma/c is the same run in other units."""
     data = make_group_sparse(40, 24, 3, active=2, values=2.0, random_state=2)
