@@ -182,6 +182,11 @@ def test_results_of_a_pass_are_combined_on_the_workers(client, data, monkeypatch
     assert [[result.shape for result in results] for results in computed] == [[(1, P)]]
 
 
+def test_a_fit_on_a_cluster(client, data, expected):
+    X, y = chunked(data.X).persist(), da.from_array(data.y, chunks=100).persist()
+    assert_same_model(GroupSparseRegressor(SIZE, selection="holdout", random_state=0).fit(X, y), expected)
+
+
 def slowly(block):
     time.sleep(0.02)
     return block
