@@ -79,25 +79,19 @@ def grouped_problem(kind, noise="weak", n=60, n_groups=13, seed=0):
         time = np.ceil(8 * time) / 8  # tied, in strata, with entry times
         start = np.maximum(time - rng.uniform(0.2, 2.0, n), 0.0) * (rng.random(n) < 0.6)
         return X, survival(time, death <= lost, start=start, strata=np.array(["a", "b"])[rng.integers(0, 2, n)]), groups
-    if kind == "squared":
-        return X, 1.0 + eta + {"weak": 0.1, "strong": 1.2}[noise] * rng.standard_normal(n), groups
-    if kind == "two classes":
-        return X, np.where(rng.random(n) < expit(2.5 * size * eta), "yes", "no"), groups
-    if kind == "three classes":
-        return X, np.array(["a", "b", "c"])[(2.5 * size * signal + rng.gumbel(size=(n, 3))).argmax(axis=1)], groups
-    if kind == "ordered classes":
-        return X, np.array([1, 3, 4, 9])[np.digitize(2.5 * size * eta + rng.logistic(size=n), [-1.5, 0.0, 2.0])], groups
-    if kind == "proportions":
-        return X, rng.binomial(10, expit(1.5 * size * eta)) / 10, groups
-    if kind == "poisson":
-        return X, rng.poisson(np.exp(1.0 + size * eta)).astype(float), groups
-    if kind == "negative-binomial":
-        return X, rng.negative_binomial(3, 3 / (3 + np.exp(1.0 + size * eta))).astype(float), groups
-    if kind == "tweedie":
-        counts = rng.poisson(np.exp(0.5 + 0.5 * size * eta))
-        return X, counts * np.exp(0.5 * size * eta) * rng.gamma(2.0, 0.5, n), groups
-    if kind == "gamma":
-        return X, np.exp(1.0 + size * eta) * rng.gamma(2.0, 0.5, n), groups
-    if kind == "several":
-        return X, 1.0 + size * signal + (0.3 if noise == "weak" else 1.0) * rng.standard_normal((n, 3)), groups
-    return X, 1.0 + size * eta + 0.2 * rng.standard_t(2, n), groups
+    spread, spreads = {"weak": (0.1, 0.3), "strong": (1.2, 1.0)}[noise]
+    y = {
+        "squared": lambda: 1.0 + eta + spread * rng.standard_normal(n),
+        "several": lambda: 1.0 + size * signal + spreads * rng.standard_normal((n, 3)),
+        "two classes": lambda: np.where(rng.random(n) < expit(2.5 * size * eta), "yes", "no"),
+        "three classes": lambda: np.array(list("abc"))[(2.5 * size * signal + rng.gumbel(size=(n, 3))).argmax(axis=1)],
+        "ordered classes": lambda: np.array([1, 3, 4, 9])[
+            np.digitize(2.5 * size * eta + rng.logistic(size=n), [-1.5, 0.0, 2.0])
+        ],
+        "proportions": lambda: rng.binomial(10, expit(1.5 * size * eta)) / 10,
+        "poisson": lambda: rng.poisson(np.exp(1.0 + size * eta)).astype(float),
+        "negative-binomial": lambda: rng.negative_binomial(3, 3 / (3 + np.exp(1.0 + size * eta))).astype(float),
+        "tweedie": lambda: rng.poisson(np.exp((1 + size * eta) / 2)) * np.exp(size * eta / 2) * rng.gamma(2.0, 0.5, n),
+        "gamma": lambda: np.exp(1.0 + size * eta) * rng.gamma(2.0, 0.5, n),
+    }.get(kind, lambda: 1.0 + size * eta + 0.2 * rng.standard_t(2, n))()
+    return X, y, groups

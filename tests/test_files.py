@@ -166,18 +166,15 @@ def test_the_rest_of_a_killed_file_is_removed_by_the_next(tmp_path):
     assert sorted(file.name for file in tmp_path.iterdir()) == [".other.0123456789abcdef.part", "one"]
 
 
-def test_a_place_that_cannot_be_written_is_refused(tmp_path):
+def test_a_place_that_cannot_be_written_is_refused_and_one_that_can_is_left_as_it_was(tmp_path):
+    check_writable(tmp_path / "new" / "folder" / "out")
+    assert not list(tmp_path.iterdir())
     (tmp_path / "file").write_text("")
     with pytest.raises(NotADirectoryError, match="is not a folder"):
         check_writable(tmp_path / "file" / "out" / "deep")
     if Path("/proc/self").exists():
         with pytest.raises(OSError, match="/proc"):
             check_folder(Path("/proc/covey-fit"), NAMES, overwrite=False)
-
-
-def test_a_place_that_can_be_written_is_left_as_it_was(tmp_path):
-    check_writable(tmp_path / "new" / "folder" / "out")
-    assert not list(tmp_path.iterdir())
 
 
 TEXTS = ["=1+1", "+a", "-b", "@sum", "'=1", "''+x", "'quoted", "plain", "-2", "+3.5", "\tx", "a=b", "", "-", "＝1"]

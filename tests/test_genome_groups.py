@@ -52,31 +52,28 @@ def test_a_bed_file_counts_starts_from_zero(tmp_path):
     assert as_dict(groups) == as_dict(Groups.from_intervals(GENES[:3], POSITIONS))
 
 
-def test_genes_that_cannot_be_read(tmp_path):
-    with pytest.raises(ValueError, match="no column 'end'"):
-        Groups.from_intervals(GENES.drop(columns="end"), POSITIONS)
-    with pytest.raises(ValueError, match="positions has no column 'position'"):
-        Groups.from_intervals(GENES, POSITIONS[["name", "chromosome"]])
-    with pytest.raises(ValueError, match="positions has no column 'name'"):
-        Groups.from_intervals(GENES, POSITIONS[["chromosome", "position"]])
-    with pytest.raises(ValueError, match="the start of gene 'B' is 'x'"):
-        Groups.from_intervals(GENES.astype({"start": object}).replace({"start": {51: "x"}}), POSITIONS)
-    with pytest.raises(ValueError, match="gene 'C' ends before it starts"):
-        Groups.from_intervals(GENES.replace({"end": {60: 6}}), POSITIONS)
-    with pytest.raises(ValueError, match="overlap must be"):
-        Groups.from_intervals(GENES, POSITIONS, overlap="split")
-    with pytest.raises(ValueError, match="empty must be"):
-        Groups.from_intervals(GENES, POSITIONS, empty="skip")
-    (tmp_path / "genes.bed").write_text("chr1\t4\t51\n")
-    with pytest.raises(ValueError, match=r"genes\.bed: every line must start with .* not 'chr1 4 51'"):
-        Groups.from_intervals(tmp_path / "genes.bed", POSITIONS)
-
-
-def test_names_that_stand_for_two_groups():
-    with pytest.raises(ValueError, match="Two groups would have the name 'v4'"):
-        Groups.from_intervals(GENES.replace({"name": {"A": "v4"}}), POSITIONS)
-    with pytest.raises(ValueError, match="several variants named 'v4'"):
-        Groups.from_intervals(GENES, POSITIONS.replace({"name": {"v7": "v4"}}))
+@pytest.mark.parametrize(
+    ("genes", "positions", "options", "message"),
+    [
+        (GENES.drop(columns="end"), POSITIONS, {}, "no column 'end'"),
+        (GENES, POSITIONS.drop(columns="position"), {}, "positions has no column 'position'"),
+        (GENES, POSITIONS.drop(columns="name"), {}, "positions has no column 'name'"),
+        (GENES.astype(object).replace({"start": {51: "x"}}), POSITIONS, {}, "the start of gene 'B' is 'x'"),
+        (GENES.replace({"end": {60: 6}}), POSITIONS, {}, "gene 'C' ends before it starts"),
+        (GENES, POSITIONS, {"overlap": "split"}, "overlap must be"),
+        (GENES, POSITIONS, {"empty": "skip"}, "empty must be"),
+        (GENES.replace({"name": {"A": "v4"}}), POSITIONS, {}, "Two groups would have the name 'v4'"),
+        (GENES, POSITIONS.replace({"name": {"v7": "v4"}}), {}, "several variants named 'v4'"),
+        ("chr1\t4\t51\n", POSITIONS, {}, r"genes\.bed: every line must start with .* not 'chr1 4 51'"),
+    ],
+    ids=lambda value: value if isinstance(value, str) and " " in value else "",
+)
+def test_genes_that_cannot_be_read(genes, positions, options, message, tmp_path):
+    if isinstance(genes, str):
+        (tmp_path / "genes.bed").write_text(genes)
+        genes = tmp_path / "genes.bed"
+    with pytest.raises(ValueError, match=message):
+        Groups.from_intervals(genes, positions, **options)
 
 
 def test_pathways(tmp_path):

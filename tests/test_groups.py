@@ -12,21 +12,12 @@ from hypothesis import strategies as st
 from covey import Groups
 
 
-def test_labels_of_a_series_keep_column_names():
-    groups = Groups.from_labels(pd.Series(["x", "y", "x"], index=["c0", "c1", "c2"]))
+@pytest.mark.parametrize("dtype", [object, "category", "string"])
+def test_labels_of_a_series_keep_column_names(dtype):
+    groups = Groups.from_labels(pd.Series(["x", "y", "x"], index=["c0", "c1", "c2"], dtype=dtype))
+    assert groups.names == ("x", "y")
     assert groups.columns == ("c0", "c1", "c2")
     assert groups.column_name(2) == "c2"
-
-
-def test_categorical_and_string_dtype_labels():
-    assert Groups.from_labels(pd.Series(["u", "v", "u"], dtype="category")).names == ("u", "v")
-    assert Groups.from_labels(pd.Series(["u", "v", "u"], dtype="string")).names == ("u", "v")
-
-
-def test_extremes():
-    assert Groups.from_size(1, 5).sizes.tolist() == [1] * 5
-    assert Groups.from_size(5, 5).n_groups == 1
-    assert repr(Groups.from_size(1, 1)) == "Groups(1 group of 1 column, 1 column)"
 
 
 @pytest.mark.parametrize(
@@ -106,20 +97,17 @@ def test_what_is_no_partition_is_refused_by_name(make, message):
         make()
 
 
-def test_frozen():
-    groups = Groups.from_size(2, 4)
+def test_groups_are_frozen_values():
+    groups = Groups.from_labels(["b", "a", "b"])
     with pytest.raises(AttributeError, match="frozen"):
         groups.names = ()
     with pytest.raises(ValueError, match="read-only"):
         groups.members[0] = 3
-
-
-def test_equality_hash_pickle_copy():
-    groups = Groups.from_labels(["b", "a", "b"])
     for other in (pickle.loads(pickle.dumps(groups)), copy.deepcopy(groups), Groups.from_labels(["b", "a", "b"])):
         assert other == groups
         assert hash(other) == hash(groups)
     assert groups != Groups.from_labels(["a", "b", "a"])
+    assert repr(Groups.from_size(1, 1)) == "Groups(1 group of 1 column, 1 column)"
 
 
 @given(st.lists(st.integers(0, 6), min_size=1, max_size=40))

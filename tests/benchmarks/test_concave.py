@@ -74,6 +74,8 @@ def test_first_penalty_is_the_least_that_zeroes_everything():
     path = GroupMCP(groups=data.groups).path(data.X, data.y, n_penalties=10)
     assert path.coefs[[0]].nnz == 0
     assert path.coefs[[1]].nnz > 0
+    with pytest.warns(ConvergenceWarning, match=r"max_iter \(1 sweeps\)"):
+        GroupMCP(groups=data.groups, penalty=0.01, max_iter=1).fit(data.X, data.y)
     assert not GroupMCP(groups=data.groups, penalty=1.0001 * path.penalties[0]).fit(data.X, data.y).coef_.any()
 
 
@@ -129,8 +131,6 @@ def test_bad_parameters(model, change, message):
     data = make_group_sparse(40, 60, 3, random_state=0)
     with pytest.raises(ValueError, match=message):
         model(**{"groups": 3, **change}).fit(data.X, data.y)
-    with pytest.warns(ConvergenceWarning, match=r"max_iter \(1 sweeps\)"):
-        model(groups=3, penalty=0.01, max_iter=1).fit(data.X, data.y)
 
 
 @pytest.mark.parametrize("model", [GroupMCP, GroupSCAD])

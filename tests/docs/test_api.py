@@ -27,21 +27,14 @@ def listed():
 
 
 @pytest.mark.parametrize("room", ROOMS)
-def test_every_public_name_is_listed_once(room):
+def test_every_public_name_is_listed_once_and_says_what_it_is(room):
     if room == "covey.paper.nn":
         pytest.importorskip("torch")
     module = importlib.import_module(room)
-    public = [name for name in module.__all__ if not isinstance(getattr(module, name), types.ModuleType)]
+    things = {name: getattr(module, name) for name in module.__all__}
+    public = [name for name, thing in things.items() if not isinstance(thing, types.ModuleType)]
     assert sorted(listed()[room]) == sorted(public)
-
-
-@pytest.mark.parametrize("room", ROOMS)
-def test_every_public_name_says_what_it_is(room):
-    if room == "covey.paper.nn":
-        pytest.importorskip("torch")
-    module = importlib.import_module(room)
-    for name in module.__all__:
-        thing = getattr(module, name)
+    for name, thing in things.items():
         if callable(thing) or isinstance(thing, types.ModuleType):
             assert thing.__doc__, f"{room}.{name} has no docstring"
 

@@ -80,19 +80,15 @@ def estimator(loss: str, *groups: Groups, **options: Any) -> Any:
 
 def respond(loss: str, eta: Any, rng: Rng, digits: int = 1) -> Any:
     """Responses of the loss's kind to linear predictors; tied where they can be."""
-    if loss in ("squared", "huber", "quantile"):
-        return np.round(eta, digits)
-    if loss == "two":
-        return np.round(np.stack([eta, eta[::-1]], axis=1), digits)
-    if loss in ("poisson", "negative-binomial", "tweedie"):
-        return rng.poisson(np.exp(np.clip(eta, -3, 2))).astype(float)
-    if loss == "gamma":
-        return np.round(np.exp(eta), digits) + 0.1
-    if loss == "logistic":
-        return (eta > np.median(eta)).astype(int)
-    if loss in ("multinomial", "ordinal"):
-        return np.digitize(eta, np.quantile(eta, [1 / 3, 2 / 3]))
-    return np.column_stack([np.ceil(4 * rng.exponential(np.exp(-eta))), rng.random(len(eta)) < 0.8])
+    kinds: dict[str, Callable[[], Any]] = {
+        **dict.fromkeys(("squared", "huber", "quantile"), lambda: np.round(eta, digits)),
+        "two": lambda: np.round(np.stack([eta, eta[::-1]], axis=1), digits),
+        "gamma": lambda: np.round(np.exp(eta), digits) + 0.1,
+        "logistic": lambda: (eta > np.median(eta)).astype(int),
+        **dict.fromkeys(("multinomial", "ordinal"), lambda: np.digitize(eta, np.quantile(eta, [1 / 3, 2 / 3]))),
+        "cox": lambda: np.column_stack([np.ceil(4 * rng.exponential(np.exp(-eta))), rng.random(len(eta)) < 0.8]),
+    }
+    return kinds.get(loss, lambda: rng.poisson(np.exp(np.clip(eta, -3, 2))).astype(float))()
 
 
 def response(loss: str, X: Any, rng: Rng) -> Any:

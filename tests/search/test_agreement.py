@@ -9,21 +9,18 @@ from covey.selection import Size
 
 
 @pytest.mark.parametrize(
-    ("counts", "expected"),
+    ("counts", "n_folds", "expected"),
     [
-        ({"a": 5, "b": 3}, ({}, {})),
-        ({"a": 5, "b": 2}, ({"b": 2}, {})),
-        ({"a": 5}, ({"b": 0}, {})),
-        ({"a": 3, "b": 3, "c": 3, "d": 2}, ({}, {"c": 3})),
+        ({"a": 5, "b": 3}, 5, ({}, {})),
+        ({"a": 5, "b": 2}, 5, ({"b": 2}, {})),
+        ({"a": 5}, 5, ({"b": 0}, {})),
+        ({"a": 3, "b": 3, "c": 3, "d": 2}, 5, ({}, {"c": 3})),
+        ({"a": 2, "b": 3, "c": 2}, 4, ({"a": 2}, {})),
     ],
-    ids=["agree", "minority", "never", "left out"],
+    ids=["agree", "minority", "never", "left out", "half is no majority"],
 )
-def test_a_majority_decides(counts, expected):
-    assert unsettled(["a", "b"], counts, 5) == expected
-
-
-def test_half_is_no_majority():
-    assert unsettled(["a"], {"a": 2, "b": 2}, 4) == ({"a": 2}, {})
+def test_a_majority_decides(counts, n_folds, expected):
+    assert unsettled(["a", "b"], counts, n_folds) == expected
 
 
 def test_many_names_are_cut():

@@ -8,7 +8,7 @@ import pytest
 
 import covey.search
 from covey import GroupSparseRegressor, losses
-from covey.losses import Loss, MultiSquared, Squared
+from covey.losses import MultiSquared, Squared
 from covey.search.select import read_selection, select
 from covey.search.settings import Settings
 from covey.selection import HoldOut, Size
@@ -29,8 +29,10 @@ def names_in(node):
 
 @pytest.mark.parametrize("source", SOURCES)
 def test_no_module_asks_which_loss_it_has(source):
+    """Squared loss stands in ``default_factory=Squared`` and ``SQUARED = Squared()`` alone; names are not compared."""
     assert {"Loss", "Squared", "Cox"} < CLASSES
-    for node in ast.walk(SOURCES[source]):
+    tree, uses, defaults = SOURCES[source], [], []
+    for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("covey.losses"):
             concrete = {alias.name for alias in node.names} & CLASSES - {"Loss"}
             assert concrete <= {"Squared"}, "Only the default loss may be imported."
@@ -39,20 +41,13 @@ def test_no_module_asks_which_loss_it_has(source):
         if isinstance(node, ast.Compare):
             attributes = {n.attr for n in ast.walk(node) if isinstance(n, ast.Attribute)}
             assert "name" not in attributes, "A loss must not be compared by its name."
-
-
-@pytest.mark.parametrize("source", SOURCES)
-def test_squared_loss_is_only_a_default(source):
-    """It stands in ``default_factory=Squared`` and ``SQUARED = Squared()``, and nowhere else."""
-    tree = SOURCES[source]
-    uses = [n for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id == "Squared"]
-    defaults = [k.value for k in ast.walk(tree) if isinstance(k, ast.keyword) and k.arg == "default_factory"]
-    named = [
-        node.value.func
-        for node in tree.body
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and node.targets[0].id == "SQUARED"
-    ]
-    assert all(any(use is allowed for allowed in [*defaults, *named]) for use in uses)
+        if isinstance(node, ast.Name) and node.id == "Squared":
+            uses.append(node)
+        if isinstance(node, ast.keyword) and node.arg == "default_factory":
+            defaults.append(node.value)
+        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "SQUARED":
+            defaults.append(node.value.func)
+    assert all(any(use is allowed for allowed in defaults) for use in uses)
 
 
 # ------------------------------------------------------------------ reductions to squared loss
@@ -67,16 +62,12 @@ SELECTIONS = {
 OPTIONS = {"always": {"always": [5, 9]}, "no intercept": {"fit_intercept": False}, "factors": {"factors": 1}}
 
 
-def test_the_loss_of_a_user_is_not_known_to_be_quadratic():
-    assert issubclass(Quadratic, Loss)
-    assert not Quadratic().quadratic
-
-
 @pytest.mark.parametrize("far", [False, True], ids=["all near", "most far"])
 @pytest.mark.parametrize("noise", ["weak", "strong"])
 @pytest.mark.parametrize("case", [*SELECTIONS, *OPTIONS])
 def test_squared_loss_written_by_a_user(case, noise, far, monkeypatch):
     """Newton's method on the rows of X, against one solve with second moments."""
+    assert not Quadratic().quadratic
     if far:
         few_near(monkeypatch, 10, 3)
     X, y, groups = noisy_problem(noise)
@@ -126,6 +117,6 @@ def test_rows_of_weight_zero_do_not_matter_in_a_wide_problem(monkeypatch):
             )
             for rows in (np.arange(60), np.flatnonzero(weight))
         ]
-        assert all(models[0].candidates_["recipe"].str.contains("all groups").any() for _ in models)
+        assert all(model.candidates_["recipe"].str.contains("all groups").any() for model in models)
         assert models[0].recipe_ == models[1].recipe_
         np.testing.assert_allclose(models[0].coef_, models[1].coef_, atol=1e-7)

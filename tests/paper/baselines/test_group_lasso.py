@@ -72,17 +72,18 @@ def test_standardised_solution_does_not_depend_on_the_units_of_columns():
 
 
 @pytest.mark.parametrize("fit_intercept", [True, False])
-def test_standardising_is_dividing_by_the_root_mean_square(fit_intercept):
+def test_standardising_is_centring_and_dividing_by_the_root_mean_square(fit_intercept):
     """Over n, not n - 1, which is what the loss is scaled by; after centring, if there is an intercept."""
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((30, 5)) * [1, 10, 0.1, 3, 5] + 4, rng.standard_normal(30) + 2
-    options = {"groups": [0, 1, 0, 1, 0], "penalty": 0.05, "fit_intercept": fit_intercept, "tol": 1e-13}
-    scale = np.sqrt(np.mean((X - fit_intercept * X.mean(axis=0)) ** 2, axis=0))
-    ours = GroupLasso(standardize=True, **options).fit(X, y)
-    by_hand = GroupLasso(**options).fit(X / scale, y)
-    np.testing.assert_allclose(ours.coef_, by_hand.coef_ / scale, atol=1e-6)
-    assert ours.intercept_ == pytest.approx(by_hand.intercept_, abs=1e-6)
-    assert (ours.intercept_ != 0) == fit_intercept
+    options = {"groups": [0, 1, 0, 1, 0], "penalty": 0.05, "tol": 1e-13}
+    centre, level = fit_intercept * X.mean(axis=0), fit_intercept * y.mean()
+    scale = np.sqrt(np.mean((X - centre) ** 2, axis=0))
+    ours = GroupLasso(standardize=True, fit_intercept=fit_intercept, **options).fit(X, y)
+    by_hand = GroupLasso(fit_intercept=False, **options).fit((X - centre) / scale, y - level).coef_ / scale
+    np.testing.assert_allclose(ours.coef_, by_hand, atol=1e-6)
+    assert ours.intercept_ == pytest.approx(level - centre @ by_hand, abs=1e-6)
+    np.testing.assert_allclose(ours.predict(X), X @ ours.coef_ + ours.intercept_)
 
 
 def test_a_constant_column_and_a_zero_response_are_survived():

@@ -50,6 +50,13 @@ def test_tiny_scales_neither_under_nor_overflow():
     assert path.error[-1] < 0.01
 
 
+def test_a_huge_direction_step_leaves_directions_of_unit_norm():
+    """Squares of the step overflow; the directions are then along the gradient."""
+    data = make_group_sparse(60, 12, 3, active=1, values=2.0, sigma=0.1, random_state=0)
+    path = normalized_descent(data.X, data.y, data.groups, direction_step=1e170, n_steps=5)
+    np.testing.assert_allclose(data.groups.norms(path.v), 1, rtol=1e-12)
+
+
 @pytest.mark.parametrize(("depth", "options"), [(2, {}), (3, {"init_scale": 0.3, "step_size": 1e-4})])
 def test_switch_rules_and_the_oracle_which_waits_until_every_group_is_half_way(depth, options):
     data = make_group_sparse(values=np.arange(5.0, 14.0), random_state=0)

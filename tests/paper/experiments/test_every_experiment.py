@@ -2,6 +2,7 @@
 
 import os
 from dataclasses import fields, is_dataclass, replace
+from functools import cache
 
 import pandas as pd
 import pytest
@@ -26,13 +27,18 @@ ELSEWHERE = {*QUICK, "fig10", "table2", "channels"}
 NO_BARDET = not os.path.isfile(os.path.join(os.environ.get("COVEY_DATA", ""), "bardet.csv"))
 
 
+@cache
+def tiny(id):
+    """The table of an experiment at its tiny setting."""
+    experiment = find(id)
+    return experiment.run(replace(experiment.settings("quick"), **TINY[id]), 1)
+
+
 @pytest.mark.parametrize("id", TINY)
 def test_tiny_setting_runs(id):
     if id == "table3" and NO_BARDET:
         pytest.skip("COVEY_DATA names no folder with bardet.csv")
-    experiment = find(id)
-    frame = experiment.run(replace(experiment.settings("quick"), **TINY[id]), 1)
-    assert_complete(experiment, frame)
+    assert_complete(find(id), tiny(id))
 
 
 @pytest.mark.parametrize("id", available())

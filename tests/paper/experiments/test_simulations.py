@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from experiments.test_every_experiment import tiny
 from experiments.toy import errors_along, failing, verdicts
 from scipy import stats
 
@@ -166,14 +167,9 @@ def test_the_event_against_the_exact_probability():
 
 # -------------------------------------------------------------------------------------------------- rates and phase
 
-RATES = rates.Settings(
-    n=80, p=30, grid_n=(60, 120), grid_s=(1, 2), grid_sigma=(0.1, 0.2), grid_p=(30, 60), grid_group_size=(1, 3),
-    repeats=2,
-)  # fmt: skip
-
 
 def test_rates_table():
-    rates_frame = rates.run(RATES)
+    rates_frame = tiny("rates")
     assert rates_frame[rates_frame["method"] == rates.ORACLE]["error"].is_unique  # every draw has its seed
     assert len(rates_frame) == 5 * 2 * 2 * 3
     assert set(rates_frame["axis"]) == {"n", "s", "sigma", "p", "group_size"}
@@ -215,7 +211,7 @@ def test_a_rate_is_rejected_at_its_level_and_a_wide_interval_is_no_proof(exponen
 
 
 def test_phase_table():
-    phase_frame = phase.run(phase.Settings(p=40, grid_n=(10, 40, 80), grid_s=(1, 3), repeats=3, n_steps=600))
+    phase_frame = tiny("phase")
     assert len(phase_frame) == 3 * 2 * 3 * 3
     rate = phase_frame.groupby(["method", "n"])["recovered"].mean()
     assert rate[("grouped", 80)] == 1.0

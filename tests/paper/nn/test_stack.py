@@ -51,21 +51,6 @@ def test_half_precision_and_tracing_for_compilation(dtype):
     assert torch.isfinite(one.weight.grad).all()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ((10, 3), "10 channels do not split into 3 equal groups"),
-        ((0, 1), "dim"),
-        ((8, 0), "groups"),
-        ((8, 2, 0), "layers"),
-        ((8, 2.5), "groups"),
-    ],
-)
-def test_bad_sizes(arguments, message):
-    with pytest.raises((ValueError, TypeError), match=message):
-        GroupedLinearStack(*arguments)
-
-
 def test_groups_see_their_own_channels_only():
     model = GAE(16, 4, width=4).double()
     x = torch.rand(1, 1, 32, 32, dtype=torch.float64)

@@ -137,22 +137,19 @@ def test_columns_of_zeros_and_wide_groups_are_named():
 
 
 def test_bad_input(data):
-    X, y, g = data.X, data.y, data.groups
-    with pytest.raises(ValueError, match="algorithm"):
-        check_assumptions(X, y, g, algorithm=3)
-    with pytest.raises(ValueError, match="coef must hold 300"):
-        check_assumptions(X, y, g, coef=[1.0])
-    with pytest.raises(ValueError, match="finds no group with signal"):
-        check_assumptions(X, np.zeros(150), g)
-    with pytest.raises(ValueError, match="149 entries"):
-        check_assumptions(X, y[:-1], g)
-    with pytest.raises(ValueError, match="fitted exactly"):
-        check_assumptions(X, X @ data.w_star, g, coef=data.w_star)
-    with pytest.raises(ValueError, match="fitted exactly"):
-        check_assumptions(X, X @ data.w_star, g)
-    assert check_assumptions(X, X @ data.w_star, g, epsilon=0.01).bounds.noise < 1e-9
-    with pytest.raises(ValueError, match="finds no group with signal"):
-        check_assumptions(np.ones((1, 2)), [1.0], 1)
+    X, y, g, exact = data.X, data.y, data.groups, data.X @ data.w_star
+    for given, options, message in [
+        ((X, y, g), {"algorithm": 3}, "algorithm"),
+        ((X, y, g), {"coef": [1.0]}, "coef must hold 300"),
+        ((X, np.zeros(150), g), {}, "finds no group with signal"),
+        ((np.ones((1, 2)), [1.0], 1), {}, "finds no group with signal"),
+        ((X, y[:-1], g), {}, "149 entries"),
+        ((X, exact, g), {"coef": data.w_star}, "fitted exactly"),
+        ((X, exact, g), {}, "fitted exactly"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            check_assumptions(*given, **options)
+    assert check_assumptions(X, exact, g, epsilon=0.01).bounds.noise < 1e-9
     with pytest.raises(KeyError, match="no condition"):
         check_assumptions(X, y, g)["speed"]
 

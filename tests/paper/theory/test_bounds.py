@@ -19,14 +19,11 @@ def b():
     return bounds([0.0, 3.0, 0.0, 2.0], **HAND)
 
 
-def test_the_problem(b):
+def test_the_problem_and_its_conditions_by_hand(b):
+    """Erratum: the theorem prints u_max^2 where its lemma on the direction step has u_star^4."""
     assert (b.s, b.u_max, b.u_min, b.group_size) == (2, 3.0, 2.0, 3)
-    assert b.zeta == pytest.approx(0.8)
-    assert b.zeta_corrected == pytest.approx(0.8)
+    assert b.zeta == b.zeta_corrected == pytest.approx(0.8)
     assert b.n_recoverable == 2
-
-
-def test_conditions_by_hand(b):
     assert b.init_scale_max == pytest.approx(1e-8 / 6561)
     assert b.step_size_max == pytest.approx(1 / 180)
     assert b.delta_in(1) == pytest.approx(1 / 270)
@@ -35,6 +32,9 @@ def test_conditions_by_hand(b):
     assert b.delta_out(2) == pytest.approx(math.sqrt(0.8) * 4 / (120 * 2 * 27))
     with pytest.raises(ValueError, match="1 or 2"):
         b.delta_in(3)
+    assert b.direction_step_theorem == pytest.approx(4 / 81)
+    assert b.direction_step_lemma == pytest.approx(4 / 729)
+    assert b.direction_step_min == pytest.approx(0.001 / 4)
 
 
 def test_each_term_of_the_scale_can_bind():
@@ -42,13 +42,6 @@ def test_each_term_of_the_scale_can_bind():
     assert bounds([1.0, 3.0], n=9, p=9, L=9, epsilon=7.0).init_scale_max == pytest.approx(1 / 3**8)
     assert bounds([0.1, 0.5], n=9, p=99, L=99, epsilon=0.08).init_scale_max == pytest.approx(0.01 / (80 * 99))
     assert bounds(0.001, n=9, p=9, L=9, epsilon=1e-8).init_scale_max == pytest.approx(1e-8 / 9)
-
-
-def test_the_two_direction_steps(b):
-    """Erratum: the theorem prints u_max^2 where its lemma has u_star^4."""
-    assert b.direction_step_theorem == pytest.approx(4 / 81)
-    assert b.direction_step_lemma == pytest.approx(4 / 729)
-    assert b.direction_step_min == pytest.approx(0.001 / 4)
 
 
 def test_times_by_hand(b):

@@ -1,8 +1,10 @@
-"""docs/theory.md: its examples run, and its table names every label and only files that exist."""
+"""docs/theory.md and limit.md: examples run; the table of the first names every label and only files that exist."""
 
 import doctest
 import re
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "docs" / "theory.md"
@@ -14,9 +16,10 @@ LABELS = [
 ]  # fmt: skip
 
 
-def test_examples_run():
+@pytest.mark.parametrize("page", [PAGE, ROOT / "docs" / "limit.md"], ids=lambda page: page.stem)
+def test_examples_run(page):
     flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
-    failed, tried = doctest.testfile(str(PAGE), module_relative=False, optionflags=flags)
+    failed, tried = doctest.testfile(str(page), module_relative=False, optionflags=flags)
     assert tried >= 15
     assert failed == 0
 

@@ -12,13 +12,6 @@ from covey.paper.theory import limit_events
 PAGE = Path(__file__).parents[3] / "docs" / "limit.md"
 
 
-def test_the_page_runs():
-    flags = doctest.NORMALIZE_WHITESPACE
-    failed, tried = doctest.testfile(str(PAGE), module_relative=False, optionflags=flags)
-    assert tried >= 15
-    assert failed == 0
-
-
 @pytest.fixture(scope="module")
 def methods():
     """`pursuit` and `inverse_scale_space` as the page defines them."""
