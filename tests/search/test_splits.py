@@ -1,6 +1,7 @@
 """Which rows score the models: parts of the rows, from any way to split them."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.model_selection import (
@@ -254,6 +255,17 @@ def test_validation_rows_score_and_all_rows_train():
     row = model.candidates_[model.candidates_["groups"] == 1].iloc[0]
     w = np.linalg.lstsq(np.column_stack([np.ones(40), X]), y, rcond=None)[0]
     assert row["mse"] == pytest.approx(np.mean((y_val - w[0] - X_val @ w[1:]) ** 2))
+
+
+def test_validation_rows_with_columns_in_another_order_are_refused():
+    """They would be scored by the coefficients of other columns."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.standard_normal((60, 3)), columns=["a", "b", "c"])
+    y = X["a"] + 0.1 * rng.standard_normal(60)
+    same, other = (HoldOut(validation=(X[names], y)) for names in (["a", "b", "c"], ["c", "b", "a"]))
+    assert "a" in GroupSparseRegressor(selection=same).fit(X, y).selected_groups_
+    with pytest.raises(ValueError, match="Column 0 of X_val is 'c', and column 0 of X is 'a'"):
+        GroupSparseRegressor(selection=other).fit(X, y)
 
 
 @pytest.mark.parametrize(
