@@ -14,7 +14,7 @@ from sklearn.model_selection import (
     TimeSeriesSplit,
 )
 
-from covey import GroupSparseRegressor
+from covey import GroupSparseRegressor, limit_path
 from covey.designs import as_design
 from covey.designs.rows import count_rows
 from covey.losses import get_loss
@@ -255,6 +255,25 @@ def test_validation_rows_score_and_all_rows_train():
     row = model.candidates_[model.candidates_["groups"] == 1].iloc[0]
     w = np.linalg.lstsq(np.column_stack([np.ones(40), X]), y, rcond=None)[0]
     assert row["mse"] == pytest.approx(np.mean((y_val - w[0] - X_val @ w[1:]) ** 2))
+
+
+@pytest.mark.parametrize("loss", ["poisson", "binomial"])
+def test_validation_rows_score_minimisers_of_any_loss(loss):
+    """Not what elimination takes for them, the minimisers of a quadratic model at the end of the path."""
+    rng = np.random.default_rng(0)
+    X, X_val = rng.standard_normal((200, 6)), rng.standard_normal((100, 6))
+    y, y_val = (rng.poisson(np.exp(A[:, 0] - A[:, 3] / 2)) for A in (X, X_val))
+    if loss == "binomial":
+        y, y_val = (y > 0).astype(float), (y_val > 0).astype(float)
+    model = GroupSparseRegressor([[0, 1, 2], [3, 4, 5]], loss=loss, selection=HoldOut(validation=(X_val, y_val)))
+    table = model.fit(X, y).candidates_
+    known = get_loss(loss)
+    mean = known.link(np.mean(y))
+    path = limit_path(X, y, [[0, 1, 2], [3, 4, 5]], loss=loss, factors=0)
+    for n_groups, eta in ((0, np.full(100, mean)), (2, path.predict(X_val)[:, -1])):
+        unpenalised = table[(table["groups"] == n_groups) & ~table["recipe"].str.startswith("ridge")]
+        expected = known.deviance(y_val, eta).mean()
+        np.testing.assert_allclose(unpenalised["deviance"], expected, rtol=1e-6)
 
 
 def test_validation_rows_with_columns_in_another_order_are_refused():
