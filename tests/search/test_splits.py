@@ -327,3 +327,11 @@ def test_what_may_be_given():
 def test_nonsense_is_refused_with_what_is_allowed(selection):
     with pytest.raises(ValueError, match="'holdout', 'ebic'"):
         read_selection(selection)
+
+
+def test_labels_given_twice_are_refused():
+    """Those of split_groups= would be left out without a word."""
+    rng = np.random.default_rng(0)
+    model = GroupSparseRegressor(selection=Folds(5, labels=np.arange(30) // 3))
+    with pytest.raises(ValueError, match="labels twice"):
+        model.fit(rng.standard_normal((30, 3)), response(30), split_groups=np.arange(30) // 2)
