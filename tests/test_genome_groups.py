@@ -31,6 +31,14 @@ def test_overlapping_genes_share_variants():
     assert groups.columns == tuple(POSITIONS["name"])
 
 
+def test_chromosomes_are_numbers_with_a_point_where_some_are_missing():
+    """None would be found in any gene, and with empty="drop" every variant would be a group of its own."""
+    numbers = POSITIONS["chromosome"].map({"1": 1, "2": 2, "X": 23})
+    assert numbers.dtype == float
+    groups = Groups.from_intervals(GENES, POSITIONS.assign(chromosome=numbers), empty="drop")
+    assert as_dict(groups) == as_dict(Groups.from_intervals(GENES, POSITIONS))
+
+
 def test_the_nearest_gene():
     groups = Groups.from_intervals(GENES, POSITIONS, overlap="nearest")
     assert as_dict(groups) == {"A": [0, 1, 2], "B": [3], "C": [5], "D": [6], "v4": [4], "v7": [7]}

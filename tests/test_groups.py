@@ -97,6 +97,19 @@ def test_what_is_no_partition_is_refused_by_name(make, message):
         make()
 
 
+def test_columns_in_another_order_than_that_of_the_groups_are_refused():
+    """Groups are positions: they would take other columns than those they were made of, without a word."""
+    names = ["age", "age2", "red", "green"]
+    named = Groups.from_names({"age": ["age", "age2"], "colour": ["red", "green"]}, columns=names)
+    labels = pd.Series(["age", "age", "colour", "colour"], index=names)
+    for groups in (named, labels):
+        assert Groups.coerce(groups, 4, names) == named
+        with pytest.raises(ValueError, match="Column 0 of X is 'red', and column 0 of groups is 'age'"):
+            Groups.coerce(groups, 4, ["red", "age", "green", "age2"])
+    assert Groups.coerce(named, 4, ["num__age", "num__age2", "cat__red", "cat__green"]) == named  # names of their own
+    assert Groups.coerce(pd.Series([0, 0, 1, 1]), 4, ["1", "0", "3", "2"]).sizes.tolist() == [2, 2]
+
+
 def test_groups_are_frozen_values():
     groups = Groups.from_labels(["b", "a", "b"])
     with pytest.raises(AttributeError, match="frozen"):

@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 
 import storage_kinds
-from covey import Groups, Path
+from covey import Groups, Path, limit_path
 
 X = np.array([[1.0, 2.0, 0.0], [0.0, -1.0, 3.0]])
 COEFS = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [2.0, 0.0, -1.0]])
@@ -62,3 +62,12 @@ def test_a_path_ends_in_the_model_that_was_chosen():
     assert intercept == 7.0
     assert ended.times[-1] > PATH.times[-1]
     assert ended.ends_apart
+
+
+def test_columns_in_another_order_than_that_of_the_path_are_refused():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.standard_normal((40, 3)), columns=["b", "a", "c"])
+    path = limit_path(X, X["a"] + 0.1 * rng.standard_normal(40))
+    np.testing.assert_allclose(path.predict(X), path.predict(X.to_numpy()))
+    with pytest.raises(ValueError, match="Column 0 of X is 'a', and column 0 of the data of the path is 'b'"):
+        path.predict(X[["a", "b", "c"]])

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from covey.designs import as_design
 from covey.groups import Groups
+from covey.groups.checks import refuse_other_order
 from covey.validation import Array, FloatArray
 
 __all__ = ["Path"]
@@ -153,6 +154,8 @@ class Path:
                 f"X has {design.shape[1]} columns, but the path was run on {expected}; give the same columns in the "
                 "same order."
             )
+        remedy = "give the columns in the order of the path"
+        refuse_other_order(self.groups.columns, design.columns, of="the data of the path", remedy=remedy)
         used = np.unique(self.coefs.indices % expected).astype(np.intp)
         coefs = self.coefs[:, _per_output(used, expected, self.n_outputs)].toarray()
         coefs = coefs.reshape(self.intercepts.size, used.size)

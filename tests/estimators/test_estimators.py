@@ -232,3 +232,11 @@ def test_blocks_of_a_column_transformer_stay_whole():
     fitted = TermGroups.from_transformer(columns)
     assert fitted == TermGroups(frame.columns)
     assert Groups.coerce(fitted, 17, model[-1].feature_names_in_).sizes.tolist() == [7, 7, 3]
+
+
+def test_a_transformer_that_is_named_after_a_variable_does_not_take_the_columns_of_others():
+    frame = pd.DataFrame({"region": list("nsew") * 5, "sex": list("fmmff") * 4})
+    columns = ColumnTransformer([("region", OneHotEncoder(sparse_output=False), ["region", "sex"])]).fit(frame)
+    groups = TermGroups(frame.columns)(columns.get_feature_names_out())
+    assert groups == ["region"] * 4 + ["sex"] * 2
+    assert TermGroups(["sex", "x"])(["sex__x", "x_0"]) == ["sex", "x"]  # no prefix, but a level that begins with _

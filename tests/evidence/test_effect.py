@@ -136,6 +136,17 @@ def test_variables_are_read_as_the_terms_read_them():
         effect(table.assign(dose=["", *"xy" * 99, "x"]), y, of="dose", terms="auto")
 
 
+def test_a_log_odds_ratio_says_whose_odds_they_are():
+    """The second label in sorted order: of ill and well, nobody would think that the odds are those of being well."""
+    is_ill = X[:, 1] + RNG.logistic(size=N) > 0
+    of_labels = effect(X[:, :5], np.where(is_ill, "ill", "well"), of=1, loss="binomial")
+    of_numbers = effect(X[:, :5], is_ill, of=1, loss="binomial")
+    np.testing.assert_allclose(of_labels.estimates, -of_numbers.estimates)
+    assert of_labels.remarks == ("The odds are those of 'well' against 'ill'.",)
+    assert not of_numbers.remarks
+    assert not effect(X[:, :5], Y, of=1).remarks
+
+
 def test_neither_units_nor_rows_of_weight_zero_matter():
     found, scales = effect(X, Y, of=0), np.exp(RNG.standard_normal(40))
     other = effect(X * scales + 3, 10 * Y - 5, of=0)

@@ -50,6 +50,16 @@ def test_the_table_holds_the_formula_and_the_choice_is_the_best_of_all_subsets(c
     assert (chosen.rss, chosen.df) == (pytest.approx(rss), df)
 
 
+def test_groups_that_are_always_in_are_not_among_those_that_ebic_chooses_from():
+    X, y, groups = small_problem()
+    model = GroupSparseRegressor(groups=groups, selection="ebic", always=[1, 4, 5]).fit(X, y)
+    table = model.candidates_
+    L, s, n = 3, table["groups"] - 3, len(y)
+    expected = [value("ebic", *one, n) for one in zip(table["rss"], table["df"], s, [L] * len(s), strict=True)]
+    assert set(s) == {0, 1, 2, 3}
+    np.testing.assert_allclose(table["ebic"], expected)
+
+
 def test_weights_count_rows():
     X, y, groups = small_problem()
     weight = np.random.default_rng(0).integers(1, 4, len(y))

@@ -1,6 +1,7 @@
 """Which rows score the models: parts of the rows, from any way to split them."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.model_selection import (
@@ -13,7 +14,7 @@ from sklearn.model_selection import (
     TimeSeriesSplit,
 )
 
-from covey import GroupSparseRegressor
+from covey import GroupSparseRegressor, limit_path
 from covey.designs import as_design
 from covey.designs.rows import count_rows
 from covey.losses import get_loss
@@ -256,6 +257,36 @@ def test_validation_rows_score_and_all_rows_train():
     assert row["mse"] == pytest.approx(np.mean((y_val - w[0] - X_val @ w[1:]) ** 2))
 
 
+@pytest.mark.parametrize("loss", ["poisson", "binomial"])
+def test_validation_rows_score_minimisers_of_any_loss(loss):
+    """Not what elimination takes for them, the minimisers of a quadratic model at the end of the path."""
+    rng = np.random.default_rng(0)
+    X, X_val = rng.standard_normal((200, 6)), rng.standard_normal((100, 6))
+    y, y_val = (rng.poisson(np.exp(A[:, 0] - A[:, 3] / 2)) for A in (X, X_val))
+    if loss == "binomial":
+        y, y_val = (y > 0).astype(float), (y_val > 0).astype(float)
+    model = GroupSparseRegressor([[0, 1, 2], [3, 4, 5]], loss=loss, selection=HoldOut(validation=(X_val, y_val)))
+    table = model.fit(X, y).candidates_
+    known = get_loss(loss)
+    mean = known.link(np.mean(y))
+    path = limit_path(X, y, [[0, 1, 2], [3, 4, 5]], loss=loss, factors=0)
+    for n_groups, eta in ((0, np.full(100, mean)), (2, path.predict(X_val)[:, -1])):
+        unpenalised = table[(table["groups"] == n_groups) & ~table["recipe"].str.startswith("ridge")]
+        expected = known.deviance(y_val, eta).mean()
+        np.testing.assert_allclose(unpenalised["deviance"], expected, rtol=1e-6)
+
+
+def test_validation_rows_with_columns_in_another_order_are_refused():
+    """They would be scored by the coefficients of other columns."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.standard_normal((60, 3)), columns=["a", "b", "c"])
+    y = X["a"] + 0.1 * rng.standard_normal(60)
+    same, other = (HoldOut(validation=(X[names], y)) for names in (["a", "b", "c"], ["c", "b", "a"]))
+    assert "a" in GroupSparseRegressor(selection=same).fit(X, y).selected_groups_
+    with pytest.raises(ValueError, match="Column 0 of X_val is 'c', and column 0 of X is 'a'"):
+        GroupSparseRegressor(selection=other).fit(X, y)
+
+
 @pytest.mark.parametrize(
     ("selection", "message"),
     [
@@ -296,3 +327,11 @@ def test_what_may_be_given():
 def test_nonsense_is_refused_with_what_is_allowed(selection):
     with pytest.raises(ValueError, match="'holdout', 'ebic'"):
         read_selection(selection)
+
+
+def test_labels_given_twice_are_refused():
+    """Those of split_groups= would be left out without a word."""
+    rng = np.random.default_rng(0)
+    model = GroupSparseRegressor(selection=Folds(5, labels=np.arange(30) // 3))
+    with pytest.raises(ValueError, match="labels twice"):
+        model.fit(rng.standard_normal((30, 3)), response(30), split_groups=np.arange(30) // 2)

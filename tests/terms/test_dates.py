@@ -103,6 +103,12 @@ def test_state_and_drawing():
     assert (line["kind"], line["values"]) == ("curve + [year] + [week]", "2018-01-01 to 2020-09-26")
 
 
+@pytest.mark.parametrize("name", ["d", "year", "curve", "day [local]"])
+def test_the_name_of_a_date_does_not_change_what_becomes_of_it(name):
+    dates = pd.DataFrame({name: pd.date_range("2018-01-01", periods=1000, freq="D")})
+    assert Terms().fit(dates).table()["kind"].tolist() == ["curve + [year] + [week]"]
+
+
 @pytest.mark.parametrize("written", ["%d/%m/%Y", "%m/%d/%Y", "%d.%m.%y", "%Y/%m/%d", "%d-%m-%Y %H:%M"])
 def test_dates_of_other_countries_are_read_where_only_one_order_is_possible(written):
     days = pd.date_range("2020-01-01", periods=900, freq="D")

@@ -17,7 +17,7 @@ from sklearn.model_selection import GroupKFold
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from covey.designs import Design
+from covey.designs import Design, as_design
 from covey.designs.rows import count_rows
 from covey.estimators.constraints import constraints_on
 from covey.estimators.formula import number_response, read_formula
@@ -25,6 +25,7 @@ from covey.estimators.group_views import GroupViews
 from covey.estimators.reading import read_always, read_rows, refuse_constant
 from covey.estimators.scale import select_scaled
 from covey.groups import Groups, GroupsLike
+from covey.groups.checks import refuse_other_order
 from covey.losses.base import Response
 from covey.losses.responses import read_offset
 from covey.search.held_out import FoldModels, HeldOut
@@ -202,6 +203,11 @@ class GroupSparseEstimator(GroupViews, BaseEstimator):
         X, y, *rest = selection.validation
         if hasattr(self, "expansion_"):
             X = self.expansion_.design(X)
+        else:
+            X = as_design(X, name="X_val")
+            if X.shape[1] == self.n_features_in_:  # the search refuses others
+                names, remedy = getattr(self, "feature_names_in_", None), "give the columns in the order of X"
+                refuse_other_order(names, X.columns, of="X", X="X_val", remedy=remedy)
         return replace(selection, validation=(X, self._coded(y, "y_val"), *rest))
 
     def _coded(self, y: ArrayLike, name: str = "y") -> ArrayLike:

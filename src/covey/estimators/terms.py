@@ -70,17 +70,21 @@ class TermGroups:
 
     def __call__(self, columns: Sequence[str]) -> list[str]:
         """The input variable of each output column."""
-        return [self._source(str(column)) for column in columns]
+        names = [str(column) for column in columns]
+        # a ColumnTransformer prefixes all columns or none; its prefix may be the name of another variable
+        prefixed = all("__" in name for name in names)
+        return [self._source(name, prefixed=prefixed) for name in names]
 
-    def _source(self, column: str) -> str:
-        # "spline__age_sp_0" -> "age_sp_0": without the prefix that a ColumnTransformer adds
+    def _source(self, column: str, *, prefixed: bool) -> str:
+        # "spline__age_sp_0" -> "age_sp_0"
         candidates = [column, column.split("__", 1)[-1]]
-        found = [
-            name
-            for name in self.inputs
-            if any(part == name or part.startswith((f"{name}_", f"{name} ", f"{name}^")) for part in candidates)
-        ]
-        if not found:
+        for part in reversed(candidates) if prefixed else candidates:
+            found = [
+                name for name in self.inputs if part == name or part.startswith((f"{name}_", f"{name} ", f"{name}^"))
+            ]
+            if found:
+                break
+        else:
             raise ValueError(
                 f"Column {column!r} starts with none of the inputs {', '.join(map(repr, self.inputs[:6]))}"
                 f"{', ...' if len(self.inputs) > 6 else ''}; add its variable to TermGroups."

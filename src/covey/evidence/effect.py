@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from covey.designs import RepeatedColumns
 from covey.evidence.double_selection import Effects, double_selection
-from covey.evidence.reading import read_matrix, read_problem
+from covey.evidence.reading import odds_in_words, read_matrix, read_problem
 from covey.groups import Groups, GroupsLike
 from covey.losses import Loss
 from covey.progress import Progress, showing
@@ -122,7 +123,8 @@ def effect(
         group_weights="noise", standardize="group", fit_intercept=True, factors="auto",
     )  # fmt: skip
     with showing("effect", verbose):
-        return double_selection(problem, names, D, clusters, confidence, n_jobs=n_jobs, progress=progress)
+        found = double_selection(problem, names, D, clusters, confidence, n_jobs=n_jobs, progress=progress)
+    return replace(found, remarks=(*found.remarks, *odds_in_words(y, problem.loss)))
 
 
 def _places(of: Hashable | Iterable[Hashable], X: Any, columns: Sequence[Hashable] | None, n: int) -> list[int]:

@@ -179,6 +179,20 @@ def encode_classes(y: ArrayLike, loss: Loss) -> ArrayLike:
     return labels.y
 
 
+def odds_in_words(y: ArrayLike, loss: Loss) -> tuple[str, ...]:
+    """Whose odds the coefficients of two classes describe, if these are given as labels.
+
+    >>> odds_in_words(["ill", "well", "ill"], get_loss("binomial"))
+    ("The odds are those of 'well' against 'ill'.",)
+    """
+    if encode_classes(y, loss) is y or loss.vector or loss.coupled:
+        return ()
+    labels = read_labels(y).labels
+    assert labels is not None
+    first, second = labels.tolist()
+    return (f"The odds are those of {second!r} against {first!r}.",)
+
+
 def members_of(problem: Problem, groups: list[int]) -> NDArray[np.intp]:
     """The positions of the columns of some groups."""
     return problem.groups.members[spans(problem.groups.starts, np.array(groups, dtype=np.intp))]

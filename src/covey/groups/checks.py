@@ -26,6 +26,23 @@ def column_names(columns: Iterable[object] | None, n_columns: int | None = None)
     return names
 
 
+def refuse_other_order(
+    known: Sequence[str] | None,
+    names: Sequence[str] | None,
+    *,
+    of: str = "groups",
+    X: str = "X",
+    remedy: str = "give the columns in the order of the groups, or groups as a dictionary, which is read by names",
+) -> None:
+    """Refuse columns of X that are known by the same names at other places; names of their own are no harm."""
+    if known is None or names is None or list(known) == list(map(str, range(len(known)))):
+        return
+    places = {name: j for j, name in enumerate(known)}
+    for j, (name, expected) in enumerate(zip(names, known, strict=True)):
+        if name != expected and name in places:
+            raise ValueError(f"Column {j} of {X} is {name!r}, and column {j} of {of} is {expected!r}: {remedy}.")
+
+
 def group_names(names: Iterable[Hashable] | None, n_groups: int) -> tuple[Hashable, ...]:
     """The names of the groups, which must differ; 0, 1, ... if none were given."""
     given = tuple(range(n_groups)) if names is None else tuple(listed(names, "names"))

@@ -22,9 +22,11 @@ NOTHING = np.empty(0, dtype=np.intp)
 def chromosome_name(chromosome: object) -> str:
     """A chromosome by the name it has in most files.
 
-    >>> [chromosome_name(c) for c in ("chr7", "07", 23, "chrM", "chrX")]
-    ['7', '7', 'X', 'MT', 'X']
+    >>> [chromosome_name(c) for c in ("chr7", "07", 23, "chrM", "chrX", 7.0)]
+    ['7', '7', 'X', 'MT', 'X', '7']
     """
+    if isinstance(chromosome, float) and chromosome.is_integer():  # of a column with missing numbers
+        chromosome = int(chromosome)
     name = re.sub("^chr(omosome)?", "", str(chromosome).strip(), flags=re.IGNORECASE).lstrip("0") or "0"
     return NAMED.get(name.upper(), name.upper())
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, Union
 import numpy as np
 from numpy.typing import ArrayLike
 
-from covey.groups.checks import check_label, column_names, is_nested, is_separator
+from covey.groups.checks import check_label, column_names, is_nested, is_separator, refuse_other_order
 from covey.groups.stored import StoredGroups
 from covey.layout import offsets
 from covey.validation import as_int_vector, is_sparse, listed, name_columns, refuse_odd, whole
@@ -45,7 +45,7 @@ class Groups(StoredGroups):
     names : tuple
         Names of the groups: the labels or the dictionary's keys; ``0, 1, ...`` if none were given.
     columns : tuple of str or None
-        The names of the columns, if known. Used only in messages and tables.
+        The names of the columns, if known: for messages and tables, and to notice a table with another order.
     members : ndarray of int, shape (n_columns,), or longer with overlaps
         The columns in the contiguous layout, group by group.
     starts : ndarray of int, shape (n_groups + 1,)
@@ -246,6 +246,7 @@ class Groups(StoredGroups):
         if isinstance(groups, Groups):
             if groups.n_columns != n_columns:
                 raise ValueError(f"groups are for {groups.n_columns} columns, but X has {n_columns}.")
+            refuse_other_order(groups.columns, names)
             return groups if names is None or groups.columns is not None else groups.with_columns(names)
         if callable(groups):
             names = getattr(groups, "outputs", None) if names is None else names
@@ -287,4 +288,5 @@ class Groups(StoredGroups):
                     "label per column. For group sizes use covey.Groups.from_sizes."
                 )
             read = cls.from_labels(flat)
+            refuse_other_order(read.columns, names)
         return read if names is None or read.columns == names else read.with_columns(names)

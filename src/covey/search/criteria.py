@@ -31,7 +31,8 @@ class InformationCriterion:
     With ``RSS`` the residual sum of squares, ``s`` awake groups of ``L`` and ``df`` degrees of freedom,
 
     - BIC: ``n log(RSS/n) + log(n) df``,
-    - EBIC: BIC ``+ 2 gamma log C(L, s)``, which accounts for the choice among many groups (Chen and Chen, 2008),
+    - EBIC: BIC ``+ 2 gamma log C(L, s)``, which accounts for the choice among many groups (Chen and Chen, 2008);
+      groups that are always in the model are not chosen, and count in neither,
     - GCV: ``(RSS/n) / (1 - df/n)^2``.
 
     For losses other than squared, the deviance replaces ``RSS``; if the loss has no scale parameter (classes, counts),
@@ -155,7 +156,8 @@ class TrainingTable:
     def scores(self, rule: Criterion) -> FloatArray:
         """The score that a rule minimises; shape (n_sets,)."""
         if isinstance(rule, InformationCriterion):
-            return rule.value(self.rss, self.df, self.sizes, self.training.posed.n_groups, self.n_rows, self.loss)
+            n_free = self.training.posed.n_groups - len(self.training.always)
+            return rule.value(self.rss, self.df, self.sizes, n_free, self.n_rows, self.loss)
         share = self.rss / (self.rss.max(initial=0.0) or 1.0)
         if isinstance(rule, Size):
             return np.abs(self.sizes - rule.n_groups) + 0.5 * share
@@ -228,7 +230,7 @@ def _advance(paths: Paths, rule: InformationCriterion, most: int) -> None:
         deviances = [*deviances[: done + 1], *between, active.mean_deviance()][: columns.size]
         values = rule.value(
             np.maximum(deviances, ROUNDING * deviances[0]) * n, columns * loss.free_outputs(m),
-            np.arange(columns.size) + float(begun), L, n * loss.observations(m), loss,
+            np.arange(columns.size, dtype=float), L - begun, n * loss.observations(m), loss,
         )  # fmt: skip
         if columns.size - 1 - int(np.argmin(values)) > settings.criterion_patience:
             return

@@ -173,7 +173,7 @@ class Found:
         recipes = clean(self.trainings, paths, round_, self.ridges)
         self._rounds.append((recipes, paths.n_columns))
         for number, training in enumerate(self.trainings):
-            if training.rough:
+            if training.rough or training.split.test:  # validation rows score the models on all rows
                 training.rounds[round_].finish()
                 self._share_infinite(training)
             tell(f"candidates of round {round_ + 1}", "fit", number + 1, len(self.trainings))

@@ -54,6 +54,8 @@ def read_selection(selection: SelectionLike, random_state: int | None = None, la
     if isinstance(selection, HoldOut):
         return replace(selection, random_state=random_state) if selection.random_state is None else selection
     if isinstance(selection, Folds):
+        if labels is not None and selection.labels is not None:
+            raise ValueError("The rows have labels twice: leave out split_groups=, or labels= of Folds.")
         return replace(selection, labels=labels) if selection.labels is None else selection
     if isinstance(selection, Criterion):
         return selection

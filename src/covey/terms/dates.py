@@ -94,11 +94,10 @@ class Date:
     def describe(self) -> dict[str, object]:
         """A line of `Encoding.table`."""
         span = np.array([self.trend.low, self.trend.high]).astype("datetime64[D]")
-        kind = " + ".join(
-            ["curve" if self.trend.values.size else "linear", *(name for name, *_ in self.terms[1:] if "[" in name)]
-        )
+        parts = [name.removeprefix(self.name) for name, *_ in self.terms]
+        trend = "curve" if self.trend.values.size else "linear"
         return self.trend.describe() | {
-            "kind": kind.replace(self.name, ""),
+            "kind": " + ".join([trend, *(part for part in parts if part.startswith("["))]),
             "columns": sum(len(names) for *_, names in self.terms),
             "values": f"{span[0]} to {span[1]}",
         }
