@@ -263,9 +263,15 @@ class TermViews(FittedModel):
         return Summary(head, shown, (*filter(None, notes), *encoding.remarks), "terms_", "terms")
 
     def _variables_in_words(self) -> str:
-        """Which variables are in the model, straight or curved, and which pairs: for a sentence."""
-        chosen = self.variables_
-        words = [self._described(*line) for line in zip(chosen["variable"], chosen["shape"], strict=True)]
+        """Which variables are in the model, straight or curved or because they always are, and which pairs."""
+        chosen, terms = self.variables_, self.terms_
+        found = {
+            of for name, of in zip(terms["term"], terms["variables"], strict=True) if name not in self.always_groups_
+        }
+        words = [
+            self._described(variable, shape, always=(variable,) not in found)
+            for variable, shape in zip(chosen["variable"], chosen["shape"], strict=True)
+        ]
         pairs = [in_sentence(part.name) for part in self.fitted_terms_.parts if len(part.roots) == 2]
         return some(words, MOST_NAMES) + (f"; pair{'s' * (len(pairs) > 1)}: {some(pairs, MOST_NAMES)}" if pairs else "")
 
@@ -274,12 +280,12 @@ class TermViews(FittedModel):
         shrunk = f"; coefficients are {'' if self.shrunk_ else 'not '}shrunk" if n_selected else ""
         return shrunk + (f"; {self.loss_.in_words}" if self.loss_.in_words else "")
 
-    def _described(self, variable: str, shape: str) -> str:
+    def _described(self, variable: str, shape: str, always: bool) -> str:
         """A variable with its shape; levels, and numbers with two values, are neither straight nor curved."""
         fitted = self.encoding_.variable(variable)
         two = isinstance(fitted, Number) and fitted.n_distinct == 2
-        name = in_sentence(variable)
-        return name if isinstance(fitted, Category) or two else f"{name} ({shape})"
+        words = ([] if isinstance(fitted, Category) or two else [shape]) + ["always in"] * always
+        return in_sentence(variable) + (f" ({', '.join(words)})" if words else "")
 
 
 def as_terms(text: str) -> str:

@@ -244,7 +244,7 @@ def _own_scores(fold: _Fold) -> FoldResult:
     if fitted.always_groups_:
         alone = fold.fit_model(clone(fitted).set_params(selection=Size(0), rule="select"))
         scores[ALONE] = float(alone.score(X_test, y, **known))
-        what[ALONE] = "only the groups that are always in"
+        what[ALONE] = "only what is always in"
     return fold.result(scores, what=what, predictions=fitted.predict(X_test, **fold.given(fold.test, "offset")))
 
 
