@@ -267,6 +267,7 @@ def test_validation_rows_score_and_all_rows_train():
         (HoldOut(validation=(np.ones((4, 3)), np.ones(5))), "5"),
         (HoldOut(validation=(np.full((4, 3), np.nan), np.ones(4))), "missing|NaN|finite"),
         (Folds(1), "at least 2"),
+        (GroupKFold(3), r"GroupKFold\(.*\) needs labels of the rows: call fit\(X, y, split_groups=labels\)"),
     ],
 )
 def test_bad_splits_are_named(selection, message):
