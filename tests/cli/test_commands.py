@@ -52,6 +52,7 @@ def test_path_as_json_stops_at_most(table):
 def test_path_refuses(table, tmp_path):
     refused(covey("path", table, "-t", "y", "--plot", tmp_path / "x.doc"), ".png, .svg, .pdf")
     refused(covey("path", table, "-t", "z"), "no column 'z'")
+    refused(covey("path", table, "-t", "y", "--out", "-", "--json"), "--out - and --json both print")
     assert [file.name for file in tmp_path.iterdir()] == ["table.csv"]
 
 

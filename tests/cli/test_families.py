@@ -162,7 +162,7 @@ def test_the_positive_class_is_chosen_and_classes_are_weighted_and_scored(table,
     frame.assign(two="dead").to_csv(tmp_path / "dead.csv", index=False)
     refused(covey("predict", out, tmp_path / "dead.csv", "--target", "two"), "holds 'dead'", "'ill <b>', 'well'")
     # equal weights change nothing
-    done(*given, "--class-weight", "well=2,ill <b>=2", "-o", other)
+    done(*given, "--class-weight", "well=2, ill <b>=2", "-o", other)
     done(*given, "-o", tmp_path / "plain")
     equal, plain = (library.load(folder / "model.skops") for folder in (other, tmp_path / "plain"))
     np.testing.assert_allclose(equal.coef_, plain.coef_, atol=1e-8)

@@ -16,6 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 import covey as library
 from cli.running import as_json, covey, done, refused, run_of
 from covey import nested_score
+from covey.datasets import make_group_sparse
 from covey.progress import listening
 from covey.settings import FitSettings
 from covey.tables import read_table
@@ -384,3 +385,11 @@ def test_console_and_report_say_what_sparsity_costs_in_options(tmp_path):
     for text in (result.stdout, page):
         assert "all 12 groups predict" in text
         assert "rule='" not in text
+
+
+def test_outer_folds_warn_of_the_split_whatever_chose_the_model(tmp_path):
+    data = make_group_sparse(60, 60, 3, active=3, sigma=3, random_state=0)
+    table = pd.DataFrame(data.X, columns=[f"g{j // 3}_{j % 3}" for j in range(60)]).assign(y=data.y)
+    table.to_csv(tmp_path / "t.csv", index=False)
+    said = done("fit", tmp_path / "t.csv", "-t", "y", "-g", "_", "--selection", "bic", "--nested", "-o", tmp_path / "o")
+    assert "The selection depends on the split: g14 is in only 1 of 5 repetitions of the choice." in said.stdout

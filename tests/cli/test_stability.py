@@ -55,6 +55,15 @@ def test_knockoffs(table):
     assert "g7" in result.stdout
 
 
+def test_names_are_written_so_that_no_spreadsheet_runs_them(table, tmp_path):
+    renamed = pd.read_csv(table).rename(columns=lambda name: name.replace("g3_", "=g3_"))
+    renamed.to_csv(tmp_path / "t.csv", index=False)
+    done("stability", tmp_path / "t.csv", *GENES, "--pairs", 2, "--out", tmp_path / "out")
+    found = pd.read_csv(tmp_path / "out" / "groups.csv")["group"]
+    assert "'=g3" in set(found)
+    assert not found.str.startswith("=").any()
+
+
 def test_classes(table):
     result = covey("stability", table, "-t", "case", "-g", "_", "--drop", "y,months,dead", "--pairs", 2, "--json")
     found = json.loads(result.stdout)
@@ -81,3 +90,6 @@ def test_a_fit_with_stability(table, tmp_path):
     assert (groups.loc[[f"g{g}" for g in range(8)], "half_samples"] >= 0.75).all()
     assert "Which groups to believe" in (tmp_path / "fit" / "report.html").read_text()
     assert "mistakes: at most" in run_of(tmp_path / "fit")["stability"]
+    # remarks name the option of the command that has it, on the console and on the page
+    for text in (result.stderr, (tmp_path / "fit" / "report.html").read_text()):
+        assert "a larger --max-false of covey stability allows more" in text

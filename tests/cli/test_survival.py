@@ -145,6 +145,13 @@ def test_strata_entries_and_words_for_events(trial, strata_fit, tmp_path):
     refused(covey("predict", strata_fit, other), "holds 'east'", "it knows 'north', 'south'")
 
 
+def test_times_that_differ_in_late_digits_have_a_column_each(trial, plain_fit):
+    answer = as_json("predict", plain_fit[0], trial, "--at", "1.0000001,1.0000002,2")
+    assert [name for name in answer if name.startswith("survival_")] == [
+        "survival_1.0000001", "survival_1.0000002", "survival_2"
+    ]  # fmt: skip
+
+
 def test_survival_beyond_a_stratum_is_not_known(trial, strata_fit):
     frame = pd.read_csv(trial)
     ends = frame.groupby("site")["months"].max()

@@ -59,6 +59,10 @@ def test_remedies_are_options_of_the_command_line(file, options):
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
+        (
+            "leave interval= out, or fit loss='squared', 'huber' or 'quantile' for intervals",
+            "leave --interval out, or fit --family gaussian, huber or quantile for intervals",
+        ),
         ('read the table with thousands="\'".', 'read the table with --thousands "\'".'),
         ("choose by folds (selection=5), 'ebic' or 'bic'.", "choose by folds (--selection 5), 'ebic' or 'bic'."),
         ("use selection=5 with rule='predict'.", "use --selection 5 with --rule predict."),

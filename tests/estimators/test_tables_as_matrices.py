@@ -57,6 +57,14 @@ def test_rows_to_predict_and_arrays():
         covey.GroupSparseRegressor().fit(X[["a"]].assign(sex=["m", "f"] * 30).to_numpy(), Y)
 
 
+@pytest.mark.parametrize("kind", [str, object, list])
+def test_text_in_an_array_is_named_with_its_column(kind):
+    rows = [[1, "x"], [2, "y"], [3, "x"]] * 20
+    given = rows if kind is list else np.array(rows, dtype=kind)
+    with pytest.raises(TableError, match=r"'column 1' holds text with 2 different values.*encode it"):
+        covey.GroupSparseRegressor().fit(given, Y)
+
+
 def test_all_columns_of_a_formula():
     data = X.rename(columns={"b": "b b", "c": "c.1"}).assign(y=Y)
     model = covey.GroupSparseRegressor.from_formula("y ~ .", data, selection="bic")

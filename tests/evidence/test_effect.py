@@ -197,6 +197,7 @@ TABLE = pd.DataFrame(X[:, :5], columns=["age", "bmi", "c", "d", "e"])
         ({"of": 1.5}, "a list of these, not 1.5"),
         ({"of": []}, "of is empty"),
         ({"of": ["age", "age"]}, "names 'age' twice"),
+        ({"of": ["age", 0]}, "names 0 twice"),
         ({"of": list(TABLE)}, "names every column"),
         ({"X": X, "of": "x"}, "no column 'x'"),
         ({"of": "x", "terms": "auto"}, "no column 'x'"),

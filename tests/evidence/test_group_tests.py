@@ -93,6 +93,19 @@ def test_p_values_are_adjusted_by_holm_and_benjamini_hochberg():
     assert child[first] == child[last] == one.p_values[first]
 
 
+@pytest.mark.parametrize("control", ["fwer", "fdr"])
+def test_groups_that_are_always_in_do_not_count_among_those_that_p_values_are_adjusted_for(control):
+    """They have no p-value: as hypotheses that nobody tests they would divide by more groups than there are."""
+    p = np.array([0.6, 0.04, 1.0])
+    alone = GroupTests(Groups.from_sizes([1] * 3), p, p < 1, True, control, 0.3)
+    always = tuple(range(3, 12))
+    beside = GroupTests(
+        Groups.from_sizes([1] * 12), np.r_[p, np.ones(9)], np.arange(12) < 2, True, control, 0.3, always_groups=always
+    )
+    np.testing.assert_array_equal(beside.p_values, np.r_[alone.p_values, np.full(9, np.nan)])
+    assert beside.selected_groups == [1]
+
+
 def test_units_and_the_order_of_groups_do_not_matter(tests):
     order = np.random.default_rng(1).permutation(30)
     scales = np.exp(RNG.standard_normal(90))

@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from covey import GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor, nested_score, survival
 from covey.evidence.nested_result import MethodScore, NestedScore
 from covey.evidence.scoring import row_margin
-from covey.losses import MultiQuantile, Ordinal
+from covey.losses import MultiQuantile, Ordinal, Quantile
 from covey.selection import Folds
 
 RNG = np.random.default_rng(1)
@@ -186,6 +186,10 @@ def test_folds_count_rows_by_weight_as_fit_does():
     for (train, _), fitted in zip(result.splits, result.estimators, strict=True):
         by_hand = clone(model).fit(X[train], Y[train], sample_weight=weight[train])
         np.testing.assert_allclose(fitted.candidates_["bic"], by_hand.candidates_["bic"])
+    # one weight for all rows counts them, too
+    result = nested_score(model, X, Y, 3, sample_weight=2.5, references=False, return_estimator=True)
+    by_hand = clone(model).fit(X[result.splits[0][0]], Y[result.splits[0][0]], sample_weight=2.5)
+    np.testing.assert_allclose(result.estimators[0].candidates_["bic"], by_hand.candidates_["bic"])
 
 
 def test_rows_tested_more_often_count_once():
@@ -259,6 +263,8 @@ def test_labelled_rows_stay_together_and_are_one_observation():
         ("poisson", "exposure", "one rate for all rows"),
         ("poisson", None, "the mean of the training rows"),
         (MultiQuantile([0.2, 0.8]), None, "the quantiles of the training rows"),
+        (Quantile(0.8), None, "the quantile of the training rows"),
+        ("huber", None, "the robust centre of the training rows"),
         ("squared", "column", "the offset, plus the best constant of the training rows"),
     ],
 )
@@ -296,6 +302,21 @@ def test_refused(options, words):
         nested_score(**{"model": MODEL, "X": X, "y": Y} | options)
 
 
+def test_a_fold_whose_training_rows_lack_a_class_is_scored_like_every_other():
+    """Neither the null model nor the model knows the class: both give it a probability of zero, which is bounded."""
+    rng = np.random.default_rng(0)
+    y = np.where(X[:, 0] + 0.5 * rng.standard_normal(80) > 0, "a", "b").astype(object)
+    y[60:] = "z"
+    splits = [(np.arange(60), np.arange(60, 80)), (np.arange(20, 80), np.arange(20))]
+    result = nested_score(GroupSparseClassifier(3, selection="bic"), X, y, splits, references=False)
+    shares = np.array([np.mean(y[20:] == label) for label in "abz"])
+    p, true = result.predictions[:20], ["abz".index(label) for label in y[:20]]
+    null, left = -np.log(shares[true]).sum(), -np.log(p[np.arange(20), true]).sum()
+    assert result.folds[1] == pytest.approx(1 - left / null)
+    assert result.folds[0] == pytest.approx(0, abs=1e-9)
+    np.testing.assert_array_equal(result.predictions[60:, 2], 0)
+
+
 def test_ordered_classes_have_one_offset():
     """The null model has the thresholds that are best at the offset; classes are named in another order than theirs."""
     rng = np.random.default_rng(0)
@@ -309,3 +330,16 @@ def test_ordered_classes_have_one_offset():
         alone = Ordinal().with_thresholds(codes[train], offset[train], np.ones(len(train)))
         null = np.log(alone.probabilities(offset[test, None])[np.arange(len(test)), codes[test]])
         assert score == pytest.approx(1 - np.sum(p) / null.sum(), rel=1e-9)
+
+
+def test_references_of_your_own_beside_an_estimator_that_scores_itself():
+    rng = np.random.default_rng(0)
+    y = survival(rng.exponential(np.exp(-X[:, :3].sum(axis=1))), np.ones(80, dtype=bool))
+    weight = 1.0 + np.arange(80) % 2
+    other = GroupSparseCox(1, selection="bic")
+    model = GroupSparseCox(3, selection="bic", always=[2])
+    result = nested_score(model, X, y, 3, sample_weight=weight, references={"single columns": other})
+    assert list(result.references) == ["null", "always in", "single columns"]
+    for (train, test), score in zip(result.splits, result.references["single columns"].folds, strict=True):
+        alone = clone(other).fit(X[train], y[train], sample_weight=weight[train] / weight.mean())
+        assert score == pytest.approx(alone.score(X[test], y[test], sample_weight=weight[test]))

@@ -1,5 +1,7 @@
 """Stability selection: the bounds by their formulas and by simulation, the splits, and what is refused."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from joblib import parallel_config
@@ -94,6 +96,8 @@ def test_summary_and_plot(data, found):
     assert repr(found).startswith("StabilitySelection(4 of 40 groups")
     display = StabilityDisplay.from_selection(found)
     assert {f"pathway{l}" for l in data.S} <= {text.get_text() for text in display.ax_.texts}
+    beside = replace(found, always_groups=("pathway39",))  # those that are always in are not selected from
+    assert StabilityDisplay.from_selection(beside).ax_.get_title(loc="left").startswith("4 of 39 groups selected")
 
 
 def test_offsets_jobs_and_progress(data):

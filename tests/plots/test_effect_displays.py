@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 from sklearn.compose import ColumnTransformer
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
@@ -42,6 +43,14 @@ def test_a_category_has_a_dot_per_level(pipeline):
     np.testing.assert_allclose(effect[1] - effect[[0, 2]], 2.0, atol=0.05)
 
 
+def test_missing_values_of_a_category_are_a_level(pipeline):
+    site = TABLE["site"].where(TABLE["site"] != "c")
+    display = PartialEffectDisplay.from_estimator(pipeline, TABLE, "site", values=site)
+    assert [tick.get_text() for tick in display.ax_.get_xticklabels()] == ["a", "b", "missing"]
+    expected = PartialEffectDisplay.from_estimator(pipeline, TABLE, "site").ax_.lines[0].get_data()[1]
+    np.testing.assert_array_equal(display.ax_.lines[0].get_data()[1], expected)
+
+
 def test_effects_add_up_to_the_prediction(pipeline):
     X = pipeline[:-1].transform(TABLE)
     total = sum(pipeline[-1].partial_effect(X, name) for name in ("age", "site"))
@@ -61,6 +70,8 @@ def test_formulas_and_every_estimator():
     drawn = PartialEffectDisplay.from_estimator(cox, X, 0).ax_
     assert drawn.get_ylabel() == "effect on the log risk"
     np.testing.assert_allclose(np.polyfit(*drawn.lines[0].get_data(), 1)[0], cox.coef_[0])
+    sparse = PartialEffectDisplay.from_estimator(cox, sp.csr_array(X), 0).ax_
+    np.testing.assert_array_equal(sparse.lines[0].get_data(), drawn.lines[0].get_data())
 
 
 def test_frequencies_are_those_of_the_folds(pipeline):

@@ -8,16 +8,16 @@ import pandas as pd
 import pytest
 
 import covey.report.remarks
-from covey import Groups, GroupSparseRegressor
+from covey import Groups, GroupSparseRegressor, nested_score
 from covey.evidence.overlap import chance_correlation, find_overlaps, inner_coherence
+from covey.report.fitted import Fitted
 from covey.report.page import asset
 from covey.report.remarks import remarks
-from covey.search.chosen import judged
 from covey.selection import Size
 
 
 def remarks_on(model, X) -> dict:
-    found = remarks(model, judged(model), X)
+    found = remarks(Fitted(model, X))
     assert [remark.serious for remark in found] == sorted((remark.serious for remark in found), reverse=True)
     return {remark.heading: remark for remark in found}
 
@@ -210,3 +210,11 @@ def test_a_copy_of_the_response_is_asked_about(data):
     assert "is copy a copy of the response" in remarks_on(model, copied)["The prediction is nearly perfect"].meaning
     assert "is copy a copy of the response" in str(model.summary())
     assert "copy of the response" not in str(GroupSparseRegressor().fit(X, y).summary())
+
+
+@pytest.mark.parametrize("selection", ["ebic", 5])
+def test_outer_folds_say_how_certain_a_model_is_whatever_chose_it(data, selection):
+    X, y = data
+    model = GroupSparseRegressor(groups=3, selection=selection).fit(X, y)
+    nested = nested_score(model, X, y, 3, references=False)
+    assert "The outer folds agree" in {remark.heading for remark in remarks(Fitted(model, X, y, nested=nested))}

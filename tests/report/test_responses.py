@@ -16,6 +16,7 @@ from covey.losses import MultiQuantile, Ordinal
 from covey.report import FitReport, render
 from covey.report.page import shown
 from covey.report.predictions import calibration_bins, class_view
+from covey.report.quality import BELOW
 from covey.selection import Size
 
 HOSTILE = ["<img src=x onerror=alert(1)>", "</script><b>", "a & \"b\" 'c'"]
@@ -143,6 +144,26 @@ def test_a_table_per_response(data):
     assert "<b></th>" not in page
     with pytest.raises(ValueError, match="3 names, but the model has 2 responses"):
         FitReport.from_model(model, data["X"], data["both"], outputs=["a", "b", "c"])
+    with pytest.raises(ValueError, match="positive= names a class, but the model predicts none"):
+        FitReport.from_model(model, data["X"], data["both"], positive="a")
+
+
+def test_a_score_of_your_own_is_called_what_it_is(data):
+    classes = np.where(data["both"][:, 0] > 0, "a", "b")
+    model = GroupSparseClassifier(2, selection="bic").fit(data["X"], classes)
+    nested = nested_score(model, data["X"], classes, 3, scoring="roc_auc", references=False)
+    report = FitReport.from_model(model, data["X"], classes, nested=nested)
+    assert {score.label: score.value for score in report.scores}["Held-out roc_auc"] == nested.mean
+    assert not any(BELOW in score.note for score in report.scores)  # those are shares of the deviance
+    page = render(report)
+    assert "roc_auc is a mean over the folds" in page
+    assert "roc_auc is the share" not in page
+
+
+def test_one_response_in_a_column_has_the_report_of_the_response(data):
+    model, y = GroupSparseRegressor(2, selection="bic"), data["both"][:, 0]
+    pages = [render(FitReport.from_model(model.fit(data["X"], one), data["X"], one)) for one in (y, y[:, None])]
+    assert pages[0] == pages[1]
 
 
 def test_training_scores_of_responses_know_weights_and_offsets(data):

@@ -13,6 +13,7 @@ from sklearn.preprocessing import OneHotEncoder, SplineTransformer
 from covey import GroupSparseCox, nested_score, survival
 from covey.estimators.survival import kaplan_meier
 from covey.report import FitReport, render
+from covey.report.fitted import Fitted
 from covey.report.survival import survival_part
 
 N = 120
@@ -80,7 +81,7 @@ def test_what_is_always_in_alone_is_a_cox_model_of_its_columns(nested):
 
 
 def test_thirds_are_of_the_held_out_risk(nested):
-    part = survival_part(MODEL, X, Y, nested=nested)
+    part = survival_part(Fitted(MODEL, X, Y, nested=nested))
     assert part.n_folds == 3
     assert [len(curve.stop) for curve in part.thirds] == [40, 40, 40]
     order = np.argsort(nested.predictions)
@@ -132,7 +133,7 @@ def test_a_table_of_variables_points_at_its_curves():
 
 
 def test_the_page_shows_the_numbers(page, nested):
-    part = survival_part(MODEL, X, Y, nested=nested)
+    part = survival_part(Fitted(MODEL, X, Y, nested=nested))
     table = re.search(r'<table id="at-risk">.*?</table>', page, re.DOTALL)[0]
     marks = [float(t) for t in re.findall(r'<th scope="col">([\d.]+)</th>', table)]
     rows = [list(map(int, re.findall(r"<td>(\d+)</td>", row))) for row in re.findall(r"<tr>.*?</tr>", table)[1:]]
@@ -146,7 +147,7 @@ def test_the_page_shows_the_numbers(page, nested):
     assert f"<bdi>{X.columns[j]}</bdi>" in ratios.split("</tr>")[1]
     assert f"{np.exp(MODEL.coef_[j]):.3f}" in ratios
     assert "hazard ratio" in page
-    sparse = survival_part(MODEL, sp.csr_array(X.to_numpy()), Y, nested=nested)
+    sparse = survival_part(Fitted(MODEL, sp.csr_array(X.to_numpy()), Y, nested=nested))
     np.testing.assert_allclose([r.per_deviation for r in sparse.ratios], [r.per_deviation for r in part.ratios])
     assert "factor that multiplies the hazard" in page
 

@@ -4,10 +4,12 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from scipy.linalg.lapack import dtrtrs
 from scipy.special import expit
 
 import covey
 from covey.losses import Binomial, Cox, Poisson, Squared
+from covey.search import active as active_set
 from covey.search.active import ActiveSet
 from covey.search.curvature import Curvature
 from covey.search.paths import Paths
@@ -102,6 +104,25 @@ def test_dependent_columns_have_no_coefficient_and_change_no_prediction(name):
     assert_models(active, name, X, y, lists, np.ones(len(y)), order)
     active.truncate(2)
     assert not active.deficient
+
+
+def test_a_group_without_anything_on_the_training_rows(monkeypatch):
+    """No column is left to combine others from; LAPACK writes a complaint to the terminal if it is asked about none."""
+
+    def solve(R, right, **options):
+        assert len(R)
+        return dtrtrs(R, right, **options)
+
+    monkeypatch.setattr(active_set, "dtrtrs", solve)
+    X, y, lists = draw("squared")
+    posed = in_folds(X, y, lists, fit_intercept=False)
+    X[np.isin(posed.labels, posed.splits[0].train)[:, None] & np.isin(np.arange(X.shape[1]), lists[2])] = 0.0
+    posed = in_folds(X, y, lists, fit_intercept=False)
+    table = Table(posed)
+    active = ActiveSet(table, table.on_split(posed.splits[0])[0], rough=False)
+    active.refit(2)
+    assert active.deficient
+    assert not active.predictors(np.arange(len(y)), 0, 1).any()
 
 
 @pytest.mark.parametrize("loss", [Squared(), Binomial()], ids=lambda loss: loss.name)

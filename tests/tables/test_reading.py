@@ -180,6 +180,12 @@ def test_a_separator_at_the_end_of_every_line(tmp_path):
         read_table(tmp_path / "u.csv")
 
 
+def test_row_names_beside_codes_are_named_as_such(tmp_path):
+    (tmp_path / "t.csv").write_text("x,y\nr1,00731,2\nr2,00732,3\n")
+    with pytest.raises(TableError, match="write it without row names, or name them"):
+        read_table(tmp_path / "t.csv")
+
+
 @pytest.mark.parametrize("first", [0, 1])
 def test_row_numbers_without_a_name_are_not_left_out_silently(tmp_path, first):
     (tmp_path / "t.csv").write_text("a,b\n" + "".join(f"{i},{i % 3},{i % 2}\n" for i in range(first, first + 9)))

@@ -138,9 +138,12 @@ def test_dates_of_another_country_may_be_written_as_iso_later():
         encoding.transform(pd.DataFrame({"d": ["03/31/2020"] * 5}))
 
 
-def test_the_slope_of_a_rating_table_is_per_day():
-    days = pd.date_range("2020-01-01", periods=80, freq="3D")
-    table, y = pd.DataFrame({"d": days}), 0.01 * np.arange(80.0)
+@pytest.mark.parametrize("n_dates", [80, 2])
+def test_the_slope_of_a_rating_table_is_per_day(n_dates):
+    """Two dates have a line between them, as many have; two numbers have a line of the table each."""
+    which = np.arange(80) % n_dates
+    days = pd.date_range("2020-01-01", periods=80, freq="3D")[which]
+    table, y = pd.DataFrame({"d": days}), 0.01 * which + 1e-4 * np.random.default_rng(0).standard_normal(80)
     model = GroupSparseRegressor(terms={"d": "linear"}).fit(table, y)
     tables = model.to_tables()
     (line,) = tables["d"].to_dict("records")

@@ -121,6 +121,15 @@ def test_millions_of_pairs_are_described_not_stored():
     assert list(few) == [(2, 3), (2, 5), (2, 7), (3, 5), (5, 7)]
 
 
+def test_names_may_be_texts_of_numpy():
+    names = np.array(["age", "sex"])
+    assert Terms(pairs=[tuple(names)]).pairs == (("age", "sex"),)
+    assert repr(Terms(pairs=[list(names)])) == "Terms(pairs=(('age', 'sex'),))"
+    assert (
+        repr(Terms({names[0]: "drop"}, pairs={"with": names[1]})) == "Terms({'age': Drop()}, pairs={'with': ('sex',)})"
+    )
+
+
 @pytest.mark.filterwarnings("ignore::covey.terms.unusual.NewValuesWarning")
 def test_a_product_goes_on_for_a_standard_deviation_beyond_the_range():
     """New rows are often a little outside the range; far outside, the product stays where it is."""

@@ -125,13 +125,13 @@ def test_slopes_bound_the_slope_everywhere_and_bends_are_second_derivatives():
     knots = np.sort(rng.uniform(-2, 2, 7))
     values = rng.standard_normal((7, 5))
     grid = np.linspace(knots[0] - 1, knots[-1] + 1, 20001)
-    curves = basis(grid[None], knots[None])[0] @ values
+    curves = basis(grid, knots) @ values
     steepness = np.diff(curves, axis=0) / np.diff(grid)[:, None]
     between = slopes(knots) @ values
     assert (steepness.max(axis=0) <= between.max(axis=0) + 1e-9).all()
     assert (steepness.min(axis=0) >= between.min(axis=0) - 1e-9).all()
     step = 1e-3
-    at = np.array([basis((knots + d)[None], knots[None])[0] @ values for d in (-step, 0.0, step)])
+    at = np.array([basis(knots + d, knots) @ values for d in (-step, 0.0, step)])
     bend = (at[0] - 2 * at[1] + at[2]) / step**2
     np.testing.assert_allclose(bend[1:-1], (bends(knots) @ values)[1:-1], rtol=0.05, atol=0.05)
 

@@ -25,21 +25,11 @@ def test_basis_is_the_natural_spline_and_linear_beyond_the_knots():
         values = rng.normal(size=k)
         x = np.linspace(knots[0], knots[-1], 101)
         spline = CubicSpline(knots, values, bc_type="natural")
-        np.testing.assert_allclose((basis(x[None], knots[None])[0] @ values), spline(x), atol=1e-10)
+        np.testing.assert_allclose(basis(x, knots) @ values, spline(x), atol=1e-10)
         for edge, sign in ((knots[0], -1), (knots[-1], 1)):
             beyond = edge + sign * np.array([0.5, 20.0])
             expected = spline(edge) + spline(edge, 1) * (beyond - edge)
-            np.testing.assert_allclose(basis(beyond[None], knots[None])[0] @ values, expected, rtol=1e-9, atol=1e-9)
-
-
-def test_several_variables_are_as_each_alone():
-    rng = np.random.default_rng(1)
-    x = rng.normal(size=(3, 50))
-    knots = np.sort(rng.normal(size=(3, 5)), axis=1)
-    weights = np.full((3, 50), 1 / 50)
-    together = orthonormal_curves(x, weights, knots)
-    for j in range(3):
-        np.testing.assert_allclose(orthonormal_curves(x[[j]], weights[[j]], knots[[j]])[0], together[j], rtol=1e-12)
+            np.testing.assert_allclose(basis(beyond, knots) @ values, expected, rtol=1e-9, atol=1e-9)
 
 
 SHAPES = {
@@ -65,9 +55,9 @@ def test_curves_are_orthonormal_for_odd_distributions(shape, n):
     distinct, which = np.unique(x, return_inverse=True)
     knots = quantile_knots(distinct, n * np.bincount(which, weights), 7)
     assert 3 <= len(knots) <= min(7, len(distinct))
-    values = orthonormal_curves(x[None], weights[None], knots[None])[0]
+    values = orthonormal_curves(x, weights, knots, np.empty((len(knots), 0)))
     assert values.shape[1] >= 1
-    columns = np.column_stack([np.ones(n), x, basis(x[None], knots[None])[0] @ values])
+    columns = np.column_stack([np.ones(n), x, basis(x, knots) @ values])
     np.testing.assert_allclose(columns.T @ (weights[:, None] * columns), np.eye(columns.shape[1]), atol=1e-7)
 
 
@@ -81,9 +71,9 @@ def test_a_value_that_most_rows_share_takes_one_knot():
 def test_curves_are_ordered_from_smooth_to_wiggly():
     x = np.linspace(-1.7, 1.7, 400)
     x /= x.std()
-    knots = np.linspace(x[0], x[-1], 7)[None]
-    values = orthonormal_curves(x[None], np.full((1, 400), 1 / 400), knots)[0]
-    curves = basis(x[None], knots)[0] @ values
+    knots = np.linspace(x[0], x[-1], 7)
+    values = orthonormal_curves(x, np.full(400, 1 / 400), knots, np.empty((7, 0)))
+    curves = basis(x, knots) @ values
     turns = [(np.diff(np.sign(np.diff(curve))) != 0).sum() for curve in curves.T]
     assert turns == sorted(turns)
     assert turns[0] == 1
@@ -128,6 +118,6 @@ def test_the_grid_of_a_detail_bends_up_to_the_outermost_rows():
     inside = knots[(knots >= x[0]) & (knots <= x[-1])]
     errors = []
     for some in (knots, inside):
-        columns = basis(x[None], some[None])[0]
+        columns = basis(x, some)
         errors.append(np.abs(columns @ np.linalg.lstsq(columns, x**8, rcond=None)[0] - x**8).max())
     assert errors[0] < errors[1] / 3

@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 
 from covey.cli.console import complaints, progress_bar
+from covey.cli.options import to
 from covey.settings import FitSettings
 
 # Names of the columns, from scikit-learn's description of the table.
@@ -26,7 +27,7 @@ TRUTH = "The truth: LDL was computed, by Friedewald's formula, as cholesterol - 
 
 
 def demo(
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The folder to write.")] = Path("covey-demo"),
+    out: Annotated[Path, to("DIR", "The folder to write.")] = Path("covey-demo"),
 ) -> None:
     """Show what covey does, on bundled data: what is LDL cholesterol computed from?
 

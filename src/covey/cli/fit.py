@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from covey.cli.console import NOT_CONVERGED, check_there, complaints, notice, plain, print_table, progress_bar, say
-from covey.cli.options import Json, Overwrite, takes
+from covey.cli.options import Json, Overwrite, takes, to
 from covey.settings import FitSettings, as_options
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ TERMS = {
 @takes(FitSettings)
 def fit(
     settings: FitSettings,
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The folder to write.")] = Path("covey-fit"),
+    out: Annotated[Path, to("DIR", "The folder to write.")] = Path("covey-fit"),
     overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
@@ -123,7 +123,7 @@ def print_fit(result: Fit, out: Path) -> None:
     if encoding is not None:
         _print_variables(encoding)
     family = f"{response.family}{f' ({plain(response.reason)})' if response.reason else ''}"
-    if response.has_classes and not result.outputs:
+    if response.has_classes and not model._outputs():
         what = "coefficients" if encoding is None else "effects"
         family += f"; {what} describe {plain(result.shown._odds_in_words())}"
     _say_all(
@@ -170,7 +170,7 @@ def _selection(result: Fit) -> str:
         n_always = len(model.always_groups_)
         beside = f", plus {n_always} always in" if n_always else ""
         return (
-            f"{len(result.found)} of {model.groups_.n_groups - n_always} groups predict {title}{beside} "
+            f"{len(model._found())} of {model.groups_.n_groups - n_always} groups predict {title}{beside} "
             f"({model.n_selected_columns_} of {problem.X.shape[1]} columns, {size})"
         )
     found = model._variables_in_words()
@@ -206,16 +206,16 @@ def _selected(result: Fit) -> pd.DataFrame:
 
 def _print_scores(result: Fit) -> None:
     scores, nested = result.scores, result.nested
-    name = scores.measure.replace("²", "^2")
+    name, chosen, trained = scores["measure"].replace("²", "^2"), scores["chosen_r2"], scores["train_r2"]
     if nested is not None:
         say("\n".join(map(plain, as_options(str(nested)).splitlines())))
         if nested.class_scores is not None:
             print_table(_thresholds(nested.class_scores), most=SHOWN)
     text = f"Not held out, so optimistic{'' if nested else ' (--nested gives a held-out score)'}:"
-    if scores.chosen_r2 is not None:
-        text += f" {name} {_three(scores.chosen_r2)} on the rows used to choose the model ({scores.chosen_by}),"
-    say(f"{text} {name} {_three(scores.train_r2)} on the rows it was fitted to.")
-    given = [value for value in (scores.chosen_r2, scores.train_r2) if value is not None]
+    if chosen is not None:
+        text += f" {name} {_three(chosen)} on the rows used to choose the model ({scores['chosen_by']}),"
+    say(f"{text} {name} {_three(trained)} on the rows it was fitted to.")
+    given = [value for value in (chosen, trained) if value is not None]
     if below := [f"{value:.3f}" for value in given if nested is not None and round(nested.mean - value, 3) > 0]:
         from covey.report.quality import BELOW
 
@@ -241,11 +241,10 @@ def _thresholds(scores: ClassScores) -> pd.DataFrame:
 
 def _split_warning(result: Fit) -> str:
     """Whether the selection depends on how the rows were split into outer folds or, without those, into folds."""
-    from covey.search.agreement import fold_counts, split_warning
+    from covey.search.agreement import fold_counts, selects_groups, split_warning
 
-    model, nested, counts = result.estimator, result.nested, fold_counts(result.estimator)
-    if not counts:
-        return ""
-    if nested is None:
-        return split_warning(result.found, counts, model.n_splits_)
-    return split_warning(result.found, nested.frequencies, nested.n_folds, "repetitions of the choice")
+    model, nested = result.estimator, result.nested
+    if nested is not None and selects_groups(model):
+        return split_warning(model._found(), nested.frequencies, nested.n_folds, "repetitions of the choice")
+    counts = fold_counts(model)
+    return split_warning(model._found(), counts, model.n_splits_) if counts else ""

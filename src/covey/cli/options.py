@@ -15,6 +15,11 @@ Json = Annotated[bool, typer.Option("--json", help="Print the result as one JSON
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace earlier files.")]
 
 
+def to(metavar: str, help: str) -> Any:
+    """The option that says where a command writes."""
+    return typer.Option("--out", "-o", metavar=metavar, help=help)
+
+
 def takes(settings: type[Settings], *without: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Let a command take the options of a settings class, except for some; it is called with the settings first.
 

@@ -19,7 +19,7 @@ from covey.cli.console import (
     say,
     write,
 )
-from covey.cli.options import Json, Overwrite, takes
+from covey.cli.options import Json, Overwrite, takes, to
 from covey.settings import TableSettings
 
 
@@ -28,13 +28,7 @@ def path(
     settings: TableSettings,
     most: Annotated[int, typer.Option(min=1, help="Stop when this many variables or groups have entered.")] = 20,
     out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            "-o",
-            metavar="FILE",
-            help="Coefficients along the path: .csv, .tsv, .parquet or .feather; - prints them.",
-        ),
+        Path | None, to("FILE", "Coefficients along the path: .csv, .tsv, .parquet or .feather; - prints them.")
     ] = None,
     plot: Annotated[
         Path | None, typer.Option("--plot", metavar="FILE", help="A plot of the path: .png, .svg or .pdf.")
@@ -57,6 +51,8 @@ def path(
         check_there(*settings.data)
         from covey.workflow.path import PICTURES, coefficients_along, draw, order_table, trace_table
 
+        if as_json and out == STANDARD:
+            raise ValueError("--out - and --json both print to standard output: leave out one of them.")
         if out is not None:
             check_out(out, overwrite=overwrite)
         if plot is not None:

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from covey.cli.console import STANDARD, check_out, check_there, complaints, notice, plain, progress_bar, write
-from covey.cli.options import Json, Overwrite, takes
+from covey.cli.options import Json, Overwrite, takes, to
 from covey.settings import PredictSettings
 
 # The scores in words, with the digits to print.
@@ -37,13 +37,7 @@ SCORES = {
 def predict(
     settings: PredictSettings,
     out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            "-o",
-            metavar="FILE",
-            help="A .csv, .tsv, .parquet or .feather file; standard output (-) by default.",
-        ),
+        Path | None, to("FILE", "A .csv, .tsv, .parquet or .feather file; standard output (-) by default.")
     ] = None,
     overwrite: Overwrite = False,
     as_json: Json = False,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from covey.cli.console import check_there, complaints, notice, plain, print_table, progress_bar, say
-from covey.cli.options import Json, Overwrite, takes
+from covey.cli.options import Json, Overwrite, takes, to
 from covey.settings import StabilitySettings
 
 if TYPE_CHECKING:
@@ -23,9 +23,7 @@ SHOWN = 20
 @takes(StabilitySettings)
 def stability(
     settings: StabilitySettings,
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="DIR", help="A folder to write: groups.csv and run.json.")
-    ] = None,
+    out: Annotated[Path | None, to("DIR", "A folder to write: groups.csv and run.json.")] = None,
     overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:

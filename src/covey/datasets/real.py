@@ -18,8 +18,6 @@ from covey.groups import Groups
 from covey.summary import brief
 from covey.validation import FloatArray, whole
 
-__all__ = ["GroupedData", "load_bardet", "load_diabetes_splines", "load_nki70", "load_splice"]
-
 LETTERS = "acgt"
 MOST_KNOTS = 442
 
@@ -85,7 +83,7 @@ def load_bardet(path: str | os.PathLike[str] | None = None) -> GroupedData:
     """
     frame = _read("bardet", path)
     X = frame.drop(columns="TRIM32")
-    return GroupedData(X, frame["TRIM32"].to_numpy(dtype=float), _groups_by_prefix(X))
+    return GroupedData(X, frame["TRIM32"].to_numpy(dtype=float), Groups.from_separator("_", X.columns))
 
 
 def load_nki70(path: str | os.PathLike[str] | None = None) -> GroupedData:
@@ -186,7 +184,7 @@ def load_diabetes_splines(n_knots: int = 5) -> GroupedData:
         else:
             parts.append((column == column.max()).astype(float).to_frame())
     X = pd.concat(parts, axis=1)
-    return GroupedData(X, raw.target.to_numpy(dtype=float), _groups_by_prefix(X))
+    return GroupedData(X, raw.target.to_numpy(dtype=float), Groups.from_separator("_", X.columns))
 
 
 def _read(name: str, path: str | os.PathLike[str] | None) -> pd.DataFrame:
@@ -203,8 +201,3 @@ def _read(name: str, path: str | os.PathLike[str] | None) -> pd.DataFrame:
     if found != checksum:
         raise ValueError(f"{file} is not the expected data set: SHA-256 {found}, expected {checksum}. {how}")
     return pd.read_csv(io.BytesIO(content))
-
-
-def _groups_by_prefix(X: pd.DataFrame) -> Groups:
-    """One group per variable, whose name is the part of a column's name before the underscore."""
-    return Groups.from_labels([str(name).partition("_")[0] for name in X.columns], columns=X.columns)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,12 +13,10 @@ from covey.groups import Groups
 from covey.summary import brief
 from covey.validation import FloatArray, as_numbers, check_scale, one_of, positive, real, whole
 
-__all__ = ["DESIGNS", "NOISES", "GroupSparseData", "Noise", "draw_noise", "make_group_sparse"]
-
 Design = Literal["rademacher", "gaussian", "ar", "equicorrelated", "orthogonal"]
-DESIGNS: tuple[str, ...] = ("rademacher", "gaussian", "ar", "equicorrelated", "orthogonal")
+DESIGNS: tuple[str, ...] = get_args(Design)
 Noise = Literal["gaussian", "rademacher", "uniform", "student"]
-NOISES: tuple[Noise, ...] = ("gaussian", "rademacher", "uniform", "student")
+NOISES: tuple[Noise, ...] = get_args(Noise)
 
 
 @dataclass(frozen=True, repr=False)
@@ -142,7 +140,12 @@ def make_group_sparse(
     one_of(design, DESIGNS, "design")
     one_of(noise, NOISES, "noise")
     partition = Groups.coerce(groups, p)
-    rng = _generator(random_state)
+    try:
+        rng = np.random.default_rng(random_state)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"random_state must be a non-negative integer, a Generator or None, not a {type(random_state).__name__}."
+        ) from None
     X = _draw_design(rng, n, p, design, rho)
     w_star = _draw_coefficients(rng, partition, active, values)
     if sigma is not None and snr is not None:
@@ -166,15 +169,6 @@ def check_table_size(n: int, p: int) -> None:
     """Refuse a table that is too large for memory."""
     if n * p > MOST_NUMBERS:
         raise ValueError(f"n_rows={n} and n_columns={p} make a table that is too large.")
-
-
-def _generator(random_state: int | np.random.Generator | None) -> np.random.Generator:
-    try:
-        return np.random.default_rng(random_state)
-    except (TypeError, ValueError):
-        raise ValueError(
-            f"random_state must be a non-negative integer, a Generator or None, not a {type(random_state).__name__}."
-        ) from None
 
 
 def draw_noise(

@@ -8,8 +8,6 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-__all__ = ["ENVIRONMENT", "DataNotFoundError", "find_file"]
-
 ENVIRONMENT = "COVEY_DATA"
 
 

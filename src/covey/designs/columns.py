@@ -13,8 +13,6 @@ from covey.designs.moments import Moments
 from covey.designs.protocol import Design, Models
 from covey.validation import Array, ArrayOrTensor, FloatArray
 
-__all__ = ["ProductColumns", "RepeatedColumns", "Within"]
-
 # Products that are computed at a time: 2^18 numbers, or 2 MiB, stay in a core's cache; more come from a device.
 TILE, DEVICE_TILE = 2**18, 2**26
 
@@ -68,20 +66,13 @@ class RepeatedColumns(Design):
 
 @dataclass(frozen=True)
 class Within:
-    """A column that is bounded within each level before it is multiplied.
-
-    Attributes
-    ----------
-    column : int
-    first, stop : int
-        The columns of the levels. A row has the level whose column is positive, if one is.
-    ends : ndarray, shape (2, 1 + n_levels)
-        The least and the largest value: first without a level, then in each level.
-    """
+    """A column that is bounded within each level before it is multiplied."""
 
     column: int
+    # the columns of the levels; a row has the level whose column is positive, if one is
     first: int
     stop: int
+    # the least and the largest value, first without a level, then in each level; shape (2, 1 + n_levels)
     ends: FloatArray
 
     @property

@@ -24,8 +24,6 @@ from covey.designs.sparse import SparseDesign
 from covey.layout import offsets
 from covey.validation import Array, Dtype, name_columns
 
-__all__ = ["ChunkError", "DaskDesign", "wrap"]
-
 T = TypeVar("T")
 
 # The number of results that one task combines: a tree this wide keeps every sum small and every worker busy.

@@ -24,8 +24,6 @@ from covey.validation import Array, real
 if TYPE_CHECKING:
     from covey.designs.torch_genotypes import DeviceGenotypes
 
-__all__ = ["GenotypeDesign"]
-
 # The columns that are decoded and multiplied at a time: with `ROWS` rows they stay in a core's cache (1 MiB).
 WIDTH = 2**7
 
@@ -303,13 +301,10 @@ class GenotypeDesign(Design):
             n_rows = byte[rows].size
             out = np.empty(columns.size * n_rows) if buffer is None else buffer[: columns.size * n_rows]
             out = out.reshape(columns.size, n_rows)
-            if not beside.size:
-                decode(packed, values, byte[rows], shift[rows], out)
-                return out
-            genotypes = np.empty((chosen.size, n_rows), out.dtype)
+            genotypes = np.empty((chosen.size, n_rows), out.dtype) if beside.size else out
             decode(packed, values, byte[rows], shift[rows], genotypes)
-            out[is_variant] = genotypes
-            out[~is_variant] = table[rows].T
+            if beside.size:
+                out[is_variant], out[~is_variant] = genotypes, table[rows].T
             return out
 
         return read

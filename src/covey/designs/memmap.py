@@ -13,10 +13,8 @@ from numpy.typing import DTypeLike
 
 from covey.designs.dense import wrap as dense
 from covey.designs.protocol import Design
-from covey.designs.row_blocks import MEMORY_BUDGET, RowBlocks, float_type
+from covey.designs.row_blocks import MEMORY_BUDGET, RowBlocks
 from covey.validation import Array, Dtype
-
-__all__ = ["MemmapDesign", "wrap"]
 
 
 def wrap(X: np.memmap, *, name: str = "X") -> Design:
@@ -88,10 +86,23 @@ class MemmapDesign(RowBlocks):
             where=str(self.place.path or name), memory_budget=memory_budget, columns=columns, name=name,
         )  # fmt: skip
         self.check()
+        if self.place.stride == 0 and self.place.mapped is None:  # columns are contiguous: rows are read through a map
+            self.place = replace(self.place, mapped=np.load(str(self.place.path), mmap_mode="r"))
 
     def check(self) -> None:
         """Raise if the file is missing or too short: reading a map of it would crash the process."""
-        self.place.check(self.name)
+        place = self.place
+        if place.path is None:
+            return
+        try:
+            size = os.stat(place.path).st_size
+        except FileNotFoundError:
+            raise FileNotFoundError(f"{place.path}, which holds {self.name}, does not exist.") from None
+        if size < place.end:
+            raise ValueError(
+                f"{place.path} is truncated: {self.shape[0]} rows of {self.shape[1]} {place.dtype} need "
+                f"{place.end:,} bytes, and the file has {size:,}. Write it again."
+            )
 
     def read(self, start: int, stop: int) -> Array:
         place, item = self.place, self.place.dtype.itemsize
@@ -116,7 +127,8 @@ class _Place:
     # of the stored numbers
     shape: tuple[int, ...]
     dtype: Dtype
-    # bytes before the first row, from one row to the next, and up to the end of the last one
+    # bytes before the first row, from one row to the next (0 if rows are not in one piece), and up to the end of the
+    # last one
     offset: int
     stride: int
     end: int
@@ -127,20 +139,6 @@ class _Place:
         """Numbers in C order from an offset on."""
         stride = (shape[1] if len(shape) > 1 else 1) * dtype.itemsize
         return cls(path, shape, dtype, offset, stride, offset + int(np.prod(shape)) * dtype.itemsize)
-
-    def check(self, name: str) -> None:
-        """Raise if the file is missing or too short."""
-        if self.path is None:
-            return
-        try:
-            size = os.stat(self.path).st_size
-        except FileNotFoundError:
-            raise FileNotFoundError(f"{self.path}, which holds {name}, does not exist.") from None
-        if size < self.end:
-            raise ValueError(
-                f"{self.path} is truncated: {self.shape[0]} rows of {self.shape[1]} {self.dtype} need "
-                f"{self.end:,} bytes, and the file has {size:,}. Write it again."
-            )
 
 
 def _in_npy(path: Path) -> _Place:
@@ -157,12 +155,7 @@ def _in_npy(path: Path) -> _Place:
                 f"{path} is not an .npy file ({error}); give shape= and file_dtype= for raw numbers."
             ) from None
         place = _Place.in_order(path, shape, dtype, file.tell())
-    if not fortran or len(shape) != 2 or min(shape) < 2:
-        return place
-    # columns are contiguous, so rows are read through a map
-    float_type(dtype, np.float64, str(path))
-    place.check("X")
-    return replace(place, mapped=np.load(path, mmap_mode="r"))
+    return replace(place, stride=0) if fortran and len(shape) == 2 and min(shape) > 1 else place
 
 
 def _in_memmap(X: np.memmap) -> _Place:

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from pyarrow import RecordBatch, Schema
     from pyarrow.parquet import FileMetaData, ParquetFile
 
-__all__ = ["ParquetDesign"]
-
 
 class ParquetDesign(RowBlocks):
     """The rows of all Parquet files of a folder, in the order of their names, streamed in row blocks.

@@ -18,8 +18,6 @@ from covey.validation import FloatArray
 if TYPE_CHECKING:
     from covey.designs.genotypes import GenotypeDesign
 
-__all__ = ["PartProducts"]
-
 # The most products that are kept (512 MiB); beyond, residuals are multiplied with X.
 MOST_KEPT = 2**26
 

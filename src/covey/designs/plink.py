@@ -19,8 +19,6 @@ from numpy.typing import NDArray
 from covey.groups.genome import GenesLike, chromosome_name, in_genes
 from covey.validation import Array
 
-__all__ = ["BedFile", "chosen_samples", "kept_variants", "name_variants", "natural", "read_bed_files", "same_variants"]
-
 # The first three bytes of a .bed file: PLINK's mark, and whether variants or samples lie one after another.
 MARK, BY_VARIANT, BY_SAMPLE = b"\x6c\x1b", b"\x01", b"\x00"
 

@@ -27,8 +27,6 @@ try:
 except ImportError:  # Windows has no such limits
     resource = None  # type: ignore[assignment]
 
-__all__ = ["MEMORY_BUDGET", "BackedDesign", "RowBlocks", "float_type"]
-
 T = TypeVar("T")
 
 # The default memory for row blocks, in bytes: large enough for full speed of disk and arithmetic.
@@ -64,7 +62,10 @@ class RowBlocks(Design):
             raise ValueError(f"There are {len(columns)} names in columns=; {where} has {shape[1]} columns.")
         super().__init__(shape, float_type(stored, dtype, where), columns=columns, name=name)
         self.memory_budget = whole(memory_budget, "memory_budget")
-        _spare_addresses()
+        # if address space is limited (``ulimit -v``), keep Arrow, which pandas uses, from reserving 1 GiB of it
+        limited = resource is not None and resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
+        if limited and (arrow := sys.modules.get("pyarrow")) is not None:
+            arrow.set_memory_pool(arrow.system_memory_pool())
 
     # ------------------------------------------------------------------ blocks
 
@@ -174,15 +175,8 @@ class RowBlocks(Design):
 
     def _sum(self, function: Callable[..., Array], *vectors: Array, dtype: DTypeLike | None = None) -> Array:
         """The sum of results over all blocks, added in double precision."""
-        (total,) = self.map_blocks(function, *vectors, combine=_add)
-        return total.astype(self.dtype if dtype is None else dtype, copy=False)
-
-
-def _add(parts: list[Array]) -> Array:
-    total = parts[0].astype(np.float64)
-    for part in parts[1:]:
-        total += part
-    return total
+        (total,) = self.map_blocks(function, *vectors, combine=lambda parts: np.sum(parts, axis=0, dtype=np.float64))
+        return np.asarray(total, dtype=self.dtype if dtype is None else dtype)
 
 
 class _Part(NamedTuple):
@@ -271,11 +265,3 @@ def float_type(stored: Dtype, wanted: DTypeLike | None, where: str) -> Dtype:
     if chosen not in (np.float32, np.float64):
         raise ValueError(f"dtype must be float32 or float64, not {chosen}.")
     return chosen
-
-
-def _spare_addresses() -> None:
-    """If address space is limited (``ulimit -v``), keep Arrow, which pandas uses, from reserving 1 GiB of it."""
-    arrow = sys.modules.get("pyarrow")
-    limited = resource is not None and resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
-    if limited and arrow is not None:
-        arrow.set_memory_pool(arrow.system_memory_pool())

@@ -24,21 +24,6 @@ from covey.designs.row_blocks import RowBlocks
 from covey.designs.sparse import SparseDesign
 from covey.validation import FloatArray, IntArray, PerRow, as_response, as_sample_weight, on_host
 
-__all__ = [
-    "REPEATED",
-    "Mask",
-    "canonical_keys",
-    "count_rows",
-    "hash_rows",
-    "hold_out",
-    "is_contingency_table",
-    "mix",
-    "rank_keys",
-    "repetitions",
-    "row_keys",
-    "split_masks",
-]
-
 Keys = NDArray[np.uint64]
 Mask = NDArray[np.bool_]
 Seed = int | np.random.Generator | None

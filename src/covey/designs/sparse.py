@@ -12,8 +12,6 @@ from covey.designs.moments import Moments, block_offsets
 from covey.designs.protocol import Design, row_slices
 from covey.validation import Array, check_sparse
 
-__all__ = ["SparseDesign", "wrap"]
-
 
 def wrap(X: object, *, name: str = "X") -> SparseDesign:
     """The design of a scipy sparse matrix or array."""

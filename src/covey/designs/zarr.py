@@ -16,8 +16,6 @@ from covey.validation import one_of
 if TYPE_CHECKING:
     from zarr import Array as ZarrArray
 
-__all__ = ["ZarrDesign", "wrap"]
-
 
 def wrap(X: ZarrArray, *, name: str = "X") -> ZarrDesign:
     """The design of a zarr array."""
@@ -59,8 +57,16 @@ class ZarrDesign(BackedDesign):
         name: str = "X",
     ) -> None:
         self.missing_chunks = one_of(missing_chunks, ("error", "fill"), "missing_chunks")
-        array = _open(source) if isinstance(source, str | Path) else source
-        super().__init__(array, columns=columns, dtype=dtype, memory_budget=memory_budget, name=name)
+        if isinstance(source, str | Path):
+            with optional("Reading Zarr"):
+                import zarr
+            if not Path(source).exists():
+                raise FileNotFoundError(f"There is no Zarr array {source}.")
+            try:
+                source = zarr.open_array(source, mode="r")
+            except Exception as error:
+                raise ValueError(f"{source} cannot be opened as a Zarr array ({error}).") from error
+        super().__init__(source, columns=columns, dtype=dtype, memory_budget=memory_budget, name=name)
         self.check()
 
     def check(self) -> None:
@@ -78,14 +84,3 @@ class ZarrDesign(BackedDesign):
             f"{self.where}: {missing} of {array.nchunks} chunks are missing{first}. Write them again, or give "
             f"missing_chunks='fill' if they represent the fill value {array.fill_value}."
         )
-
-
-def _open(path: str | Path) -> ZarrArray:
-    with optional("Reading Zarr"):
-        import zarr
-    if not Path(path).exists():
-        raise FileNotFoundError(f"There is no Zarr array {path}.")
-    try:
-        return zarr.open_array(path, mode="r")
-    except Exception as error:
-        raise ValueError(f"{path} cannot be opened as a Zarr array ({error}).") from error

@@ -19,13 +19,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from covey.designs import Design
 from covey.designs.rows import count_rows
-from covey.estimators.constraints import read_constraints
+from covey.estimators.constraints import constraints_on
 from covey.estimators.formula import number_response, read_formula
 from covey.estimators.group_views import GroupViews
 from covey.estimators.reading import read_always, read_rows, refuse_constant
 from covey.estimators.scale import select_scaled
 from covey.groups import Groups, GroupsLike
-from covey.losses import Loss
 from covey.losses.base import Response
 from covey.losses.responses import read_offset
 from covey.search.held_out import FoldModels, HeldOut
@@ -38,9 +37,6 @@ from covey.selection import Folds, HoldOut
 from covey.terms import Constraints, Expansion, TermsLike
 from covey.terms.effects import term_means
 from covey.validation import FloatArray, MatrixLike, PerRow, Stored, on_host, one_of
-
-__all__ = ["GroupSparseEstimator"]
-
 
 # How far a linear predictor may leave its range in `fit`, in widths of that range: a trend may go on for half as long
 # again, and the mean of a log link is at most the largest seen times the root of its ratio to the smallest.
@@ -155,24 +151,27 @@ class GroupSparseEstimator(GroupViews, BaseEstimator):
             always = expansion.with_ancestors([*_read_always(groups, self.always), *expansion.always])
             options["factors"] = 0
         if self.constraints:
-            structure = structure | {"constraints": read_constraints(self, response, groups, names, always)}
+            if self.within is not None:
+                raise ValueError(
+                    "constraints= is for whole groups: leave out within='columns', or give groups of one column."
+                )
+            if list(self.recipes):
+                raise ValueError("recipes= are fitted without constraints: leave out recipes= or constraints=.")
+            found = constraints_on(self.constraints, loss, groups, names, always, expansion)
+            structure = structure | {"constraints": found}
         selection, recipes = self._read_selection(split_groups), read_recipes(self.recipes)
         problem = Problem(design, response.y, weight, groups, always, options, loss, shift, recipes, **structure)
-        return problem, self._search(selection, loss)
+        search = self._search(selection, self.rule)
+        if loss.has_scale:
+            quick = self._search(replace(selection, deals=1)) if isinstance(selection, Folds) else search
+            begins = self.rule == "select" and self.within is None
+            search = partial(select_scaled, search=search, quick=quick, begins=begins)
+        return problem, search
 
-    def _search(self, selection: Selection, loss: Loss) -> Callable[[Problem], Selected]:
-        """The search that selects a model of a problem."""
-        search: Callable[[Problem], Selected] = partial(select, selection=selection, rule=self.rule)
-        if self.within is not None:
-            search = partial(select_within, search=search)
-        if not loss.has_scale:
-            return search
-        quick = search
-        if isinstance(selection, Folds):
-            quick = partial(select, selection=replace(selection, deals=1))
-            quick = quick if self.within is None else partial(select_within, search=quick)
-        begins = self.rule == "select" and self.within is None
-        return partial(select_scaled, search=search, quick=quick, begins=begins)
+    def _search(self, selection: Selection, rule: str = "select") -> Callable[[Problem], Selected]:
+        """The search that selects groups of a problem, or columns within them."""
+        search = partial(select, selection=selection, rule=rule)
+        return search if self.within is None else partial(select_within, search=search)
 
     def _read_selection(self, split_groups: PerRow) -> Selection:
         """How the model is chosen; the response of a validation set is coded like that of `fit`."""
@@ -250,10 +249,9 @@ class GroupSparseEstimator(GroupViews, BaseEstimator):
         lost = not np.isfinite(by_group).all() or ((by_group == 0) & (found.by_group != 0)).any()
         if lost or found.binding is not None:
             by_group = found.by_group  # too large or too small for the precision of X, or bounds that it does not have
-        coef = np.array([groups.from_contiguous(output) for output in by_group])
+        coef, norms = groups.from_contiguous(by_group), groups.apart().norms(by_group)
         self.coef_ = coef if columns else coef[0]
         self.intercept_ = found.intercept if columns else float(found.intercept[0])
-        norms = np.array([groups.apart().norms(output) for output in by_group])
         self.group_norms_ = norms[0] if len(norms) == 1 else np.linalg.norm(norms, axis=0)
         in_model = set(np.flatnonzero(self.group_norms_).tolist())
         strongest = np.argsort(-found.strengths, kind="stable").tolist()

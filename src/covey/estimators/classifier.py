@@ -35,8 +35,6 @@ from covey.terms.levels import spelt_alike
 from covey.terms.requirements import opposite_text
 from covey.validation import Array, FloatArray, MatrixLike, PerRow, on_host
 
-__all__ = ["GroupSparseClassifier", "class_weight_of_rows", "for_odds_of"]
-
 # What is accepted as ``class_weight=``; the keys are labels of any one type.
 ClassWeight: TypeAlias = Mapping[Any, float] | str | None
 
@@ -153,7 +151,8 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
         """
         design, response, weight = read_problem(self, X, y, sample_weight, self._read)
         self.classes_ = response.labels
-        if alike := spelt_alike([label for label in self.classes_.tolist() if isinstance(label, str)]):
+        texts = [label for label in self.classes_.tolist() if isinstance(label, str)]
+        if texts and (alike := spelt_alike(texts)):
             warnings.warn(f"y has classes that differ in spaces or capitals only: {listed(alike)}.", stacklevel=2)
         if self.class_weight is not None:
             codes = response.loss.classes(response.y)

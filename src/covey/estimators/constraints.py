@@ -6,35 +6,22 @@ from collections.abc import Hashable, Sequence
 from functools import cache
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from covey.groups import Groups
-from covey.losses.base import Loss, Response
+from covey.losses.base import Loss
 from covey.search.constraints.cone import Constraint
 from covey.terms.expansion import Expansion
 from covey.terms.requirements import (
     Constraints,
     Requirement,
     check_bounds,
+    inequalities,
     match,
+    one_sided,
     requirements_of,
     term_constraints,
 )
 from covey.validation import FloatArray
-
-__all__ = ["constraints_on", "read_constraints"]
-
-
-def read_constraints(
-    estimator: BaseEstimator, response: Response, groups: Groups, columns: Sequence[str] | None, always: Sequence[int]
-) -> list[Constraint]:
-    """The inequalities that every model of an estimator keeps; refuses what they cannot be combined with."""
-    if estimator.within is not None:
-        raise ValueError("constraints= is for whole groups: leave out within='columns', or give groups of one column.")
-    if list(estimator.recipes):
-        raise ValueError("recipes= are fitted without constraints: leave out recipes= or constraints=.")
-    expansion = getattr(estimator, "expansion_", None)
-    return constraints_on(estimator.constraints, response.loss, groups, columns, always, expansion)
 
 
 def constraints_on(
@@ -83,7 +70,7 @@ def group_constraints(
     taken, in_all = set(names), set(always)
     of_column = {str(name): j for j, name in enumerate([] if columns is None else columns)}
     of_column = {name: j for name, j in of_column.items() if name not in taken}
-    members = [groups.members[a:b] for a, b in zip(groups.starts[:-1], groups.starts[1:], strict=True)]
+    members = groups.lists()
     place = {int(j): (l, i) for l, some in enumerate(members) for i, j in enumerate(some)}
     found, bounds = list[Constraint](), dict[int, tuple[float, float]]()
     for name, requirement in match(constraints, names, "group or column", list(of_column)).items():
@@ -121,14 +108,7 @@ def _rows(requirement: Requirement, size: int, at: int | None) -> tuple[FloatArr
     rows = np.eye(size)[slice(None) if at is None else [at]]
     n = len(rows)
     low, high = requirement.slopes if n == 1 else (requirement.low, requirement.high)
-    A: list[FloatArray] = [np.empty((0, size))]
-    b: list[FloatArray] = [np.empty(0)]
-    for sign, bound in ((1.0, low), (-1.0, -high)):
-        if np.isfinite(bound):
-            A.append(sign * rows)
-            b.append(np.full(n, bound))
-    for direction, times in ((requirement.increasing if n > 1 else 0, 1), (requirement.convex, 2)):
-        if direction:
-            A.append(direction * np.diff(rows, times, axis=0))
-            b.append(np.zeros(n - times))
-    return np.concatenate(A), np.concatenate(b)
+    steps, turns = np.diff(rows, axis=0), np.diff(rows, 2, axis=0)
+    return inequalities(
+        size, (rows, low, high), (steps, *one_sided(requirement.increasing)), (turns, *one_sided(requirement.convex))
+    )

@@ -35,8 +35,6 @@ from covey.progress import showing
 from covey.search.held_out import FoldModels
 from covey.validation import Array, FloatArray, IntArray, MatrixLike, PerRow, on_host, pandas_frame
 
-__all__ = ["GroupSparseCox"]
-
 
 @documented
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -276,10 +274,10 @@ class GroupSparseCox(GroupSparseEstimator):
         if return_array:
             table = np.array([bases[code](self.event_times_) for code in codes.tolist()])
             return table.reshape(risk.size, -1) * risk[:, None]
-        out = np.empty(risk.size, dtype=object)
-        for row, code in enumerate(codes.tolist()):
-            out[row] = StepFunction(bases[code].x, bases[code].y * risk[row], 0.0)
-        return out
+        functions = [
+            StepFunction(bases[k].x, bases[k].y * one, 0.0) for k, one in zip(codes.tolist(), risk, strict=True)
+        ]
+        return np.array(functions, dtype=object)
 
     def predict_survival_function(
         self, X: MatrixLike, offset: PerRow = None, *, strata: PerRow = None, return_array: bool = False
@@ -299,10 +297,7 @@ class GroupSparseCox(GroupSparseEstimator):
         hazards = self.predict_cumulative_hazard_function(X, offset, strata=strata, return_array=return_array)
         if return_array:
             return np.exp(-hazards)
-        out = np.empty(len(hazards), dtype=object)
-        for row, hazard in enumerate(hazards):
-            out[row] = StepFunction(hazard.x, np.exp(-hazard.y), 1.0)
-        return out
+        return np.array([StepFunction(hazard.x, np.exp(-hazard.y), 1.0) for hazard in hazards], dtype=object)
 
     def baseline(self) -> pd.DataFrame:
         """The cumulative hazard and the survival of a row at the means of all columns.

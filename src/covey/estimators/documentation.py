@@ -7,8 +7,6 @@ from inspect import isfunction
 from textwrap import indent
 from typing import TypeVar
 
-__all__ = ["documented"]
-
 Class = TypeVar("Class", bound=type)
 
 SHARED = """

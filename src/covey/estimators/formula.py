@@ -19,8 +19,6 @@ from covey.validation import Array, Stored, pandas_frame
 if TYPE_CHECKING:
     from formulaic import ModelSpec
 
-__all__ = ["column_response", "formula_columns", "number_response", "read_formula", "survival_response"]
-
 # All columns except the response: a point that is part of no name and no number.
 DOT = re.compile(r"(?<![\w.`)])\.(?![\w.(`])")
 SURVIVAL = re.compile(r"survival\(\s*`?([^,`]+?)`?\s*,\s*`?([^,`]+?)`?\s*\)")

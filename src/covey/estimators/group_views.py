@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from covey.path import Path
     from covey.terms.expansion import Expansion
 
-__all__ = ["GroupViews", "column_names", "too_good"]
-
 # A model that leaves less than this share of the error on real data may have been told the response.
 PERFECT = 1e-4
 
@@ -65,7 +63,8 @@ class GroupViews(TermViews):
         """The size, the strengths, the norm, the time and the folds of the groups at some positions."""
         at, woke = list(groups), dict(self.path_.entered)
         facts = {"size": self.groups_.sizes[at], "strength": self.group_strengths_[at]}
-        facts |= {name: strengths[at] for name, strengths in self._response_strengths()}
+        several = zip(self._outputs(), getattr(self, "response_strengths_", ()), strict=False)
+        facts |= {f"strength_{name}": strengths[at] for name, strengths in several}
         if not self.loss_.several:  # a norm over responses would mix their units
             facts["norm"] = self.group_norms_[at]
         facts["woke_up"] = np.array([woke.get(l, np.nan) for l in at], dtype=float)
@@ -201,11 +200,6 @@ class GroupViews(TermViews):
         if self.within is not None:
             return int(np.count_nonzero(np.atleast_2d(self.coef_).any(axis=0)))
         return len({int(j) for name in self.selected_groups_ for j in self.groups_[name]})
-
-    def _response_strengths(self) -> list[tuple[str, FloatArray]]:
-        """With several responses, the strengths of all groups for each of them, and how tables name them."""
-        strengths = getattr(self, "response_strengths_", ())
-        return [(f"strength_{name}", one) for name, one in zip(self._outputs(), strengths, strict=False)]
 
     def _found(self) -> list[Hashable]:
         """The selected groups except those that are always in the model."""

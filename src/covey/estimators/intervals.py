@@ -21,8 +21,6 @@ from covey.losses.responses import read_offset
 from covey.search.held_out import HeldOut
 from covey.validation import FloatArray, MatrixLike, PerRow
 
-__all__ = ["class_scores", "class_sets", "fold_predictors", "interval_bounds"]
-
 # Bounds that are whole numbers but for round-off error are these numbers.
 NEAR_WHOLE = 1e-6
 

@@ -39,8 +39,6 @@ from covey.validation import (
     refuse_odd,
 )
 
-__all__ = ["read_always", "read_problem", "read_rows", "read_weight", "refuse_constant"]
-
 # Weights count rows in the information criteria, and sums over rows must stay finite.
 LARGEST_WEIGHT = 1e100
 
@@ -72,7 +70,10 @@ def read_problem(
     refuse_odd(sample_weight, "sample_weight")
     if y is None:
         raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None.")
-    _refuse_disguised(y)
+    text = np.asarray(y) if isinstance(y, pd.Series | np.ndarray) else np.empty(0)
+    # text such as 1,5 or 12% is not taken for classes; the command line does the same
+    if text.ndim == 1 and text.dtype.kind in "OU" and (found := disguise_of(pd.Series(text))):
+        raise ValueError(f"y holds {shown(text[0])}, {found[0]}; {found[1]}.")
     design = _read_design(estimator, X) if estimator.terms is None else _read_terms(estimator, X, sample_weight)
     design.check_labels(y, "y")
     design.check_labels(sample_weight, "sample_weight")
@@ -81,22 +82,17 @@ def read_problem(
         raise ValueError(f"y has {len(response.y)} entries, but {design.name} has {design.shape[0]} rows.")
     if response.loss.several and hasattr(y, "columns") and y.columns.is_unique:
         estimator.response_names_ = [str(name) for name in y.columns]
-    if np.asarray(y).shape[1:] == (1,) and not response.loss.quadratic:
-        warnings.warn(
-            "A column-vector y was passed when a 1d array was expected: use y.ravel().",
-            DataConversionWarning,
-            stacklevel=3,
-        )
     if not response.loss.quadratic:
-        _check_size(design)
+        if np.asarray(y).shape[1:] == (1,):
+            column = "A column-vector y was passed when a 1d array was expected: use y.ravel()."
+            warnings.warn(column, DataConversionWarning, stacklevel=3)
+        bad = np.flatnonzero(np.asarray(on_host(design.largest())) > LARGEST_VALUE)
+        if bad.size:  # only squared loss scales such columns first
+            raise ValueError(
+                f"{design.name} has values above {LARGEST_VALUE:g} in {name_columns(bad, design.columns)}, whose "
+                "squares overflow: change the units."
+            )
     return design, response, read_weight(sample_weight, design.shape[0])
-
-
-def _refuse_disguised(y: ArrayLike) -> None:
-    """Refuse text such as 1,5 or 12% before it is taken for classes; the command line does the same."""
-    values = np.asarray(y) if isinstance(y, pd.Series | np.ndarray) else np.empty(0)
-    if values.ndim == 1 and values.dtype.kind in "OU" and (found := disguise_of(pd.Series(values))):
-        raise ValueError(f"y holds {shown(values[0])}, {found[0]}; {found[1]}.")
 
 
 def refuse_constant(
@@ -140,23 +136,19 @@ def read_always(groups: Groups, always: Iterable[Hashable], columns: Iterable[st
     """The groups that are in every model, given by name or by the name of a column that is a group by itself."""
     named = [always] if isinstance(always, str) else always
     if columns is not None and isinstance(named, Iterable):
-        known, places = set(groups.names), {str(name): j for j, name in enumerate(columns)}
-        named = [name if name in known else _group_of(groups, name, places) for name in named]
+        known, places, named = set(groups.names), {str(name): j for j, name in enumerate(columns)}, list(named)
+        for k, name in enumerate(named):
+            if name in known or not isinstance(name, str) or name not in places:
+                continue
+            inside = np.repeat(np.arange(groups.n_groups), groups.sizes)[groups.members == places[name]]
+            if len(inside) > 1 or groups.sizes[inside[0]] > 1:
+                raise ValueError(
+                    f"always names the column {name!r}, which is one of several in group "
+                    f"{' and '.join(repr(groups.names[l]) for l in inside[:3])}: name the group, or make the column a "
+                    "group by itself."
+                )
+            named[k] = groups.names[inside[0]]
     return groups.positions(named, "always")
-
-
-def _group_of(groups: Groups, name: Hashable, places: dict[str, int]) -> Hashable:
-    """The name of the group that consists of a column; the name unchanged if there is no such column."""
-    if not isinstance(name, str) or name not in places:
-        return name
-    label = np.repeat(np.arange(groups.n_groups), groups.sizes)[np.flatnonzero(groups.members == places[name])]
-    if label.size == 1 and groups.sizes[label[0]] == 1:
-        return groups.names[label[0]]
-    inside = " and ".join(repr(groups.names[l]) for l in label[:3])
-    raise ValueError(
-        f"always names the column {name!r}, which is one of several in group {inside}: name the group, or make the "
-        "column a group by itself."
-    )
 
 
 def _read_terms(estimator: BaseEstimator, X: Any, sample_weight: PerRow) -> Design:
@@ -193,16 +185,6 @@ def _checked(estimator: BaseEstimator, X: MatrixLike, **options: object) -> Desi
     options |= {"accept_sparse": ["csc", "csr"], "dtype": [np.float64, np.float32]}
     with named_faults(X), np.errstate(invalid="ignore", over="ignore"):  # the check adds infinities of both signs
         return as_design(validate_data(estimator, X, **options))
-
-
-def _check_size(design: Design) -> None:
-    """Refuse columns whose squares overflow; only squared loss scales such columns first."""
-    bad = np.flatnonzero(np.asarray(on_host(design.largest())) > LARGEST_VALUE)
-    if bad.size:
-        raise ValueError(
-            f"{design.name} has values above {LARGEST_VALUE:g} in {name_columns(bad, design.columns)}, whose squares "
-            "overflow: change the units."
-        )
 
 
 def read_rows(estimator: BaseEstimator, X: MatrixLike) -> Design:

@@ -22,8 +22,6 @@ from covey.losses.base import Response
 from covey.progress import showing
 from covey.validation import MatrixLike, PerRow, on_host, pandas_frame
 
-__all__ = ["GroupSparseRegressor"]
-
 
 @documented
 @dataclass(eq=False, repr=False, kw_only=True)

@@ -17,8 +17,6 @@ from covey.search.select import Selected
 from covey.search.splits import EmptyFoldError
 from covey.validation import FloatArray, on_host
 
-__all__ = ["select_scaled"]
-
 # Residuals below this share of the response's spread are round-off error, and useless as the scale of a loss.
 LEAST_NOISE = 1e-6
 
@@ -63,7 +61,10 @@ def select_scaled(
             far, outlying, used = np.zeros_like(far), np.zeros_like(far), weight
             current = replace(problem, loss=scaled)
             found = quick(current)
-        eta = offset + _predicted(problem.with_pairs(found.met), found, y.shape)
+        columns = np.flatnonzero(found.coef.any(axis=0))
+        design = problem.with_pairs(found.met).design
+        predicted = design.predict(columns, found.coef[:, columns], found.intercept)
+        eta = offset + np.asarray(on_host(predicted), dtype=float).reshape(y.shape)
         residuals = y - eta
         before = outlying
         if far.any():
@@ -82,10 +83,3 @@ def select_scaled(
 def _median(values: FloatArray, weight: FloatArray) -> FloatArray:
     """The weighted median of each column; shape (1,) for a vector."""
     return np.array([weighted_median(column, weight) for column in values.reshape(len(values), -1).T])
-
-
-def _predicted(problem: Problem, found: Selected, shape: tuple[int, ...]) -> FloatArray:
-    """The linear predictor of a model, without the offset."""
-    used = np.flatnonzero(found.coef.any(axis=0))
-    predicted = problem.design.predict(used, found.coef[:, used], found.intercept)
-    return np.asarray(on_host(predicted), dtype=float).reshape(shape)

@@ -20,11 +20,6 @@ from covey.losses.risk_sets import EVENT, START, STOP, STRATUM
 from covey.search.held_out import HeldOut
 from covey.validation import FloatArray
 
-__all__ = [
-    "StepFunction", "concordance_index", "cumulated", "event_scores", "fold_hazards", "kaplan_meier",
-    "survival_bounds",
-]  # fmt: skip
-
 # A weight at risk below this share of all weight is the round-off error of a difference of sums.
 ROUNDING = 1e-12
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+from collections import defaultdict
 from collections.abc import Iterable
 from importlib import import_module
+from itertools import permutations
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -21,12 +23,8 @@ from covey.tables.complaint import in_sentence, shortened
 from covey.terms.effects import Effect, FittedTerms
 from covey.terms.encoding import Encoding
 from covey.terms.expansion import Expansion
-from covey.terms.levels import Category
-from covey.terms.numbers import Number
 from covey.terms.rating import rating_tables, write_tables
 from covey.validation import FloatArray, MatrixLike, last_step, some
-
-__all__ = ["TermViews", "as_terms"]
 
 # The most variables that a sentence of the summary names.
 MOST_NAMES = 12
@@ -105,21 +103,21 @@ class TermViews(FittedModel):
         Columns: ``variable``; ``shape``: straight, curved, levels, or the seasons of a date; and ``pairs``, the
         variables that it is in pairs with.
         """
-        parts = self.fitted_terms_.parts
-        terms = self.expansion_.terms
-        lines: dict[str, dict[str, Any]] = {}
-        for part in parts:
+        terms = self.fitted_terms_.expansion.terms
+        shapes: dict[str, list[str]] = defaultdict(list)
+        pairs: dict[str, list[str]] = defaultdict(list)
+        for part in self.fitted_terms_.parts:
+            for one, other in permutations(part.variables, 2):
+                pairs[one].append(other)
             if len(part.roots) == 1:
                 (name,) = part.variables
-                line = lines.setdefault(name, {"variable": name, "shape": [], "pairs": []})
-                line["shape"].append(_shape(part.name, name, {terms[l].kind for l in part.terms}))
-        for part in parts:
-            for one, other in (part.variables, part.variables[::-1]) if len(part.roots) == 2 else ():
-                if one in lines and other not in lines[one]["pairs"]:
-                    lines[one]["pairs"].append(other)
+                shapes[name].append(_shape(part.name, name, {terms[l].kind for l in part.terms}))
         return pd.DataFrame(
-            [line | {"shape": ", ".join(line["shape"]), "pairs": tuple(line["pairs"])} for line in lines.values()],
-            columns=["variable", "shape", "pairs"],
+            {
+                "variable": list(shapes),
+                "shape": [", ".join(some) for some in shapes.values()],
+                "pairs": [tuple(dict.fromkeys(pairs[name])) for name in shapes],
+            }
         )
 
     def effect(
@@ -255,23 +253,23 @@ class TermViews(FittedModel):
             f"Model: {len(table)} of {self.groups_.n_groups} terms{always}: {as_terms(self.recipe_)}"
             f"{self._ending(len(table))}.",
         )
-        joined = {name: table[name].map(" and ".join) for name in ("variables", "parents")}
-        joined = {name: column.map(shortened) for name, column in (joined | {"term": table["term"]}).items()}
+        texts = {"term": table["term"].map(shortened), "parents": table["parents"].map(" and ".join).map(shortened)}
         strengths = [name for name in map(str, table) if name.startswith("strength")]
         numbers = {name: table[name].map(digits) for name in (*strengths, "woke_up")}
-        shown = table.assign(**joined, **numbers).drop(columns="variables")
+        shown = table.drop(columns="variables").assign(**texts, **numbers)
         return Summary(head, shown, (*filter(None, notes), *encoding.remarks), "terms_", "terms")
 
     def _variables_in_words(self) -> str:
         """Which variables are in the model, straight or curved or because they always are, and which pairs."""
-        chosen, terms = self.variables_, self.terms_
-        found = {
-            of for name, of in zip(terms["term"], terms["variables"], strict=True) if name not in self.always_groups_
-        }
-        words = [
-            self._described(variable, shape, always=(variable,) not in found)
-            for variable, shape in zip(chosen["variable"], chosen["shape"], strict=True)
-        ]
+        chosen, terms, words = self.variables_, self.terms_, []
+        named = zip(terms["term"], terms["variables"], strict=True)
+        found = {variables for name, variables in named if name not in self.always_groups_}
+        for name, shape in zip(chosen["variable"], chosen["shape"], strict=True):
+            # levels, and numbers with two values, are neither straight nor curved
+            plain = shape == "levels" or getattr(self.encoding_.variable(name), "n_distinct", 0) == 2
+            said = [] if plain else [shape]
+            said += ["always in"] * ((name,) not in found)
+            words.append(in_sentence(name) + (f" ({', '.join(said)})" if said else ""))
         pairs = [in_sentence(part.name) for part in self.fitted_terms_.parts if len(part.roots) == 2]
         return some(words, MOST_NAMES) + (f"; pair{'s' * (len(pairs) > 1)}: {some(pairs, MOST_NAMES)}" if pairs else "")
 
@@ -279,13 +277,6 @@ class TermViews(FittedModel):
         """Whether coefficients are shrunk, and what the loss assumes: the end of a sentence."""
         shrunk = f"; coefficients are {'' if self.shrunk_ else 'not '}shrunk" if n_selected else ""
         return shrunk + (f"; {self.loss_.in_words}" if self.loss_.in_words else "")
-
-    def _described(self, variable: str, shape: str, always: bool) -> str:
-        """A variable with its shape; levels, and numbers with two values, are neither straight nor curved."""
-        fitted = self.encoding_.variable(variable)
-        two = isinstance(fitted, Number) and fitted.n_distinct == 2
-        words = ([] if isinstance(fitted, Category) or two else [shape]) + ["always in"] * always
-        return in_sentence(variable) + (f" ({', '.join(words)})" if words else "")
 
 
 def as_terms(text: str) -> str:

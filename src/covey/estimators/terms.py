@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 
 from sklearn.base import BaseEstimator
 
-__all__ = ["TermGroups"]
-
 
 @dataclass(frozen=True)
 class TermGroups:

@@ -49,15 +49,15 @@ NAN = float("nan")
 # Log odds that differ by less than this do not order rows: models without variables in several folds.
 FLAT = 0.1
 
-# The columns of a printed table: their headings and formats.
+# The columns of a printed table: their headings, formats and meanings.
 SHOWN = {
-    "base_rate": ("base rate", "{:.1%}"),
-    "auc": ("AUC", "{:.3f}"),
-    "average_precision": ("average precision", "{:.3f}"),
-    "brier": ("Brier score", "{:.3f}"),
-    "slope": ("calibration slope", "{:.2f}"),
-    "intercept": ("intercept", "{:.2f}"),
-    "lift": ("lift", "{:.1f}"),
+    "base_rate": ("base rate", "{:.1%}", ""),
+    "auc": ("AUC", "{:.3f}", "0.5 is chance"),
+    "average_precision": ("average precision", "{:.3f}", "the base rate is chance"),
+    "brier": ("Brier score", "{:.3f}", "{chance:.3f} if the base rate is predicted for every row"),
+    "slope": ("calibration slope", "{:.2f}", "1 is right; below it, probabilities are too extreme"),
+    "intercept": ("intercept", "{:.2f}", "0 is right; above it, probabilities are too low"),
+    "lift": ("lift", "{:.1f}", "how many times as common in the tenth of the rows with the highest probabilities"),
 }
 
 
@@ -290,24 +290,17 @@ class ClassScores:
 
     def __str__(self) -> str:
         shown = pd.DataFrame(
-            {head: [_text(value, number) for value in self.table[name]] for name, (head, number) in SHOWN.items()},
+            {head: [_text(value, number) for value in self.table[name]] for name, (head, number, _) in SHOWN.items()},
             index=self.table.index,
         )
         if self.position is None:
             lines = ["Held-out probabilities of each class against the others:", shown.rename_axis(None).to_string()]
             return "\n".join([*lines, *self._remarks()])
         base = self.table["base_rate"].iloc[0]
-        meanings = {
-            "AUC": "0.5 is chance",
-            "average precision": "the base rate is chance",
-            "Brier score": f"{base * (1 - base):.3f} if the base rate is predicted for every row",
-            "calibration slope": "1 is right; below it, probabilities are too extreme",
-            "intercept": "0 is right; above it, probabilities are too low",
-            "lift": "how many times as common in the tenth of the rows with the highest probabilities",
-        }
         lines = [f"Held-out probabilities of {self.positive}, {base:.1%} of the rows (the base rate)"]
         if not self.is_flat:
-            lines += [f"  {head:<17}  {shown[head].iloc[0]:>6}   {meaning}" for head, meaning in meanings.items()]
+            for head, _, meaning in [*SHOWN.values()][1:]:
+                lines.append(f"  {head:<17}  {shown[head].iloc[0]:>6}   {meaning.format(chance=base * (1 - base))}")
         return "\n".join([*lines, *self._remarks()])
 
     __repr__ = __str__

@@ -125,16 +125,18 @@ def effect(
         return double_selection(problem, names, D, clusters, confidence, n_jobs=n_jobs, progress=progress)
 
 
-def _listed(of: Hashable | Iterable[Hashable]) -> list[Hashable]:
+def _places(of: Hashable | Iterable[Hashable], X: Any, columns: Sequence[Hashable] | None, n: int) -> list[int]:
+    """The positions of the columns `of`."""
     if not isinstance(of, str | int | np.integer | Iterable):
         raise ValueError(f"of must be the name or position of a column, or a list of these, not {of!r}.")
     given: list[Hashable] = [of] if isinstance(of, str | int | np.integer) else list(of)
     if not given:
         raise ValueError("of is empty: name at least one column.")
-    repeated = [one for one in given if given.count(one) > 1]
+    places = [place_of(one, X, columns, n) for one in given]
+    repeated = [one for k, one in enumerate(given) if places[k] in places[:k]]
     if repeated:
         raise ValueError(f"of names {repeated[0]!r} twice.")
-    return given
+    return places
 
 
 def place_of(one: Hashable, X: Any, columns: Sequence[Hashable] | None, n: int) -> int:
@@ -156,7 +158,7 @@ def _read_columns(
     """The columns `of` of a matrix, with their names, and the other columns in the groups that they leave."""
     X, design = pandas_frame(X), read_matrix(X)
     names = None if design.columns is None else list(design.columns)
-    places = [place_of(one, X, names, design.shape[1]) for one in _listed(of)]
+    places = _places(of, X, names, design.shape[1])
     partition = Groups.coerce(groups, design.shape[1], design.columns)
     others = np.setdiff1d(np.arange(design.shape[1]), places)
     if not others.size:
@@ -178,7 +180,7 @@ def _read_terms(
     """The variables `of` of a table as named columns, the table of the other variables, and their terms."""
     frame = as_frame(X)
     names = list(frame.columns)
-    chosen = [names[place_of(one, X, names, len(names))] for one in _listed(of)]
+    chosen = [names[place] for place in _places(of, X, names, len(names))]
     if len(chosen) == len(names):
         raise ValueError("of names every variable, and none is left as a control: use an ordinary regression.")
     labels, columns, kinds = list[Hashable](), [], Terms.coerce(terms).kinds(names)

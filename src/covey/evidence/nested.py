@@ -15,6 +15,7 @@ from sklearn.metrics import get_scorer
 from covey.designs import Design
 from covey.estimators import GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor
 from covey.estimators.classifier import class_weight_of_rows
+from covey.estimators.reading import read_weight
 from covey.evidence.class_scores import class_position
 from covey.evidence.folds import Rows, as_table, event_labels, indexable, outer_folds
 from covey.evidence.nested_result import MethodScore, NestedScore
@@ -26,7 +27,7 @@ from covey.search.splits import SplitsLike
 from covey.selection import Folds
 from covey.terms.guessing import with_dates_and_codes
 from covey.terms.reading import as_frame
-from covey.validation import FloatArray, MatrixLike, PerRow, as_response, as_sample_weight, last_step, pandas_frame
+from covey.validation import FloatArray, MatrixLike, PerRow, as_sample_weight, last_step, pandas_frame
 
 
 def nested_score(
@@ -82,7 +83,7 @@ def nested_score(
     references : bool or dict of str to estimator
         Whether to fit a lasso and a ridge (`LassoCV`, `RidgeCV`, or their equivalents for the loss) to the same
         columns, standardised (with ``terms=``, to the columns that encode the variables, without pairs); a dictionary
-        adds your own estimators, which are fitted to X as given.
+        adds your own estimators, which are fitted to X as given and scored as the model is.
     positive : object, optional
         The class that `class_scores` of the result are about; by default, of two, the affirmative
         one, such as yes or ja, or else the second.
@@ -147,9 +148,8 @@ def nested_score(
         cv, response.given, has_classes=has_classes, split_groups=split_groups, random_state=random_state,
         events=event_labels(last, response.given) if isinstance(last, GroupSparseCox) else None,
     )  # fmt: skip
-    given: dict[str, Any] = {"sample_weight": None, "offset": offset, "split_groups": split_groups}
-    if sample_weight is not None and np.ndim(sample_weight):  # as they are: fits count rows by them
-        given["sample_weight"] = as_response(sample_weight, n, name="sample_weight")
+    counts = None if sample_weight is None else read_weight(sample_weight, n)  # as they are: fits count rows by them
+    given = {"sample_weight": counts, "offset": offset, "split_groups": split_groups}
     counted, notes = weight, []
     if response.classes is not None and (given_weight := getattr(last, "class_weight", None)) is not None:
         codes = (response.values if response.values.ndim == 1 else response.values.argmax(axis=1)).astype(int)

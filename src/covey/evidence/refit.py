@@ -73,13 +73,15 @@ class Reference:
         return mean.reshape(task.y_test.shape) * task.scale + task.offset_test
 
 
-def find_references(
-    loss: Loss, *, has_classes: bool, weighted: bool, offset: bool, seed: int
-) -> tuple[list[Reference], str]:
-    """The methods that scikit-learn has for a loss, and a note if some are missing."""
-    folds = KFold(FOLDS, shuffle=True, random_state=seed)
-    if has_classes:
-        if offset:
+def find_references(study: Study, loss: Any, X: MatrixLike) -> tuple[list[Reference], str]:
+    """The methods that scikit-learn has for a loss and these columns, if wanted, and a note if some are missing."""
+    if not study.references:
+        return [], ""
+    if isinstance(X, Design):
+        return [], "scikit-learn's lasso and ridge need all columns in memory, and are left out"
+    folds = KFold(FOLDS, shuffle=True, random_state=study.seed)
+    if study.response.classes is not None:
+        if "offset" in study.given:
             return [], "scikit-learn's logistic regression takes no offset, so there is no lasso or ridge"
         solver = "liblinear" if loss.name == "binomial" else "saga"
         return [
@@ -94,7 +96,7 @@ def find_references(
         note = "lasso and ridge have squared loss, because scikit-learn has no lasso or ridge path for Huber's loss"
         return [lasso, ridge], note
     if loss.name == "multi-squared":
-        if weighted:
+        if np.ptp(study.weight) > 0:
             return [ridge], "MultiTaskLassoCV takes no weights, so there is no lasso"
         return [Reference("lasso", "MultiTaskLassoCV", linear_model.MultiTaskLassoCV(cv=folds)), ridge], ""
     if loss.name in ("poisson", "negative-binomial", "gamma", "tweedie"):
@@ -185,9 +187,7 @@ def refit(study: Study, train: Rows, test: Rows) -> FoldResult:
         # that the rows of a fold have levels which the others lack is no news to the user
         warnings.simplefilter("ignore", NewValuesWarning)
         fold = _Fold(study, train, test)
-        if study.by_rows:
-            return _deviances(fold)
-        return _own_scores(fold) if study.scorer is None else _scores(fold, study.scorer)
+        return _deviances(fold) if study.by_rows else _scores(fold)
 
 
 def _deviances(fold: _Fold) -> FoldResult:
@@ -208,7 +208,7 @@ def _deviances(fold: _Fold) -> FoldResult:
         squares = {"model": (task.y_test - predictions) ** 2, "null": (task.y_test - null) ** 2}
         responses = [{name: one[:, k] for name, one in squares.items()} for k in range(null.shape[1])]
     what = {"null": task.null_in_words}
-    references, note = fold.references(task.loss)
+    references, note = find_references(study, task.loss, fold.columns)
     for one in references:
         losses[one.key], what[one.key] = task.deviance(one.means(task, fold.columns, fold.columns_test)), one.what
     for name, fitted, X_test in fold.others():
@@ -216,36 +216,32 @@ def _deviances(fold: _Fold) -> FoldResult:
     return fold.result(losses, predictions=predictions, responses=responses, what=what, note=note, loss=task.loss)
 
 
-def _scores(fold: _Fold, scorer: Callable[..., float]) -> FoldResult:
-    """The score of every method by a scorer."""
-    y, weight = fold.y_test, fold.given(fold.test, "sample_weight")
-    scores = {"model": float(scorer(fold.fitted, fold.X_test, y, **weight))}
-    dummy = DummyRegressor() if fold.study.response.classes is None else DummyClassifier(strategy="prior")
-    references, note = fold.references(getattr(fold.fitted, "loss_", None))
-    scaler = StandardScaler(with_mean=not sp.issparse(fold.columns))
-    methods = {"null": dummy, **{one.key: make_pipeline(scaler, one.estimator) for one in references}}
-    for name, method in methods.items():
-        scores[name] = float(scorer(fold.fit_other(method, fold.columns), fold.columns_test, y, **weight))
-    for name, fitted, X_test in fold.others():
-        scores[name] = float(scorer(fitted, X_test, y, **weight))
-    return fold.result(scores, what={one.key: one.what for one in references}, note=note)
+def _scores(fold: _Fold) -> FoldResult:
+    """The score of every method by a scorer, or by its own `score` method."""
+    study, fitted, y = fold.study, fold.fitted, fold.y_test
+    known = fold.given(fold.test, "sample_weight", "offset")
+    what, note, predictions = dict[str, str](), "", None
 
+    def score(method: BaseEstimator, X: MatrixLike) -> float:
+        return float(method.score(X, y, **known) if study.scorer is None else study.scorer(method, X, y, **known))
 
-def _own_scores(fold: _Fold) -> FoldResult:
-    """The score of the model by its `score` method."""
-    fitted, X_test, y = fold.fitted, fold.X_test, fold.y_test
-    known, what = fold.given(fold.test, "sample_weight", "offset"), {}
-    scores = {"model": float(fitted.score(X_test, y, **known))}
-    null = getattr(fitted, "null_score", None)
-    if null is not None:
+    scores = {"model": score(fitted, fold.X_test)}
+    if study.scorer is not None:
+        dummy = DummyRegressor() if study.response.classes is None else DummyClassifier(strategy="prior")
+        references, note = find_references(study, getattr(fitted, "loss_", None), fold.columns)
+        scaler = StandardScaler(with_mean=not sp.issparse(fold.columns))
+        methods = {"null": dummy, **{one.key: make_pipeline(scaler, one.estimator) for one in references}}
+        scores |= {k: score(fold.fit_other(one, fold.columns), fold.columns_test) for k, one in methods.items()}
+        what = {one.key: one.what for one in references}
+    elif (null := getattr(fitted, "null_score", None)) is not None:
         scores["null"], what["null"] = float(null), "chance"
-    if not isinstance(fitted, GroupSparseCox):
-        return fold.result(scores, what=what)
-    if fitted.always_groups_:
-        alone = fold.fit_model(clone(fitted).set_params(selection=Size(0), rule="select"))
-        scores[ALONE] = float(alone.score(X_test, y, **known))
-        what[ALONE] = "only what is always in"
-    return fold.result(scores, what=what, predictions=fitted.predict(X_test, **fold.given(fold.test, "offset")))
+    if study.scorer is None and isinstance(fitted, GroupSparseCox):
+        predictions = fitted.predict(fold.X_test, **fold.given(fold.test, "offset"))
+        if fitted.always_groups_:
+            alone = fold.fit_model(clone(fitted).set_params(selection=Size(0), rule="select"))
+            scores[ALONE], what[ALONE] = score(alone, fold.X_test), "only what is always in"
+    scores |= {name: score(method, X_test) for name, method, X_test in fold.others()}
+    return fold.result(scores, predictions=predictions, what=what, note=note)
 
 
 class _Fold:
@@ -298,17 +294,6 @@ class _Fold:
         X, X_test = (take_rows(self.study.X, rows) for rows in (self.train, self.test))
         for name, method in self.study.others.items():
             yield name, self.fit_other(method, X), X_test
-
-    def references(self, loss: Any) -> tuple[list[Reference], str]:
-        """Lasso and ridge for a loss if they are wanted, and a note if they are missing."""
-        if not self.study.references:
-            return [], ""
-        if isinstance(self.columns, Design):
-            return [], "scikit-learn's lasso and ridge need all columns in memory, and are left out"
-        return find_references(
-            loss, has_classes=self.study.response.classes is not None, weighted="sample_weight" in self.study.given,
-            offset="offset" in self.study.given, seed=self.study.seed,
-        )  # fmt: skip
 
     def result(self, scores: dict[str, Any], **details: Any) -> FoldResult:
         """The scores with the selected groups, and with the model if it is kept."""

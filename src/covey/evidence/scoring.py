@@ -19,6 +19,9 @@ from covey.validation import Array, FloatArray, IntArray, PerRow, finite_respons
 # expect, which one standard error would contain only two times out of three.
 LEVEL = 0.9
 
+# What the best constant is, where it is not the mean, by the name of the loss.
+CONSTANTS = {"quantile": "quantile", "multi-quantile": "quantiles", "huber": "robust centre"}
+
 # The fewest degrees of freedom of an interval, if one row has nearly all of the deviance.
 LEAST_FREEDOM = 2.0
 
@@ -102,9 +105,8 @@ class Task:
             if self.loss.log_link:
                 return "one rate for all rows, that of the training rows, times the exposure (exp of the offset)"
             return "the offset, plus the best constant of the training rows"
-        if self.loss.outputs:
-            return "the quantiles of the training rows"
-        return "the mean of the training rows" if self.classes is None else "the shares of the classes"
+        constant = CONSTANTS.get(self.loss.name, "mean")
+        return f"the {constant} of the training rows" if self.classes is None else "the shares of the classes"
 
     def null_mean(self) -> FloatArray:
         """Predictions of the test rows by the best constant of the training rows."""
@@ -114,8 +116,13 @@ class Task:
             known = loss.with_thresholds(codes, self.offset, self.weight)
             shares[:, places] = known.probabilities(self.offset_test[:, None])
             return shares
-        constant = self.loss.null(self.y, self.weight, self.offset)
-        return np.asarray(self.loss.inverse_link(self.offset_test + constant))
+        if self.classes is None or self.y.ndim == 1:
+            constant = self.loss.null(self.y, self.weight, self.offset)
+            return np.asarray(self.loss.inverse_link(self.offset_test + constant))
+        present, shares = self.weight @ self.y > 0, np.zeros(self.y_test.shape)  # others have a probability of zero
+        constant = self.loss.null(self.y[:, present], self.weight, self.offset[:, present])
+        shares[:, present] = self.loss.inverse_link(self.offset_test[:, present] + constant)
+        return shares
 
     def deviance(self, mean: FloatArray) -> FloatArray:
         """The deviance of each test row at a predicted mean."""

@@ -297,18 +297,18 @@ class GroupTests(GroupSelection):
         p. With "fdr", on average at most a share p of the groups with a p-value of at most p have no effect. The
         p-value of a term is at most that of the terms that need it.
         """
-        order = np.argsort(self.raw, kind="stable")
-        sorted_p, ranks = self.raw[order], np.arange(self.groups.n_groups)
-        values = np.empty_like(sorted_p)
+        always = [self.groups.position(name) for name in self.always_groups]
+        free = np.setdiff1d(np.arange(self.groups.n_groups), always)
+        order = free[np.argsort(self.raw[free], kind="stable")]
+        sorted_p, ranks, values = self.raw[order], np.arange(free.size), np.full(self.groups.n_groups, np.nan)
         if self.control == "fwer":  # Holm's method
-            values[order] = np.maximum.accumulate(sorted_p * np.maximum(self.n_groups - ranks, 1))
+            values[order] = np.maximum.accumulate(sorted_p * (free.size - ranks))
         else:  # Benjamini and Hochberg's
-            values[order] = np.minimum.accumulate((sorted_p * self.n_groups / (ranks + 1))[::-1])[::-1]
+            values[order] = np.minimum.accumulate((sorted_p * free.size / (ranks + 1))[::-1])[::-1]
         values = np.minimum(values, 1.0)
         for child in sorted(self.parents, reverse=True):
             for parent in self.parents[child]:
                 values[parent] = min(values[parent], values[child])
-        values[[self.groups.position(name) for name in self.always_groups]] = np.nan
         return values
 
     @property

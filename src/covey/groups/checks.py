@@ -16,14 +16,6 @@ def plural(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
-def as_indices(members: Iterable[int], l: int) -> IntArray:
-    """The columns of group l."""
-    values = listed(members, f"The columns of group {l}")
-    if not values:
-        raise ValueError(f"Group {l} is empty; every group needs at least one column.")
-    return as_int_vector(values, f"The columns of group {l}")
-
-
 def column_names(columns: Iterable[object] | None, n_columns: int | None = None) -> tuple[str, ...] | None:
     """The names of all columns as text; None if they are not known."""
     if columns is None:
@@ -68,31 +60,31 @@ def _is_missing(label: object) -> bool:
 
 
 def check_partition(
-    lists: list[IntArray],
-    n_columns: int,
-    names: tuple[Hashable, ...],
-    columns: tuple[str, ...] | None,
+    every: IntArray, group: IntArray, n_columns: int, names: tuple[Hashable, ...], columns: tuple[str, ...] | None,
     overlap: bool = False,
-) -> None:
-    """Check that every column is in exactly one group (with `overlap`, at least one) and in no group twice."""
-    every = np.concatenate(lists)
-    suspect = overlap or bool(every.min() < 0 or every.max() >= n_columns)
-    for l, members in enumerate(lists if suspect else ()):
-        outside = members[(members < 0) | (members >= n_columns)]
-        if outside.size:
-            raise ValueError(
-                f"Group {names[l]!r} names {name_columns(outside)}, "
-                f"but there are {n_columns} columns, numbered 0 to {n_columns - 1}."
-            )
-        listed_columns, times = np.unique(members, return_counts=True)
-        if overlap and times.max() > 1:
-            repeated = name_columns(listed_columns[times > 1], columns)
+) -> None:  # fmt: skip
+    """Check that every column is in exactly one group (with `overlap`, at least one) and in no group twice.
+
+    `every` has the columns of all groups one after another, and `group` the position of each one's group.
+    """
+    outside = (every < 0) | (every >= n_columns)
+    if outside.any():
+        l = group[np.argmax(outside)]
+        raise ValueError(
+            f"Group {names[l]!r} names {name_columns(every[outside & (group == l)])}, "
+            f"but there are {n_columns} columns, numbered 0 to {n_columns - 1}."
+        )
+    if overlap:
+        pairs, times = np.unique(group * n_columns + every, return_counts=True)
+        if (twice := pairs[times > 1]).size:
+            l = twice[0] // n_columns
+            repeated = name_columns(twice[twice // n_columns == l] % n_columns, columns)
             raise ValueError(f"Group {names[l]!r} lists {repeated} more than once.")
     counts = np.bincount(every, minlength=n_columns)
     twice = np.flatnonzero(counts > 1)
     if twice.size and not overlap:
         j = int(twice[0])
-        where = [repr(names[l]) for l, m in enumerate(lists) for _ in range(int(np.sum(m == j)))]
+        where = [repr(names[l]) for l in group[every == j]]
         raise ValueError(
             f"Groups must not overlap: {name_columns(twice, columns)} {'is' if twice.size == 1 else 'are'} listed more "
             f"than once ({columns[j] if columns else j} in groups {', '.join(where)}). If groups should share columns, "
@@ -104,18 +96,24 @@ def check_partition(
         raise ValueError(f"Every column needs a group: {name_columns(missing, columns)} {verb} none.")
 
 
-def positions(groups: list[list[int | str]], columns: tuple[str, ...], names: tuple[Hashable, ...]) -> list[list[int]]:
-    """Lists of columns with names replaced by positions."""
-    where: dict[str, int] = {}
-    for j, column in enumerate(columns):
-        if column in where:
-            raise ValueError(f"Column name {column!r} occurs twice (columns {where[column]} and {j}).")
-        where[column] = j
-    for name, members in zip(names, groups, strict=True):
-        unknown = [c for c in members if isinstance(c, str) and c not in where]
-        if unknown:
-            raise ValueError(f"Group {name!r} names unknown columns: {', '.join(map(repr, unknown[:6]))}.")
-    return [[where[c] if isinstance(c, str) else c for c in members] for members in groups]
+def as_positions(
+    groups: list[list[int | str]], columns: tuple[str, ...] | None, names: tuple[Hashable, ...]
+) -> list[IntArray]:
+    """The columns of each group by position; they may be given by name."""
+    if any(isinstance(c, str) for members in groups for c in members):
+        if columns is None:
+            raise ValueError("Groups given by column names need the names of all columns: pass columns=.")
+        where: dict[str, int] = {}
+        for j, column in enumerate(columns):
+            if where.setdefault(column, j) != j:
+                raise ValueError(f"Column name {column!r} occurs twice (columns {where[column]} and {j}).")
+        for name, members in zip(names, groups, strict=True):
+            if unknown := [c for c in members if isinstance(c, str) and c not in where]:
+                raise ValueError(f"Group {name!r} names unknown columns: {', '.join(map(repr, unknown[:6]))}.")
+        groups = [[where[c] if isinstance(c, str) else c for c in members] for members in groups]
+    if [] in groups:
+        raise ValueError(f"Group {groups.index([])} is empty; every group needs at least one column.")
+    return [as_int_vector(members, f"The columns of group {l}") for l, members in enumerate(groups)]
 
 
 def is_nested(groups: Iterable[object]) -> bool:

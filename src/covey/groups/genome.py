@@ -34,14 +34,9 @@ GenesLike: TypeAlias = str | Path | pd.DataFrame | Mapping[str, ArrayLike]
 
 
 def read_genes(genes: GenesLike, flank: int = 0) -> pd.DataFrame:
-    """Genes as a table of chromosome, start, end (both inside, counted from 1) and name.
+    """Genes as a table of chromosome, start, end (both inside, counted from 1, with the flanks) and name.
 
-    Parameters
-    ----------
-    genes : DataFrame, or path of a BED file
-        A file has no header, and its starts are counted from 0, as in all BED files.
-    flank : int
-        Positions to add on either side.
+    The starts in a BED file, which has no header, are counted from 0.
     """
     wanted = ["chromosome", "start", "end", "name"]
     where = "genes"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, Union
 import numpy as np
 from numpy.typing import ArrayLike
 
-from covey.groups.checks import check_label, column_names, group_names, is_nested, is_separator, positions
+from covey.groups.checks import check_label, column_names, is_nested, is_separator
 from covey.groups.stored import StoredGroups
 from covey.layout import offsets
 from covey.validation import as_int_vector, is_sparse, listed, name_columns, refuse_odd, whole
@@ -146,15 +146,7 @@ class Groups(StoredGroups):
         >>> Groups.from_lists([[0, 1, 2], [2, 3]], overlap=True)
         Groups(2 groups of 2 to 3 columns, 4 columns, overlapping)
         """
-        groups = [listed(members, f"The columns of group {l}") for l, members in enumerate(listed(lists, "lists"))]
-        if not groups:
-            raise ValueError("No groups were given: give at least one list of columns.")
-        if any(isinstance(c, str) for members in groups for c in members):
-            if columns is None:
-                raise ValueError("Groups given by column names need the names of all columns: pass columns=.")
-            columns, names = tuple(map(str, listed(columns, "columns"))), group_names(names, len(groups))
-            groups = positions(groups, columns, names)
-        return cls(groups, n_columns, names=names, columns=columns, overlap=overlap)
+        return cls(lists, n_columns, names=names, columns=columns, overlap=overlap)
 
     @classmethod
     def from_names(

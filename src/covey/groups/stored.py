@@ -15,7 +15,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from covey.groups.checks import as_indices, check_partition, column_names, group_names, plural
+from covey.groups.checks import as_positions, check_partition, column_names, group_names, plural
 from covey.layout import offsets
 from covey.validation import Array, IntArray, as_int_vector, as_numbers, boolean, is_sparse, listed, whole
 
@@ -35,21 +35,22 @@ class StoredGroups:
     _labels: IntArray
 
     def __init__(
-        self, lists: Iterable[Iterable[int]], n_columns: int | None = None, *,
+        self, lists: Iterable[Iterable[int | str]], n_columns: int | None = None, *,
         names: Iterable[Hashable] | None = None, columns: Iterable[str] | None = None, overlap: bool = False,
     ) -> None:  # fmt: skip
-        members_of = [as_indices(members, l) for l, members in enumerate(lists)]
-        overlap = boolean(overlap, "overlap")
-        if n_columns is not None:
-            n_columns = whole(n_columns, "n_columns")
-        elif columns is None:
-            n_columns = 1 + max(int(m.max()) for m in members_of) if overlap else sum(map(len, members_of))
-        of_columns = column_names(columns, n_columns)
-        n_columns = whole(len(of_columns or ()) if n_columns is None else n_columns, "n_columns")
-        of_groups = group_names(names, len(members_of))
-        check_partition(members_of, n_columns, of_groups, of_columns, overlap)
-        members = np.concatenate([np.sort(m) for m in members_of])
-        self._freeze(members, offsets([len(m) for m in members_of]), of_groups, of_columns, n_columns)
+        given = [listed(members, f"The columns of group {l}") for l, members in enumerate(listed(lists, "lists"))]
+        if not given:
+            raise ValueError("No groups were given: give at least one list of columns.")
+        of_columns = column_names(columns, None if n_columns is None else whole(n_columns, "n_columns"))
+        of_groups, overlap = group_names(names, len(given)), boolean(overlap, "overlap")
+        members_of = as_positions(given, of_columns, of_groups)
+        every, sizes = np.concatenate(members_of), [len(members) for members in members_of]
+        if n_columns is None:
+            known = every.max() + 1 if overlap else every.size
+            n_columns = whole(known if of_columns is None else len(of_columns), "n_columns")
+        check_partition(every, np.repeat(np.arange(len(sizes)), sizes), n_columns, of_groups, of_columns, overlap)
+        members = np.concatenate([np.sort(members) for members in members_of])
+        self._freeze(members, offsets(sizes), of_groups, of_columns, n_columns)
 
     def _freeze(
         self, members: IntArray, starts: IntArray, names: tuple[Hashable, ...], columns: tuple[str, ...] | None,
@@ -85,13 +86,11 @@ class StoredGroups:
     def with_columns(self, columns: Iterable[str]) -> Self:
         """The same groups, with names for the columns."""
         names = column_names(columns, self.n_columns)
-        if self.overlapping:
-            return type(self)(self.lists(), self.n_columns, names=self.names, columns=names, overlap=True)
-        return self._trusted(self.members.copy(), self.starts.copy(), self.names, names)
+        return self._trusted(self.members, self.starts, self.names, names, self.n_columns)
 
     def apart(self) -> Self:
         """The groups of a design that repeats shared columns: one copy per group, group by group."""
-        return self._trusted(np.arange(self.members.size), self.starts.copy(), self.names, None)
+        return self._trusted(np.arange(self.members.size), self.starts, self.names, None)
 
     @property
     def n_groups(self) -> int:

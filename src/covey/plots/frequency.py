@@ -72,15 +72,13 @@ class FrequencyDisplay(Display):
             The most groups to draw, in order of frequency.
         """
         inside = set(self.selected)
-        every = [(name, self.counts.get(name, 0)) for name in self.selected]
-        every += [(name, count) for name, count in self.counts.items() if count and name not in inside]
-        ranked = sorted(every, key=lambda pair: (-pair[1], pair[0] not in inside))
-        shown = ranked[:n_bars]
-        names, counts = [name for name, _ in shown], [count for _, count in shown]
-        self.figure_, self.ax_ = bars(ax, names, counts, (name in inside for name in names))
+        counts = dict.fromkeys(self.selected, 0) | {name: count for name, count in self.counts.items() if count}
+        ranked = sorted(counts, key=lambda name: (-counts[name], name not in inside))
+        names = ranked[:n_bars]
+        self.figure_, self.ax_ = bars(ax, names, [counts[name] for name in names], (name in inside for name in names))
         self.ax_.axvline(self.n / 2, color=MARK, lw=1, ls="--")
         self.ax_.set_xlim(0, self.n)
-        left = len(ranked) - len(shown)
+        left = len(ranked) - len(names)
         title = "How often each group is chosen" + (f" ({left} more are not shown)" if left else "")
         quiet(self.ax_, title=title, xlabel=f"folds, of {self.n}")
         return self

@@ -12,8 +12,9 @@ from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
+from covey.designs import as_design
 from covey.plots.style import GREY, MARK, Display, colour, fitted_step, make_axes, quiet, unit_of
-from covey.validation import FloatArray, MatrixLike, pandas_frame
+from covey.validation import FloatArray, MatrixLike, on_host, pandas_frame
 
 
 class PartialEffectDisplay(Display):
@@ -103,7 +104,8 @@ class PartialEffectDisplay(Display):
             order = np.argsort(self.values.to_numpy(), kind="stable")
             x = self.values.to_numpy()[order]
         else:
-            levels, first = np.unique(self.values.astype(str), return_index=True)
+            known = self.values.astype(object).where(self.values.notna(), "missing")
+            levels, first = np.unique(known.to_numpy().astype(str), return_index=True)
             order, x = first, np.arange(len(levels))
             self.ax_.set_xticks(x, levels)
         for k in range(effects.shape[1]):
@@ -134,7 +136,7 @@ def _variable(model: BaseEstimator, given: MatrixLike, expanded: MatrixLike, gro
         j = int(columns[0])
         if isinstance(expanded, pd.DataFrame):
             return str(expanded.columns[j]), expanded.iloc[:, j]
-        return str(group), np.asarray(expanded)[:, j]
+        return str(group), np.ravel(on_host(as_design(expanded).take(columns)))
     raise ValueError(
         f"Group {group!r} has {len(columns)} columns, and X has no column of its name: give values=, the variable that "
         "it expands, one entry per row."

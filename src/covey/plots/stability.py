@@ -55,9 +55,7 @@ class StabilityDisplay(Display):
         ax, found = self.ax_, self.selection
         counts = np.arange(0, found.n_first + 1)
         shares = np.stack([found.frequencies_of(int(k)) for k in counts])
-        position = {name: l for l, name in enumerate(found.groups.names)}
-        chosen = [position[name] for name in found.selected_groups]
-        named = chosen[:n_labels]
+        named = [found.groups.position(name) for name in found.selected_groups[:n_labels]]
         for l in np.setdiff1d(np.flatnonzero(shares.any(axis=0)), named):
             ax.plot(counts, shares[:, l], color=GREY, lw=0.8)
         for i, l in enumerate(named):
@@ -67,6 +65,6 @@ class StabilityDisplay(Display):
         ax.set_xlim(0, max(1, found.n_first))
         label_ends(ax, [found.groups.names[l] for l in named], shares[-1, named])
         bound = f"mistakes expected: at most {found.expected_false:.2g}"
-        title = f"{len(chosen)} of {found.groups.n_groups} groups selected; {bound}"
+        title = f"{found.n_selected} of {found.n_groups} groups selected; {bound}"
         quiet(ax, title=title, xlabel="groups selected by a half-sample", ylabel="share of half-samples")
         return self

@@ -44,12 +44,34 @@ def _labels(axis: Axis) -> list[str]:
     return [plain(label, LONGEST_LEVEL) for label in axis.labels]
 
 
-def draw_single(ax: Axes, effect: Effect, limits: tuple[float, float]) -> None:
-    """The effect of one variable: levels as points, anything else as a curve."""
-    if effect.axes[0].has_levels:
-        _draw_levels(ax, effect, limits)
-    else:
+# Rows to draw into a map: the values of its two variables.
+Dots: TypeAlias = tuple[ArrayLike, ArrayLike] | None
+
+
+def draw_panel(
+    ax: Axes, effect: Effect, output: int, limits: tuple[float, float], dots: Dots, scale: str
+) -> tuple[str, str]:
+    """Draw the effect of a variable, or of a pair on one output; returns the labels of the two axes.
+
+    A variable is a curve, or a point per level; a pair is a heat map, one curve per level, or a table. `scale` is the
+    label of the axis on which effects are.
+    """
+    first, second = effect.axes[0], effect.axes[-1]
+    if len(effect.axes) == 1 and first.has_levels:
+        return _draw_levels(ax, effect, limits) or scale, ""
+    if len(effect.axes) == 1:
         _draw_curve(ax, effect, limits)
+        return plain(first.name), scale
+    values = effect.by_output(effect.effect)[..., output]
+    if first.has_levels and second.has_levels:
+        _draw_table(ax, first, second, values)
+        return plain(second.name), plain(first.name)
+    if first.has_levels or second.has_levels:
+        number, levels = (second, first) if first.has_levels else (first, second)
+        _draw_curves(ax, number, levels, values.T if number is first else values, limits)
+        return plain(number.name), scale
+    _draw_map(ax, first, second, values, dots)
+    return plain(first.name), plain(second.name)
 
 
 def _draw_curve(ax: Axes, effect: Effect, limits: tuple[float, float]) -> None:
@@ -80,8 +102,8 @@ def _draw_curve(ax: Axes, effect: Effect, limits: tuple[float, float]) -> None:
     _format(ax, axis)
 
 
-def _draw_levels(ax: Axes, effect: Effect, limits: tuple[float, float]) -> None:
-    """Points from top to bottom, with the numbers of rows."""
+def _draw_levels(ax: Axes, effect: Effect, limits: tuple[float, float]) -> str:
+    """Points from top to bottom, with the numbers of rows; returns how many levels are not shown, in words."""
     axis, values = effect.axes[0], effect.by_output(effect.effect)
     shown = np.arange(len(axis.values)) if axis.counts is None else axis.commonest(MOST_LEVELS)
     labels = _labels(axis)
@@ -102,25 +124,7 @@ def _draw_levels(ax: Axes, effect: Effect, limits: tuple[float, float]) -> None:
     ax.set_ylim(len(shown) - 0.4, -0.6)
     ax.set_xlim(*limits)
     ax.xaxis.set_major_locator(MaxNLocator(5))
-    if left:
-        ax.set_xlabel(f"{left} rarer level{'s' * (left > 1)} not shown", fontsize=8)
-
-
-# Rows to draw into a map: the values of its two variables.
-Dots: TypeAlias = tuple[ArrayLike, ArrayLike] | None
-
-
-def draw_pair(ax: Axes, effect: Effect, limits: tuple[float, float], output: int, dots: Dots = None) -> None:
-    """The effect of a pair, for one output: a heat map, one curve per level, or a table."""
-    values = effect.by_output(effect.effect)[..., output]
-    first, second = effect.axes
-    if first.has_levels and second.has_levels:
-        _draw_table(ax, first, second, values)
-    elif first.has_levels or second.has_levels:
-        number, levels = (second, first) if first.has_levels else (first, second)
-        _draw_curves(ax, number, levels, values.T if number is first else values, limits)
-    else:
-        _draw_map(ax, first, second, values, dots)
+    return f"{left} rarer level{'s' * (left > 1)} not shown" if left else ""
 
 
 def _draw_curves(ax: Axes, number: Axis, levels: Axis, curves: FloatArray, limits: tuple[float, float]) -> None:
@@ -160,7 +164,6 @@ def _draw_map(ax: Axes, first: Axis, second: Axis, values: FloatArray, dots: Dot
     figure.colorbar(drawn, ax=ax, pad=0.02, shrink=0.9).ax.tick_params(labelsize=7)
     _format(ax, first)
     _format(ax, second, vertical=True)
-    ax.set_ylabel(plain(second.name))
 
 
 def _draw_table(ax: Axes, first: Axis, second: Axis, values: FloatArray) -> None:
@@ -181,7 +184,6 @@ def _draw_table(ax: Axes, first: Axis, second: Axis, values: FloatArray) -> None
         for (i, j), value in np.ndenumerate(cells):
             dark = abs(value) > 0.6 * most
             ax.text(j, i, f"{value:.3g}", ha="center", va="center", fontsize=7, color="white" if dark else "black")
-    ax.set_ylabel(plain(first.name))
 
 
 def _rug(ax: Axes, axis: Axis, vertical: bool = False) -> None:

@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator
 
 from covey.estimators.term_views import Refits
 from covey.plots.style import MARK, AxesLike, colour, fitted_step, make_axes, quiet, unit_of
-from covey.plots.term_panels import Dots, common_limits, draw_pair, draw_single, plain
+from covey.plots.term_panels import Dots, common_limits, draw_panel, plain
 from covey.terms.effects import Effect
 from covey.validation import MatrixLike, pandas_frame
 
@@ -117,20 +117,12 @@ class TermsDisplay:
         scales = {1: common_limits(flat), 2: common_limits(lines)}
         effect_label = f"effect on the {self.unit or 'linear predictor'}"
         for axes, (one, k) in zip(self.axes_, panels, strict=True):
-            shown = [plain(axis.name) for axis in one.axes]
+            across, up = draw_panel(axes, one, k, scales[len(one.axes)], self._dots(one), effect_label)
             levels = [axis.has_levels for axis in one.axes]
-            across, up = shown[0], effect_label
-            if len(shown) == 2:
-                draw_pair(axes, one, scales[2], k, self._dots(one))
-                across = shown[1] if levels[0] else shown[0]
-                up = axes.get_ylabel() if levels[0] == levels[1] else effect_label
-            else:
-                draw_single(axes, one, scales[1])
-                across, up = (axes.get_xlabel() or effect_label, "") if levels[0] else (across, up)
             # levels with long names leave less room
-            longest = 10 if levels == [True, True] else 18 if len(shown) == 2 else 20 if levels[0] else 32
+            longest = 10 if levels == [True, True] else 18 if len(levels) == 2 else 20 if levels[0] else 32
             title = " × ".join(plain(axis.name, longest) for axis in one.axes)
-            if one.outputs and len(shown) == 2:
+            if one.outputs and len(levels) == 2:
                 title += f": {plain(one.outputs[k], 8)}"
             quiet(axes, title=title, xlabel=across, ylabel=up)
             axes.tick_params(labelsize=8)
@@ -142,7 +134,7 @@ class TermsDisplay:
     def _dots(self, one: Effect) -> Dots:
         """Rows for a heat map, evenly taken from the table."""
         names = [axis.name for axis in one.axes]
-        if self.dots is None or not set(names) <= set(map(str, self.dots.columns)):
+        if len(names) < 2 or self.dots is None or not set(names) <= set(map(str, self.dots.columns)):
             return None
         rows = self.dots[names].dropna()
         rows = rows.iloc[:: max(1, len(rows) // MOST_DOTS)]

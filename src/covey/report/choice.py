@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,25 +15,13 @@ from covey.search.chosen import Judged
 MOST_TICKS, MOST_RIVALS = 12, 10
 
 
-def rivals_of(model: BaseEstimator) -> tuple[dict[str, Any], ...]:
-    """The sets of groups that held-out rows cannot tell from the best, compared with the chosen one."""
+def rivals_of(model: BaseEstimator) -> tuple[dict[Any, Any], ...]:
+    """The lines of `rivals_`, with the error, whose name depends on the loss, as a text."""
     if model.rivals_ is None:
         return ()
-
-    def joined(names: Sequence[object]) -> str:
-        return ", ".join(map(str, names)) or "-"
-
     table = model.rivals_.head(MOST_RIVALS)
-    return tuple(
-        {
-            "n_groups": len(line["groups"]),
-            "without": joined(line["without"]),
-            "instead": joined(line["instead"]),
-            "folds": line["folds"],
-            "error": "" if np.isnan(error) else shown(error, 4),
-        }
-        for line, error in zip(table.to_dict("records"), table.iloc[:, 3], strict=True)
-    )
+    errors = table.iloc[:, 3].map(lambda error: "" if np.isnan(error) else shown(error, 4))
+    return tuple(table.assign(error=errors).to_dict("records"))
 
 
 def constraints_of(model: BaseEstimator) -> tuple[Any, ...]:

@@ -22,13 +22,14 @@ from covey.evidence.folds import as_table
 from covey.groups import Groups
 from covey.report.choice import constraints_of, rivals_of
 from covey.report.effects import TermPart, expanded_columns, pipeline_effects, term_part
+from covey.report.fitted import Fitted
 from covey.report.path import Along, Frames, along_the_path, keep_frames
 from covey.report.predictions import Residuals, residuals
-from covey.report.quality import Response, Score, Test, null_error, quality, responses
+from covey.report.quality import Response, Score, Test, quality, responses
 from covey.report.remarks import Remark, remarks
 from covey.report.survival import Survival, survival_part
 from covey.search.agreement import selects_groups
-from covey.search.chosen import Judged, how_chosen, in_words, judged, price_of_sparsity
+from covey.search.chosen import Judged, how_chosen, in_words, price_of_sparsity
 from covey.terms.effects import Effect
 from covey.validation import IntArray, MatrixLike, PerRow
 
@@ -92,7 +93,7 @@ class FitReport:
     terms: TermPart | None = None  # of a model that was fitted with terms=
     residuals: Residuals | None = None  # for a numeric response
     command: str = ""  # the command line that repeats the fit, if there is one
-    membership: tuple[tuple[str, str], ...] = ()  # all columns with their groups
+    membership: tuple[tuple[str, ...], ...] = ()  # each group's name and columns; empty if groups overlap, or for terms
 
     @property
     def noun(self) -> str:
@@ -169,6 +170,8 @@ class FitReport:
         given = model, X
         model, X, test = _last_step(model, X, test)
         check_is_fitted(model, "path_")
+        if positive is not None and not hasattr(model, "classes_"):
+            raise ValueError("positive= names a class, but the model predicts none: leave it out.")
         if (X is None) != (y is None):
             raise ValueError("X and y go together: give both, or neither.")
         if y is not None and model.loss_.survival:
@@ -184,13 +187,10 @@ class FitReport:
             if score is not None:
                 score = replace(score, estimators=[for_odds_of(one, label) for one in score.estimators])
         name = target or str(getattr(y, "name", None) or "y")
-        null = None if y is None else null_error(model, y, sample_weight, offset)
-        chosen_by = judged(model, null)
+        fit = Fitted(model, X, y, sample_weight, offset, score)
         always = {model.groups_.position(group) for group in model.always_groups_}
-        n_selected = sum(l not in always for l in np.flatnonzero(model.group_norms_))
         folds, n_folds = _folds(model, score)
         has_terms = hasattr(model, "expansion_")
-        columns = model.expansion_.design(X) if has_terms and X is not None else X
         say = as_terms if has_terms else str
         names = _outputs(model, y, outputs)
         frames = keep_frames(model.path_, folds, always=always, outputs=names)
@@ -203,22 +203,24 @@ class FitReport:
             n_groups=model.groups_.n_groups - len(always),
             model=say(in_words(model)),
             how_chosen=how_chosen(model),
-            n_selected=n_selected,
+            n_selected=len(fit.names),
             n_selected_columns=model.n_selected_columns_,
-            scores=quality(model, chosen_by, X, y, sample_weight, offset, test, score),
+            scores=quality(fit, test),
             frames=frames,
             strength_label=say(SPREAD if model.standardize == "group" else NORM),
             n_folds=n_folds,
-            judged=chosen_by,
+            judged=fit.judged,
             price=say(price_of_sparsity(model)),
             rivals=rivals_of(model),
             constraints=constraints_of(model),
-            remarks=remarks(model, chosen_by, None if has_terms else X, score),
+            remarks=remarks(fit),
             settings={
                 **{name: _short(repr(value)) for name, value in model.get_params(deep=False).items()},
                 **{str(name): _short(str(value)) for name, value in (settings or {}).items()},
             },
-            versions=_versions(),
+            versions={"covey": covey.__version__, "Python": platform.python_version()}
+            | {name: version(name) for name in PACKAGES}
+            | {"system": platform.platform(terse=True)},
             unpenalised=model.loss_.unpenalised,
             effect=model.loss_.effect,
             strength_unit=UNITS.get(
@@ -226,16 +228,16 @@ class FitReport:
             ),
             classes=tuple(map(str, getattr(model, "classes_", ()))),
             always=tuple(str(group) for group in model.always_groups_),
-            along=along_the_path(model, columns, y, sample_weight, offset, frames),
+            along=along_the_path(fit, frames),
             nested=score,
             no_nested=why_not,
-            responses=responses(model, X, y, sample_weight, offset, names, score),
-            survival=survival_part(model, X, y, sample_weight, offset, score, expanded_columns(given[0])),
+            responses=responses(fit, names),
+            survival=survival_part(fit, expanded_columns(given[0])),
             stability=stability,
             tests=tests,
             effects=pipeline_effects(*given, score),
             terms=term_part(model, score),
-            residuals=residuals(model, X, y, offset, score),
+            residuals=residuals(fit),
             command=command,
             membership=() if has_terms else _membership(model.groups_),
         )
@@ -259,7 +261,7 @@ def _outputs(model: BaseEstimator, y: PerRow, given: Sequence[str] | None) -> tu
     if np.ndim(model.coef_) == 1:
         return ()
     names = model.loss_.outputs or (given if given is not None else getattr(y, "columns", None))
-    found = tuple(map(str, model._outputs() if names is None else names))
+    found = tuple(map(str, (model._outputs() or range(m)) if names is None else names))
     if len(found) != m:
         raise ValueError(f"outputs has {len(found)} names, but the model has {m} responses.")
     return found
@@ -293,18 +295,11 @@ def _last_step(model: BaseEstimator, X: MatrixLike | None, test: Test) -> tuple[
     return last, X, test
 
 
-def _membership(groups: Groups) -> tuple[tuple[str, str], ...]:
-    """All columns with their groups; empty if groups overlap."""
-    if groups.overlapping:
-        return ()
-    return tuple((groups.column_name(j), str(groups.names[l])) for j, l in enumerate(groups.labels.tolist()))
+def _membership(groups: Groups) -> tuple[tuple[str, ...], ...]:
+    """The name and the columns of each group; empty if groups overlap."""
+    every = () if groups.overlapping else zip(groups.names, groups.lists(), strict=True)
+    return tuple((str(name), *map(groups.column_name, members)) for name, members in every)
 
 
 def _short(text: str) -> str:
     return text if len(text) <= LONGEST_SETTING else f"{text[:LONGEST_SETTING]} … ({len(text)} characters)"
-
-
-def _versions() -> dict[str, str]:
-    """The versions of Python and the libraries."""
-    ours = {"covey": covey.__version__, "Python": platform.python_version()}
-    return ours | {name: version(name) for name in PACKAGES} | {"system": platform.platform(terse=True)}

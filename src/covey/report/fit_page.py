@@ -187,10 +187,7 @@ def _data(report: FitReport, readouts: list[str]) -> dict[str, object]:
     }
 
 
-def _membership(report: FitReport) -> list[list[str]]:
-    """One list per group: its name, then its columns. Empty if that would be too large for the page."""
-    columns_of: dict[str, list[str]] = {}
-    for column, group in report.membership:
-        columns_of.setdefault(group, [group]).append(column)
-    n_letters = sum(len(name) for names in columns_of.values() for name in names)
-    return list(columns_of.values()) if n_letters <= MOST_LETTERS else []
+def _membership(report: FitReport) -> tuple[tuple[str, ...], ...]:
+    """The groups with their columns, unless that would be too large for the page."""
+    n_letters = sum(len(name) for names in report.membership for name in names)
+    return report.membership if n_letters <= MOST_LETTERS else ()

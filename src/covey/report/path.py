@@ -8,15 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 
 from covey.designs import as_design
-from covey.losses.base import Response
 from covey.path import Path
 from covey.report.drawing import Axis, Plot, Ticks, Vector, steps
+from covey.report.fitted import Fitted
 from covey.report.page import MOST_COLOURS, colour
-from covey.report.quality import coded, null_error, row_weight
-from covey.validation import FloatArray, IntArray, MatrixLike, PerRow
+from covey.validation import FloatArray, IntArray
 
 # The most positions of the slider, and how many it has even if coefficients are many.
 MOST_FRAMES, FEWEST_FRAMES = 200, 30
@@ -279,34 +277,32 @@ class Along:
         return text if self.wrong is None else f"{text}, {self.wrong[frame]:.1%} of rows misclassified"
 
 
-def along_the_path(
-    model: BaseEstimator, X: MatrixLike | None, y: PerRow, weight: PerRow, offset: PerRow, frames: Frames
-) -> Along | None:
+def along_the_path(fit: Fitted, frames: Frames) -> Along | None:
     """The training errors at the frames' times.
 
     None for squared loss, where the strengths already show the plateaus, and for survival times, where no constant
     gives a deviance to compare with.
     """
-    loss, path = model.loss_, model.path_
-    if X is None or y is None or loss.quadratic or loss.survival:
+    model, loss, path = fit.model, fit.model.loss_, fit.model.path_
+    if fit.X is None or loss.quadratic or loss.survival:
         return None
-    design, response = as_design(X), Response(loss, coded(model, y))
-    counts = np.ones(len(response.y)) if weight is None else np.asarray(weight, dtype=float)
-    q, shift = row_weight(model, response.y, weight), response.read_offset(offset)
-    q, counts = q / q.sum(), counts / counts.sum()
+    design = model.expansion_.design(fit.X) if hasattr(model, "expansion_") else as_design(fit.X)
+    y, q = fit.response.y, fit.row_weight / fit.row_weight.sum()
+    counts = np.ones(len(y)) if fit.weight is None else np.asarray(fit.weight, dtype=float)
+    counts = counts / counts.sum()
     deviance, wrong = [], []
     for time in frames.times:
         coef, intercept = path.model(path.index(time))
         coef = np.atleast_2d(coef)
         used = np.flatnonzero(coef.any(axis=0))
         eta = np.asarray(design.predict(used, coef[:, used], np.atleast_1d(intercept)))
-        eta = (eta if loss.vector else eta[:, 0]) + (0.0 if shift is None else shift)
-        deviance.append(float(loss.on(response.y, q).deviance(eta)))
+        eta = (eta if loss.vector else eta[:, 0]) + fit.shift
+        deviance.append(float(loss.on(y, q).deviance(eta)))
         if hasattr(model, "classes_"):
-            fitted = loss.with_thresholds(response.y, eta, q) if loss.coupled else loss
+            fitted = loss.with_thresholds(y, eta, q) if loss.coupled else loss
             likeliest = fitted.probabilities(eta.reshape(len(q), -1)).argmax(axis=1)
-            wrong.append(float(counts @ (likeliest != loss.classes(response.y))))
-    share = np.array(deviance) / (null_error(model, y, weight, offset) or 1.0)
+            wrong.append(float(counts @ (likeliest != loss.classes(y))))
+    share = np.array(deviance) / (fit.null_error or 1.0)
     return Along(share, np.array(wrong) if hasattr(model, "classes_") else None)
 
 

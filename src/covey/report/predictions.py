@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
-from covey.evidence import NestedScore
 from covey.evidence.class_scores import ClassScores
 from covey.report.drawing import Axis, Plot, Vector
+from covey.report.fitted import Fitted
 from covey.report.page import shown
 from covey.report.quality import in_memory
-from covey.validation import FloatArray, MatrixLike, PerRow
+from covey.validation import FloatArray
 
 # The most classes of a full confusion table; beyond it, the most common mistakes are listed.
 MOST_CLASSES, MOST_MISTAKES = 12, 20
@@ -109,18 +108,17 @@ class Residuals:
     held_out: FloatArray | None  # by refits without the row; NaN if there is none
 
 
-def residuals(
-    model: BaseEstimator, X: MatrixLike | None, y: PerRow, offset: PerRow, nested: NestedScore | None
-) -> Residuals | None:
+def residuals(fit: Fitted) -> Residuals | None:
     """Predictions of a numeric response; None for classes, survival times and several responses."""
-    if X is None or hasattr(model, "classes_") or model.loss_.survival or model.loss_.vector:
+    model, nested = fit.model, fit.nested
+    if fit.X is None or hasattr(model, "classes_") or model.loss_.survival or model.loss_.vector:
         return None
-    shift = {} if offset is None else {"offset": offset}
+    shift = {} if fit.offset is None else {"offset": fit.offset}
     held_out = None if nested is None or nested.predictions is None else np.ravel(nested.predictions)
-    observed = np.ravel(in_memory(y))
+    observed = np.ravel(in_memory(fit.y))
     if held_out is not None and (held_out.shape != observed.shape or np.isnan(held_out).all()):
         held_out = None
-    return Residuals(observed, np.ravel(in_memory(model.predict(X, **shift))), held_out)
+    return Residuals(observed, np.ravel(in_memory(model.predict(fit.X, **shift))), held_out)
 
 
 def residual_view(found: Residuals | None) -> dict[str, object] | None:

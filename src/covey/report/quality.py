@@ -5,16 +5,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator
 from sklearn.metrics import r2_score
 
-from covey.estimators.classifier import class_weight_of_rows
 from covey.evidence import NestedScore
 from covey.evidence.nested_result import MEASURES
-from covey.losses.base import Response as Observed
-from covey.search.chosen import Judged
-from covey.validation import FloatArray, MatrixLike, PerRow, on_host
+from covey.report.fitted import Fitted
+from covey.validation import FloatArray, on_host
 
 # Explains an optimistic score that is below the held-out one.
 BELOW = (
@@ -43,17 +39,14 @@ class Score(NamedTuple):
         return text.replace("-", "−")
 
 
-def quality(
-    model: BaseEstimator, chosen_by: Judged | None, X: MatrixLike | None, y: PerRow, weight: PerRow, offset: PerRow,
-    test: Test, nested: NestedScore | None,
-) -> tuple[Score, ...]:  # fmt: skip
+def quality(fit: Fitted, test: Test) -> tuple[Score, ...]:
     """The available scores, most informative first."""
-    name, found = measure(model), []
+    model, nested, chosen_by, name, found = fit.model, fit.nested, fit.judged, fit.measure, []
     capital = f"{name[:1].upper()}{name[1:]}"
     if test is not None:
         shift = test[2] if len(test) > 2 else None
         note = f"On {len(test[1])} test rows, which were used for nothing else."
-        found.append(Score(f"{capital} on test rows", explained(model, test[0], test[1], offset=shift), note))
+        found.append(Score(f"{capital} on test rows", Fitted(model, test[0], test[1], offset=shift).explained, note))
         if hasattr(model, "classes_"):
             accuracy = model.score(test[0], test[1], offset=shift)
             found.append(Score("Accuracy on test rows", accuracy, note, is_share=True))
@@ -64,7 +57,7 @@ def quality(
             f"± {nested.margin:.{nested.digits}f} (90% interval){chance}. On rows that played no part "
             f"in choosing the model: the whole fit was repeated in {nested.n_folds} outer folds."
         )
-        found.append(Score(f"Held-out {name}", nested.mean, note, nested.digits))
+        found.append(Score(f"Held-out {nested.measure.replace('^2', '²')}", nested.mean, note, nested.digits))
         if (classes := nested.class_scores) is not None:
             if classes.position is not None:
                 auc = float(classes.table["auc"].iloc[0])
@@ -81,65 +74,18 @@ def quality(
     if chosen_by is not None and chosen_by.r2 is not None:
         where = f"Mean over {model.n_splits_} folds" if model.n_splits_ > 1 else "On one holdout set"
         note = f"{where}. Optimistic, because the model was chosen as the best of many on these rows."
-        found.append(Score(f"{capital} on validation rows", chosen_by.r2, note + _below(chosen_by.r2, nested)))
-    if X is not None and y is not None:
-        value = explained(model, X, y, weight, offset)
-        note = f"On the rows the model was fitted to: always optimistic.{_below(value, nested)}"
-        found.append(Score(f"{capital} on training rows", value, note))
+        found.append(Score(f"{capital} on validation rows", chosen_by.r2, note + _below(chosen_by.r2, name, nested)))
+    if fit.X is not None:
+        note = f"On the rows the model was fitted to: always optimistic.{_below(fit.explained, name, nested)}"
+        found.append(Score(f"{capital} on training rows", fit.explained, note))
     return tuple(found)
 
 
-def _below(value: float, nested: NestedScore | None) -> str:
-    return f" {BELOW}" if nested is not None and round(nested.mean - value, 3) > 0 else ""
-
-
-def measure(model: BaseEstimator) -> str:
-    """The name of `explained`: R² for squared loss, concordance for survival times, D² for all other losses."""
-    if model.loss_.survival:
-        return str(model.score_name)
-    return "R²" if model.loss_.quadratic else "D²"
-
-
-def explained(model: BaseEstimator, X: MatrixLike, y: ArrayLike, weight: PerRow = None, offset: PerRow = None) -> float:
-    """The share of the best constant's deviance that a model removes, which is R^2 for squared loss.
-
-    For survival times, the concordance.
-    """
-    if not hasattr(model, "classes_"):
-        return float(model.score(X, y, weight, offset))
-    response, loss = coded(model, y), model.loss_
-    q = row_weight(model, response, weight)
-    left = float(q @ loss.deviance(response, model.decision_function(X, offset)))
-    return 1 - left / (null_error(model, y, weight, offset) * float(q.sum()))
-
-
-def null_error(model: BaseEstimator, y: ArrayLike, weight: PerRow = None, offset: PerRow = None) -> float:
-    """The error of the best constant, in the units of the candidates' errors; NaN for survival times."""
-    loss = model.loss_
-    if loss.survival:
-        return float("nan")
-    response = Observed(loss, coded(model, y))
-    if loss.several:
-        return float(response.n_outputs)
-    q, shift = row_weight(model, response.y, weight), response.read_offset(offset)
-    shift = np.zeros_like(response.y) if shift is None else shift
-    if loss.coupled:  # thresholds are the constant
-        return float(loss.on(response.y, q).deviance(shift)) / float(q.sum())
-    null = loss.null(response.y, q, shift) + shift
-    return float(q @ loss.deviance(response.y, null)) / float(q.sum())
-
-
-def row_weight(model: BaseEstimator, response: FloatArray, weight: PerRow) -> FloatArray:
-    """The weight of each row in the fit, with those of the classes."""
-    q = np.ones(len(response)) if weight is None else np.asarray(weight, dtype=float)
-    if getattr(model, "class_weight", None) is None:
-        return q
-    return q * class_weight_of_rows(model.class_weight, model.classes_, model.loss_.classes(response), q)
-
-
-def coded(model: BaseEstimator, y: ArrayLike) -> FloatArray:
-    """The response as the model's loss encodes it: numbers, 0 and 1, or one column per class."""
-    return np.asarray(model._coded(y) if hasattr(model, "classes_") else model.loss_.check(on_host(y)))
+def _below(value: float, name: str, nested: NestedScore | None) -> str:
+    """The explanation of an optimistic score, if the held-out one is the same measure and above it."""
+    if nested is None or nested.measure.replace("^2", "²") != name or round(nested.mean - value, 3) <= 0:
+        return ""
+    return f" {BELOW}"
 
 
 def in_memory(values: object) -> FloatArray:
@@ -160,20 +106,16 @@ class Response(NamedTuple):
     groups: tuple[tuple[str, float, str, float], ...]
 
 
-def responses(
-    model: BaseEstimator, X: MatrixLike | None, y: PerRow, weight: PerRow, offset: PerRow, outputs: tuple[str, ...],
-    nested: NestedScore | None = None,
-) -> tuple[Response, ...]:  # fmt: skip
+def responses(fit: Fitted, outputs: tuple[str, ...]) -> tuple[Response, ...]:
     """The responses of a model; empty for a single response or classes."""
+    model, nested = fit.model, fit.nested
     if not model.loss_.several:
         return ()
     groups, coefs = model.groups_, model.coef_
     r2: list[float | None] = [None] * len(coefs)
-    if X is not None and y is not None:
-        observed = Observed(model.loss_, coded(model, y))
-        shift, fitted = observed.read_offset(offset), in_memory(model.predict(X))
-        left = observed.y if shift is None else observed.y - shift
-        shares = r2_score(left, fitted, sample_weight=weight, multioutput="raw_values")
+    if fit.X is not None:
+        left, fitted = fit.response.y - fit.shift, in_memory(model.predict(fit.X))
+        shares = r2_score(left, fitted, sample_weight=fit.weight, multioutput="raw_values")
         r2 = np.atleast_1d(shares).tolist()
     scores = [] if nested is None else [*nested.responses.values()]
     found = []

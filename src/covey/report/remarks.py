@@ -7,24 +7,20 @@ needs, or None if there is nothing to remark.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
-
-import numpy as np
-from sklearn.base import BaseEstimator
 
 from covey.estimators.group_views import too_good
 from covey.estimators.term_views import as_terms
-from covey.evidence import NestedScore
 from covey.evidence.nested_result import MEASURES
-from covey.evidence.overlap import Overlap, Overlaps, find_overlaps, inner_coherence
+from covey.evidence.overlap import Overlap, inner_coherence
 from covey.groups.checks import plural
+from covey.report.fitted import Fitted
 from covey.report.page import asset
 from covey.search.agreement import fold_counts, split_warning
-from covey.search.chosen import Judged, interchangeable, price_of_sparsity
-from covey.validation import IntArray, MatrixLike, some
+from covey.search.chosen import interchangeable, price_of_sparsity
+from covey.validation import some
 
 # Canonical correlation from which two groups carry nearly the same information.
 VERY_CLOSE = 0.9
@@ -62,53 +58,15 @@ class Remark:
     serious: bool = False  # whether it can change the conclusions
 
 
-@dataclass(frozen=True)
-class Fit:
-    """What remarks are based on: a fitted estimator, the errors of its candidates, the data and the nested score."""
-
-    model: BaseEstimator
-    judged: Judged | None
-    X: Any
-    nested: NestedScore | None
-
-    @cached_property
-    def selected(self) -> IntArray:
-        """Positions of the groups in the model, strongest first."""
-        found = np.flatnonzero(self.model.group_norms_)
-        return found[np.argsort(-self.model.group_strengths_[found], kind="stable")]
-
-    @cached_property
-    def names(self) -> list[Hashable]:
-        """The selected groups, without those that are always in."""
-        return [*self.model._found()]
-
-    @cached_property
-    def overlaps(self) -> Overlaps:
-        """The groups that each selected group is most easily confused with."""
-        model = self.model
-        return find_overlaps(self.X, model.groups_, self.selected, centre=model.fit_intercept)
-
-    @property
-    def is_average(self) -> bool:
-        """Whether the model is a mean of several candidates."""
-        return self.model.recipe_.startswith("a mean of ")
-
-    @property
-    def is_dense(self) -> bool:
-        """Whether the model is a ridge on all groups."""
-        return " on all groups" in self.model.recipe_
-
-
 Found = tuple[str, dict[str, Any]] | None
 
 
-def remarks(
-    model: BaseEstimator, chosen_by: Judged | None, X: MatrixLike | None = None, nested: NestedScore | None = None
-) -> tuple[Remark, ...]:
-    """All remarks on a fitted estimator, serious ones first; without the data, there are none on correlated groups."""
-    fit, texts = Fit(model, chosen_by, X, nested), tomllib.loads(asset("remarks.toml"))
-    on_groups = (*MODEL, *(DATA if X is not None else ())) if fit.selected.size else (nothing, constraints)
-    say = as_terms if hasattr(model, "expansion_") else str
+def remarks(fit: Fitted) -> tuple[Remark, ...]:
+    """All remarks on a fitted estimator, serious ones first; without X, or of terms, none on correlated groups."""
+    texts, has_terms = tomllib.loads(asset("remarks.toml")), hasattr(fit.model, "expansion_")
+    on_data = () if fit.X is None or has_terms else DATA
+    on_groups = (*MODEL, *on_data) if fit.selected.size else (nothing, constraints)
+    say = as_terms if has_terms else str
     found = []
     for name, words in filter(None, (check(fit) for check in (score, accuracy, *on_groups))):
         text = {"remedy": "", "serious": False, **texts[name]}
@@ -118,7 +76,7 @@ def remarks(
     return tuple(sorted(found, key=lambda remark: not remark.serious))
 
 
-def score(fit: Fit) -> Found:
+def score(fit: Fitted) -> Found:
     """Whether the model hardly predicts."""
     nested = fit.nested
     if nested is not None and nested.measure not in MEASURES:  # not a share of an error
@@ -134,13 +92,13 @@ def score(fit: Fit) -> Found:
     return "hardly_predicts", {"where": where, "share": max(r2, 0.0), "error": error}
 
 
-def perfection(fit: Fit) -> Found:
+def perfection(fit: Fitted) -> Found:
     """Whether the model has hardly any error."""
     question = too_good(fit.model)
     return ("too_good", {"question": question}) if question else None
 
 
-def accuracy(fit: Fit) -> Found:
+def accuracy(fit: Fitted) -> Found:
     """Whether always saying the commonest class is right as often."""
     scores = None if fit.nested is None else fit.nested.class_scores
     if scores is None or scores.is_flat or scores.gain[0] > scores.gain[1]:
@@ -148,7 +106,7 @@ def accuracy(fit: Fit) -> Found:
     return "no_more_accurate", {"commonest": _quoted(scores.commonest), "remark": scores.remark}
 
 
-def nothing(fit: Fit) -> Found:
+def nothing(fit: Fitted) -> Found:
     """No group in the model."""
     if fit.model.always_groups_:
         better = "predicts measurably better than the groups that are always in."
@@ -160,16 +118,17 @@ def nothing(fit: Fit) -> Found:
     return "nothing_selected", {"better": better}
 
 
-def evidence(fit: Fit) -> Found:
+def evidence(fit: Fitted) -> Found:
     """How certain the selection is: compared with the null model, and across folds."""
     model, n = fit.model, fit.model.n_splits_
-    if fit.is_average or n == 0:
+    if fit.is_average:
         return None
-    table = model.candidates_
-    error = "mse" if "mse" in table else "deviance"
-    chosen, empty = table[table["chosen"]].iloc[0], table[table["groups"] == 0]
-    if len(empty) and empty[error].iloc[0] - chosen[error] <= WEAK * empty["standard_error"].iloc[0]:
-        return "weak_evidence", {}
+    if n > 0:  # criteria have no standard errors
+        table = model.candidates_
+        error = "mse" if "mse" in table else "deviance"
+        chosen, empty = table[table["chosen"]].iloc[0], table[table["groups"] == 0]
+        if len(empty) and empty[error].iloc[0] - chosen[error] <= WEAK * empty["standard_error"].iloc[0]:
+            return "weak_evidence", {}
     counts, folds = fold_counts(model), "folds"
     if fit.nested is not None and not fit.is_dense:
         counts, n, folds = fit.nested.frequencies, fit.nested.n_folds, "outer folds"
@@ -188,7 +147,7 @@ def evidence(fit: Fit) -> Found:
     }
 
 
-def split(fit: Fit) -> Found:
+def split(fit: Fitted) -> Found:
     """Whether the outer folds select different groups."""
     nested = fit.nested
     if nested is None or fit.is_dense or fit.is_average or not fit.names:
@@ -198,7 +157,7 @@ def split(fit: Fit) -> Found:
     return ("depends_on_the_split", {"n": nested.n_folds, "which": which[0].upper() + which[1:]}) if which else None
 
 
-def sparsity(fit: Fit) -> Found:
+def sparsity(fit: Fitted) -> Found:
     """Whether the model is an average, dense, or has most groups."""
     model, n_selected = fit.model, fit.selected.size
     n_groups = len(model.group_norms_) - len(model.always_groups_)
@@ -212,7 +171,7 @@ def sparsity(fit: Fit) -> Found:
     return "most_selected", {"n": n_selected, "n_groups": n_groups, "fewer": remedy}
 
 
-def price(fit: Fit) -> Found:
+def price(fit: Fitted) -> Found:
     """Whether a model on all groups predicts clearly better."""
     if fit.model.price_ is None:
         return None
@@ -222,7 +181,7 @@ def price(fit: Fit) -> Found:
     return "dense_is_better", {"price": price_of_sparsity(fit.model)}
 
 
-def constraints(fit: Fit) -> Found:
+def constraints(fit: Fitted) -> Found:
     """Whether a constraint keeps a group out of the model that the rows ask for."""
     table = getattr(fit.model, "constraints_", None)
     if table is None:
@@ -234,7 +193,7 @@ def constraints(fit: Fit) -> Found:
     return "kept_out", {"names": _joined(names)}
 
 
-def rivals(fit: Fit) -> Found:
+def rivals(fit: Fitted) -> Found:
     """Whether held-out rows cannot tell selected groups from others."""
     pairs = interchangeable(fit.model)
     if not pairs:
@@ -242,7 +201,7 @@ def rivals(fit: Fit) -> Found:
     return "interchangeable", {"pairs": _listed([f"{a} or {b}" for a, b in pairs])}
 
 
-def shrinkage(fit: Fit) -> Found:
+def shrinkage(fit: Fitted) -> Found:
     """Whether a ridge shrinks the coefficients, and whether it had to because the estimates are infinite."""
     model = fit.model
     if not model.shrunk_ or fit.is_average or fit.is_dense:
@@ -254,7 +213,7 @@ def shrinkage(fit: Fit) -> Found:
     return "infinite_hazards" if model.loss_.survival else "infinite_coefficients", {}
 
 
-def overlap(fit: Fit) -> Found:
+def overlap(fit: Fitted) -> Found:
     """Whether selected groups are easily confused with others."""
     pairs = [pair for pair in fit.overlaps.pairs if pair.chance < 1]
     close, n = [pair for pair in pairs if pair.is_close], fit.overlaps.n_rows
@@ -279,13 +238,13 @@ def overlap(fit: Fit) -> Found:
     }
 
 
-def dependence(fit: Fit) -> Found:
+def dependence(fit: Fitted) -> Found:
     """Whether columns of a selected group are linearly dependent."""
     names = [fit.model.groups_.names[l] for l in fit.overlaps.dependent]
     return ("dependent", {"names": _listed(names)}) if names else None
 
 
-def correlation(fit: Fit) -> Found:
+def correlation(fit: Fitted) -> Found:
     """Whether columns of a group are strongly correlated, where that matters."""
     if fit.model.standardize == "group":
         return None
@@ -295,10 +254,10 @@ def correlation(fit: Fit) -> Found:
 
 
 # Checks of a model with groups, and those that need the data too.
-MODEL: tuple[Callable[[Fit], Found], ...] = (
+MODEL: tuple[Callable[[Fitted], Found], ...] = (
     perfection, evidence, split, constraints, price, rivals, sparsity, shrinkage,
 )  # fmt: skip
-DATA: tuple[Callable[[Fit], Found], ...] = (overlap, dependence, correlation)
+DATA: tuple[Callable[[Fitted], Found], ...] = (overlap, dependence, correlation)
 
 
 def _quoted(name: object) -> str:

@@ -11,10 +11,10 @@ from sklearn.base import BaseEstimator
 
 from covey.designs import as_design
 from covey.estimators.survival import kaplan_meier
-from covey.evidence import NestedScore
 from covey.losses.cox import FieldNames, read_survival
 from covey.losses.risk_sets import EVENT, START, STOP
 from covey.report.drawing import Axis, Plot, steps
+from covey.report.fitted import Fitted
 from covey.report.page import MOST_COLOURS, colour
 from covey.validation import FloatArray, MatrixLike, PerRow, on_host
 
@@ -80,27 +80,25 @@ def survival_times(model: BaseEstimator, y: PerRow) -> FloatArray:
     return read_survival(on_host(y), "y", FieldNames.of(model)).coded_as(model.strata_)
 
 
-def survival_part(
-    model: BaseEstimator, X: MatrixLike | None, y: PerRow, weight: PerRow = None, offset: PerRow = None,
-    nested: NestedScore | None = None, expanded: Collection[int] = (),
-) -> Survival | None:  # fmt: skip
+def survival_part(fit: Fitted, expanded: Collection[int] = ()) -> Survival | None:
     """The contents of the survival section; None for other responses, or without the data.
 
     Columns that are `expanded` from others, such as those of a spline, have no hazard ratio: their curves are shown.
     """
-    if not model.loss_.survival or X is None:
+    model, nested = fit.model, fit.nested
+    if not model.loss_.survival or fit.X is None:
         return None
-    times = survival_times(model, y)
-    q = np.ones(len(times)) if weight is None else np.asarray(weight, dtype=float)
+    times = survival_times(model, fit.y)
+    q = np.ones(len(times)) if fit.weight is None else np.asarray(fit.weight, dtype=float)
     held_out = None if nested is None else nested.predictions
-    risk = model.predict(X, offset) if held_out is None else held_out
+    risk = model.predict(fit.X, fit.offset) if held_out is None else held_out
     everyone = _curve("all rows", times, q)
     reached = everyone.y <= 0.5
     return Survival(
         thirds=_by_risk(times, q, np.asarray(risk, dtype=float)),
         n_folds=0 if nested is None or held_out is None else nested.n_folds,
         baseline=_baseline(model, times),
-        ratios=() if hasattr(model, "expansion_") else _ratios(model, X, expanded),
+        ratios=() if hasattr(model, "expansion_") else _ratios(model, fit.X, expanded),
         n_rows=len(times),
         n_events=everyone.n_events,
         median=float(everyone.x[reached][0]) if reached.any() else None,

@@ -250,11 +250,12 @@ class ActiveSet:
         """Directions in the columns of the first groups that change no prediction of the training rows."""
         k, basis = self.widths[n_groups], self.basis[: self.ends[n_groups]]
         dependent = np.setdiff1d(np.arange(k), basis)
-        R = self._R[: len(basis), : len(basis)]
-        across = self._products(dependent, self.A[:, basis])[0]
         null = np.zeros((k, dependent.size))
         null[dependent, np.arange(dependent.size)] = 1.0
-        null[basis] = -dtrtrs(R, dtrtrs(R, across, trans=1)[0])[0]
+        if basis:
+            R = self._R[: len(basis), : len(basis)]
+            across = self._products(dependent, self.A[:, basis])[0]
+            null[basis] = -dtrtrs(R, dtrtrs(R, across, trans=1)[0])[0]
         return null
 
     def without_factors(self) -> ActiveSet:

@@ -40,10 +40,6 @@ def given(option: str) -> Callable[[re.Match[str]], str]:
     return replacement
 
 
-def _kind(found: re.Match[str]) -> str:
-    return given(f"--{found[2]}")(found)
-
-
 # Names that are no parameters, or values that are objects.
 WORDS = (
     (rf"\bX\.drop\(columns=({LIST})\)", given("--drop")),
@@ -67,10 +63,11 @@ WORDS = (
     (rf"^({'|'.join(OPTIONS)})(?= must\b)", lambda found: OPTIONS[found[1]].flag),
     (r"Give the sizes one by one with Groups\.from_sizes", "Give a file with two columns: column, group"),
     (r"\bterms=\{(['\"])(.*?)\1: 'linear'\} or 'levels'", r"--linear \2 or --levels \2"),
-    (rf"\bterms=\{{({TEXT}): '(linear|curve|levels)'\}}", _kind),
+    (rf"\bterms=\{{({TEXT}): '(linear|curve|levels)'\}}", lambda found: given(f"--{found[2]}")(found)),
     (r"\bpairs=\[\('([^']*)', '([^']*)'\)\]", r"--pairs \1:\2"),
     (r"\bpairs(?:=|: )\{'with': '([^']*)'\}", r"--pairs with:\1"),
     (r"\bpairs=None", "--pairs none"),
+    (r"\bfit loss='squared', 'huber' or 'quantile'", "fit --family gaussian, huber or quantile"),
     (r"\bpairs: \('([^']*)', '([^']*)'\)", r"--pairs \1:\2"),
     (r", or pd\.Categorical\(.*?, ordered=True\)", ""),
     (r"\bare reversed: give \((\S+), (\S+)\)", r"are reversed: give \1:\2"),

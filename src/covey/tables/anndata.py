@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -59,7 +58,12 @@ def from_anndata(
     if labels is not None:
         labels = [name if gap else label for name, label, gap in zip(names, labels, labels.isna(), strict=True)]
         labels = [label if isinstance(label, int | np.integer) else str(label) for label in labels]
-    X = _design(stored, names, where)
+    in_memory = isinstance(stored, np.ndarray) or type(stored).__module__.partition(".")[0] in KINDS
+    if in_memory or sp.issparse(stored):
+        X = as_design(stored, name=where)
+        X.columns = names
+    else:
+        X = BackedDesign(stored, columns=names, name=where)
     return (
         X,
         y if response is None else response.to_numpy(),
@@ -77,13 +81,3 @@ def _column(table: Any, given: Any, prefix: str) -> Any:
     if name not in table.columns:
         raise ValueError(f"adata.{prefix} has no column {name!r}: {near(name, list(map(str, table.columns)))}")
     return table[name]
-
-
-def _design(stored: Any, names: Sequence[str], where: str) -> Design:
-    """The design of X or a layer: in memory, of another library, or in a file that AnnData reads."""
-    in_memory = isinstance(stored, np.ndarray) or type(stored).__module__.partition(".")[0] in KINDS
-    if not in_memory and not sp.issparse(stored):
-        return BackedDesign(stored, columns=names, name=where)
-    design = as_design(stored, name=where)
-    design.columns = names
-    return design

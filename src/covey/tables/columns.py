@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from covey.tables.complaint import Column, TableError, check_names, leave_out, listed, near, shown
 from covey.tables.unreadable import complaint, read_unreadable
-from covey.validation import Array, FloatArray, one_value
+from covey.validation import Array, one_value
 
 
 def find_columns(name: str, columns: Sequence[str], option: str) -> list[str]:
@@ -85,35 +85,28 @@ def named_faults(X: object) -> Iterator[None]:
     except (ValueError, TypeError) as reason:
         if isinstance(X, pd.DataFrame):
             refuse_missing(numeric_frame(X.rename(columns=str)))
-        elif (values := _floats(X)) is not None:
-            refuse_missing(numeric_frame(_named(values), "leave such columns out"), "X[~np.isnan(X).any(axis=1)]")
-        elif _has_text(values := np.asarray(X)):
-            numeric_frame(_named(values), "encode it, or give a DataFrame and terms='auto'")
+        elif (values := _matrix(X)) is not None:
+            frame = pd.DataFrame(values, columns=[f"column {j}" for j in range(values.shape[1])])
+            if values.dtype.kind == "f":
+                refuse_missing(numeric_frame(frame, "leave such columns out"), "X[~np.isnan(X).any(axis=1)]")
+            numeric_frame(frame, "encode it, or give a DataFrame and terms='auto'")
         raise reason
 
 
-def _named(values: Array) -> pd.DataFrame:
-    return pd.DataFrame(values, columns=[f"column {j}" for j in range(values.shape[1])])
-
-
-def _has_text(values: Array) -> bool:
-    """Whether a matrix holds text, and else numbers only."""
-    if values.ndim != 2 or values.dtype.kind not in "OU":
-        return False
-    kinds = {type(value) for value in values.flat}
-    return str in kinds and all(issubclass(kind, str | int | float | np.number | None.__class__) for kind in kinds)
-
-
-def _floats(X: object) -> FloatArray | None:
-    """A matrix without names as floats; None if it is none."""
+def _matrix(X: object) -> Array | None:
+    """A matrix without names as floats, or as it is if it holds text besides numbers; None for anything else."""
     try:
         values = np.asarray(X)
-        if np.iscomplexobj(values):  # a cast would drop the imaginary part
-            return None
-        values = values.astype(float)
     except (ValueError, TypeError):
         return None
-    return values if values.ndim == 2 else None
+    if values.ndim != 2 or np.iscomplexobj(values):  # a cast would drop the imaginary part
+        return None
+    try:
+        return values.astype(float)
+    except (ValueError, TypeError):
+        kinds = {type(value) for value in values.flat}
+    are_plain = all(issubclass(kind, str | int | float | np.number | None.__class__) for kind in kinds)
+    return values if are_plain and any(issubclass(kind, str) for kind in kinds) else None
 
 
 def complete_rows(frame: pd.DataFrame, columns: Sequence[str]) -> tuple[pd.DataFrame, list[str]]:

@@ -122,8 +122,7 @@ def describe_marks(texts: Sequence[str]) -> tuple[str, str] | None:
 
 def _may_be_decimals(texts: Sequence[str]) -> bool:
     """Whether all texts are whole numbers or have one decimal comma."""
-    commas = [text for text in texts if DECIMAL_COMMA.fullmatch(text)]
-    return bool(commas) and all(DECIMAL_COMMA.fullmatch(text) or INTEGER.fullmatch(text) for text in texts)
+    return any(map(DECIMAL_COMMA.fullmatch, texts)) and all(map(_is_plain_with_comma, texts))
 
 
 def _is_plain_with_comma(text: str) -> bool:

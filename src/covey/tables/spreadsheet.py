@@ -18,15 +18,16 @@ def guarded(frame: pd.DataFrame) -> pd.DataFrame:
     >>> guarded(pd.DataFrame({"=1+1": ["@a", "-2", "b-c"]})).to_dict("list")
     {"'=1+1": ["'@a", '-2', 'b-c']}
     """
-    return _mapped(frame, _guard)
+    return _mapped(frame, lambda text: f"'{text}" if FORMULA.match(text) and not _is_number(text) else text)
 
 
 def unguarded(frame: pd.DataFrame) -> pd.DataFrame:
     """The frame as it was before `guarded`."""
-    return _mapped(frame, _unguard)
+    return _mapped(frame, lambda text: text[1:] if text.startswith("'") and FORMULA.match(text) else text)
 
 
-def _mapped(frame: pd.DataFrame, change: Callable[[object], object]) -> pd.DataFrame:
+def _mapped(frame: pd.DataFrame, change: Callable[[str], str]) -> pd.DataFrame:
+    """The frame with other texts, in cells and in names."""
     changed = frame.copy(deep=False)
     for j, dtype in enumerate(frame.dtypes):
         if dtype.kind == "O":
@@ -34,16 +35,8 @@ def _mapped(frame: pd.DataFrame, change: Callable[[object], object]) -> pd.DataF
             other = {value: change(value) for value in column.unique() if isinstance(value, str)}
             if any(value != shown for value, shown in other.items()):
                 changed.isetitem(j, column.map(lambda value, other=other: other.get(value, value)).to_numpy())
-    changed.columns = frame.columns.map(change)
+    changed.columns = frame.columns.map(lambda name: change(name) if isinstance(name, str) else name)
     return changed
-
-
-def _guard(value: object) -> object:
-    return f"'{value}" if isinstance(value, str) and FORMULA.match(value) and not _is_number(value) else value
-
-
-def _unguard(value: object) -> object:
-    return value[1:] if isinstance(value, str) and value.startswith("'") and FORMULA.match(value) else value
 
 
 def _is_number(text: str) -> bool:

@@ -114,7 +114,8 @@ def _parse(path: Path, encoding: str, separator: str, marks: Marks, na_values: S
     if doubtful:
         refuse_doubtful(parse(usecols=doubtful, dtype=str), path)
     whole = [name for name, column in frame.items() if _is_whole(column)]
-    if whole and _has_codes(path, encoding, separator):
+    # row names, which are refused, would shift the columns that are read again
+    if whole and frame.index.equals(pd.RangeIndex(len(frame))) and _has_codes(path, encoding, separator):
         as_text = parse(usecols=whole, dtype=str)
         codes = {str(name): column for name, column in as_text.items() if are_codes(column.dropna().unique())}
         frame = frame.assign(**codes)

@@ -58,19 +58,21 @@ MOST_LISTED = 20
 
 @dataclass(frozen=True)
 class Unreadable:
-    """A column that is not numeric."""
+    """A column that is not numeric: what it holds, and what to do besides leaving it out."""
 
     name: str
-    holds: str  # description of its contents
-    remedy: str  # what to do
-    # How to read its table, such as ``decimal=','``; empty if the column can only be left out or be changed
+    holds: str
+    remedy: str = ""
+    # how to read its table, such as ``decimal=','``, which makes it numeric
     marks: str = ""
 
-    @classmethod
-    def unless_left_out(cls, name: str, holds: str, remedy: str = "") -> Unreadable:
-        """A column that can also be left out."""
-        without = f"leave it out with {leave_out([name])}"
-        return cls(name, f"holds {holds}", f"{remedy}, or {without}" if remedy else without)
+    @property
+    def steps(self) -> str:
+        """What to do, in words."""
+        if self.marks:
+            return f"read the table with {self.marks}"
+        without = f"leave it out with {leave_out([self.name])}"
+        return f"{self.remedy}, or {without}" if self.remedy else without
 
 
 def disguise_of(column: Column) -> tuple[str, str] | None:
@@ -90,7 +92,7 @@ def disguise_of(column: Column) -> tuple[str, str] | None:
 
 def read_unreadable(column: Column, bad: NDArray[np.bool_]) -> Unreadable:
     """Describe a column of a matrix whose values in the rows `bad` are not numbers."""
-    found = partial(Unreadable.unless_left_out, str(column.name))
+    found = partial(Unreadable, str(column.name))
     becomes = "give terms='auto' instead of groups=, and {} become terms"
     if pd.api.types.is_datetime64_any_dtype(column):
         return found("dates", becomes.format("dates"))
@@ -126,18 +128,16 @@ def _read_fault(column: Column, bad: NDArray[np.bool_], texts: Sequence[str]) ->
     name, first, n_known = str(column.name), _first(column, bad), int(column.notna().sum())
     if _all_match(OTHER_DATE, texts):
         holds = f"dates, {first}, of which the day or the month may come first"
-        return Unreadable.unless_left_out(name, holds, "write them as 2020-12-31")
+        return Unreadable(name, holds, "write them as 2020-12-31")
     if dates := _read_dates(column, bad, texts):
         return dates
     if marks := describe_marks(texts):
-        holds, remedy = marks
-        return Unreadable(name, f"holds {first}, {holds}", f"read the table with {remedy}", remedy)
+        return Unreadable(name, f"{first}, {marks[0]}", marks=marks[1])
     if _units(texts):
-        return Unreadable.unless_left_out(name, f"{first}, a number with a unit", "write the number alone")
+        return Unreadable(name, f"{first}, a number with a unit", "write the number alone")
     for pattern, holds, remedy in SPELLINGS:
         if _all_match(re.compile(pattern), texts):
-            holds = holds.format(first=first, n_bad=int(bad.sum()), n_known=n_known)
-            return Unreadable.unless_left_out(name, holds, remedy)
+            return Unreadable(name, holds.format(first=first, n_bad=int(bad.sum()), n_known=n_known), remedy)
     return _read_odd(column, bad, "a number") if 2 * bad.sum() < n_known else None
 
 
@@ -152,7 +152,7 @@ def _read_dates(column: Column, bad: NDArray[np.bool_], texts: Sequence[str]) ->
         return _read_odd(column, bad & ~(known.str.match(ISO_DATE) | known.str.match(OTHER_DATE)).to_numpy(), "a date")
     if not all(iso):
         holds = f"dates in more than one format, {texts[iso.index(True)]!r} and {texts[iso.index(False)]!r}"
-        return Unreadable.unless_left_out(str(column.name), holds, "write all as 2020-12-31")
+        return Unreadable(str(column.name), holds, "write all as 2020-12-31")
     odd = np.zeros_like(bad)
     read = pd.to_datetime(pd.Series(texts), format="ISO8601", errors="coerce", utc=True)
     odd[np.flatnonzero(bad)[: len(texts)]] = read.isna()
@@ -171,7 +171,7 @@ def _read_odd(column: Column, odd: NDArray[np.bool_], what: str) -> Unreadable:
         remedy = f"if that means missing, read the table with na_values={different!r}; otherwise {remedy}"
     if n_odd == 1 and odd[-1]:
         remedy = f"if the last row sums up the others, delete it; {remedy}"
-    return Unreadable.unless_left_out(name, f"{_first(column, odd)}, which is not {what}{more}", remedy)
+    return Unreadable(name, f"{_first(column, odd)}, which is not {what}{more}", remedy)
 
 
 def _texts(values: Column) -> list[str]:
@@ -200,8 +200,9 @@ def complaint(found: Sequence[Unreadable], remedy: str | None = None) -> str:
     """The message for all columns that are not numeric, with a common remedy or one for each."""
     if len(found) == 1:
         (one,) = found
-        return f"Column {shown(one.name)} {one.holds}; {one.remedy if one.marks or remedy is None else remedy}."
-    lines = [f"{shown(one.name)} {one.holds}" + ("" if remedy else f"; {one.remedy}") for one in found[:MOST_LISTED]]
+        return f"Column {shown(one.name)} holds {one.holds}; {one.steps if one.marks or remedy is None else remedy}."
+    lines = [f"{shown(one.name)} holds {one.holds}" + ("" if remedy else f"; {one.steps}") for one in found]
+    lines = lines[:MOST_LISTED]
     lines += [f"and {len(found) - MOST_LISTED} more columns"] * (len(found) > MOST_LISTED)
     drop = [one.name for one in found if not one.marks]
     marks = list(dict.fromkeys(one.marks for one in found if one.marks))

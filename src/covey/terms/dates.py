@@ -9,11 +9,9 @@ import numpy as np
 
 from covey.tables.complaint import Column
 from covey.terms.levels import Category, fit_levels
-from covey.terms.numbers import Number, Sample, fit_numbers
+from covey.terms.numbers import Number, Sample, fit_number
 from covey.terms.reading import as_days
 from covey.validation import Array, FloatArray
-
-__all__ = ["Date", "Season", "fit_date"]
 
 YEAR, DAY = 365.2425, 1.0
 # Two harmonics follow a season with two peaks.
@@ -130,7 +128,7 @@ def _weekdays(days: FloatArray) -> Array:
 
 def fit_date(sample: Sample, weights: FloatArray, *, seasons: bool = True) -> Date:
     """Fit a date that is not constant, in days since 1970, with the seasons that its span allows."""
-    (trend,) = fit_numbers([sample], weights)
+    trend = fit_number(sample, weights)
     if not seasons:
         return Date(trend)
     days = sample.x[~np.isnan(sample.x)]

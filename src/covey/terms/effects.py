@@ -15,10 +15,8 @@ from covey.layout import offsets
 from covey.tables.complaint import listed, near
 from covey.terms.expansion import Expansion
 from covey.terms.kinds import free_name
-from covey.terms.parts import Axis, Part, evaluate_main, evaluate_pair, find_parts, part_columns
+from covey.terms.parts import Axis, Part, Raw, evaluate, find_parts, part_columns
 from covey.validation import Array, FloatArray, whole
-
-__all__ = ["Effect", "FittedTerms"]
 
 # Points of a curve, and of each side of a pair.
 N_POINTS, N_SIDE = 200, 60
@@ -167,13 +165,17 @@ class FittedTerms:
         missing = None
         if len(axes) == 1 and axes[0].flagged:
             absent = np.array(["NaT"], dtype="datetime64[s]") if axes[0].kind == "date" else np.array([np.nan])
-            gap = evaluate_main(self.expansion, self.coef, part.roots[0], absent)[0] - self.mean(part)
+            gap = self._centred(part, [absent])[0]
             missing = gap if self.outputs else float(gap[0])
+        note = "" if part.terms else f"the model does not have {part.name}, so its effect is zero"
+        if part.terms and len(part.roots) == 1:
+            pairs = [one.name for one in self.parts if part.roots[0] in one.roots and one != part]
+            note = f"without {listed(pairs)}" if pairs else ""
         return Effect(
             part.name, tuple(self.expansion.terms[term].name for term in part.terms), axes,
             _squeezed(values, self.outputs), None if among is None else among.min(axis=0),
             None if among is None else among.max(axis=0), missing, self.outputs, len(refits),
-            sum(has for _, has in again), self._note(part),
+            sum(has for _, has in again), note,
         )  # fmt: skip
 
     def _axes(self, part: Part, names: Sequence[str], at: Any, n: int | None) -> tuple[Axis, ...]:
@@ -200,22 +202,15 @@ class FittedTerms:
         """The centred effect on the axes, outputs last."""
         turned = len(axes) == 2 and axes[0].name != self.expansion.encoding.terms[part.roots[0]].name
         raw = [axis.raw for axis in (axes[::-1] if turned else axes)]
-        if len(axes) == 1:
-            return evaluate_main(self.expansion, self.coef, part.roots[0], raw[0]) - self.mean(part)
-        values = evaluate_pair(self.expansion, self.coef, part, (raw[0], raw[1])) - self.mean(part)
-        if main:
-            for side, root in enumerate(part.roots):
-                one = next((p for p in self.parts if p.roots == (root,)), None)
-                if one is not None:
-                    alone = evaluate_main(self.expansion, self.coef, root, raw[side]) - self.mean(one)
-                    values = values + (alone[:, None] if side == 0 else alone[None])
+        values = self._centred(part, raw)
+        for one in self.parts if main else ():
+            if len(one.roots) == 1 and one.roots[0] in part.roots:
+                side = part.roots.index(one.roots[0])
+                values = values + np.expand_dims(self._centred(one, [raw[side]]), 1 - side)
         return values.swapaxes(0, 1) if turned else values
 
-    def _note(self, part: Part) -> str:
-        if not part.terms:
-            return f"the model does not have {part.name}, so its effect is zero"
-        others = [one.name for one in self.parts if part.roots[0] in one.roots and one != part]
-        return f"without {listed(others)}" if others and len(part.roots) == 1 else ""
+    def _centred(self, part: Part, raw: Sequence[Raw]) -> FloatArray:
+        return evaluate(self.expansion, self.coef, part, raw) - self.mean(part)
 
     def contributions(self, design: Design) -> dict[str, FloatArray]:
         """The centred contribution of each part to each row; (rows, outputs)."""

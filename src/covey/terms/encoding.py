@@ -12,12 +12,10 @@ from covey.tables.complaint import TableError, listed, near
 from covey.terms.dates import Date
 from covey.terms.kinds import Term, free_name
 from covey.terms.levels import Category
-from covey.terms.numbers import Number, encode_numbers
+from covey.terms.numbers import Number
 from covey.terms.pairs import Pairs
 from covey.terms.reading import as_frame
 from covey.validation import Array, FloatArray, MatrixLike
-
-__all__ = ["Encoding", "Variable"]
 
 Variable = Number | Category | Date
 CLASSES: dict[str, type[Number] | type[Category] | type[Date]] = {"number": Number, "levels": Category, "date": Date}
@@ -94,34 +92,18 @@ class Encoding:
         data of fit counts as the mean.
         """
         frame = as_frame(table, self.variables)
-        self._check_names(list(frame.columns))
-        out = np.zeros((len(frame), len(self.column_names)), order="F")
-        numbers: list[Number] = []
-        for name, variable in self._fitted.items():
-            if isinstance(variable, Number):
-                numbers.append(variable)
-            else:
-                out[:, self._columns(name)] = variable.encode(variable.read(frame[name]))  # type: ignore[arg-type]
-        if numbers:
-            x = np.empty((len(frame), len(numbers)), order="F")
-            for j, number in enumerate(numbers):
-                x[:, j] = number.read(frame[number.name])
-            encode_numbers(numbers, x, [self._columns(number.name).start for number in numbers], out)
-        return out
-
-    def _check_names(self, names: Sequence[str]) -> None:
-        here = set(names)
-        lacking = [name for name in self._fitted if name not in here]
+        lacking = [name for name in self._fitted if name not in frame]
         if len(lacking) == 1:
-            raise TableError(
-                f"X has no variable {lacking[0]!r}, with which the model was fitted; {near(lacking[0], names)}"
-            )
+            hint = near(lacking[0], list(frame.columns))
+            raise TableError(f"X has no variable {lacking[0]!r}, with which the model was fitted; {hint}")
         if lacking:
             raise TableError(f"X has no variables {listed(lacking)}, with which the model was fitted.")
-
-    def _columns(self, name: str) -> slice:
-        columns = [self.terms[place].columns for place in self._terms_of[name]]
-        return slice(columns[0].start, max(one.stop for one in columns))
+        out = np.zeros((len(frame), len(self.column_names)), order="F")
+        for name, variable in self._fitted.items():
+            places = [self.terms[l].columns for l in self._terms_of[name]]
+            encoded = variable.encode(variable.read(frame[name]))  # type: ignore[arg-type]
+            out[:, places[0].start : max(one.stop for one in places)] = encoded
+        return out
 
     def terms_of(self, name: str) -> Sequence[int]:
         """Positions of the terms of a variable; none if it is left out."""
@@ -180,7 +162,7 @@ class Encoding:
             if name in self.dropped:
                 line = {"kind": "left out", "columns": 0, "values": "", "missing": 0, "remark": self.dropped[name]}
             else:
-                line = self._fitted[name].describe() | {"remark": _remark(self._fitted[name])}
+                line = self._fitted[name].describe()
             lines.append({"variable": name} | line)
         return pd.DataFrame(lines)
 
@@ -199,15 +181,6 @@ class Encoding:
         """The inverse of `state`."""
         fitted = {name: CLASSES[kind].from_state(values) for name, kind, values in state["fitted"]}
         return cls(state["variables"], fitted, state["dropped"], Pairs.from_state(state["pairs"]), state["remarks"])
-
-
-def _remark(variable: Variable) -> str:
-    if isinstance(variable, Category) and variable.joined:
-        return f"{len(variable.joined)} rare levels joined"
-    number = variable.trend if isinstance(variable, Date) else variable
-    if not isinstance(number, Number) or not number.n_missing:
-        return ""
-    return "missing values: the mean and a flag" if number.share_missing else "missing values: the mean"
 
 
 def _free(name: str, taken: set[str]) -> str:

@@ -24,12 +24,11 @@ from covey.search.pairs import AllPairs
 from covey.search.problem import ancestors
 from covey.terms.encoding import Encoding
 from covey.terms.kinds import Term, free_name
+from covey.terms.reading import as_frame
 from covey.terms.requirements import Constraints, requirements_of, without_pairs
 from covey.terms.splines import ROWS_PER_KNOT
 from covey.terms.terms import Terms, TermsLike
 from covey.validation import FloatArray, MatrixLike, PerRow, is_tensor
-
-__all__ = ["Expansion", "expand"]
 
 # A pair, its child and the child of that, with what their names end in; and how many curve columns of a number take
 # part in their products, the smoothest first.
@@ -96,13 +95,13 @@ class Expansion:
         columns, rows = _counted(columns, weight)
         wanted, ranges = encoding.pairs, np.array([columns.min(axis=0) - BEYOND, columns.max(axis=0) + BEYOND])
         sizes = np.array([_size(encoding.stems(l)) for l in range(len(encoding.terms))], dtype=np.intp)
-        if not wanted.members:
-            n_columns = sum(int(sizes[i] * sizes[j]) for i, j in wanted.listed)
-            return cls(encoding, ranges, depth=_depth(n_columns))._with(wanted.listed, columns, rows)
         of_members = sizes[list(wanted.members)]
         n_columns = (int(of_members.sum()) ** 2 - int((of_members**2).sum())) // 2
-        if n_columns <= LISTED:
-            return cls(encoding, ranges, depth=_depth(n_columns))._with(tuple(wanted), columns, rows)
+        n_columns += sum(int(sizes[i] * sizes[j]) for i, j in wanted.listed)
+        if n_columns <= LISTED or not wanted.members:
+            limits = zip(CURVE_COLUMNS, (LISTED, LISTED, min(LISTED, DETAILED)), strict=True)
+            depth = max(1, sum(n_columns * (1 + n) ** 2 <= limit for n, limit in limits))
+            return cls(encoding, ranges, depth=depth)._with(tuple(wanted), columns, rows)
         if of_members.sum() <= most:
             return cls(encoding, ranges, depth=1, unlisted=wanted.members)
         warnings.warn(
@@ -241,18 +240,6 @@ class Expansion:
         base = DenseDesign(columns, columns=self.encoding.column_names)
         return ProductColumns(base, left, right, self.ranges, self.within) if left.size or self.unlisted else base
 
-    def _of_fit(self, columns: FloatArray, table: MatrixLike) -> Design:
-        """The same for the table of `fit`, which is within all bounds; where it is, if it is a tensor."""
-        (left, right), names = self.factors, self.encoding.column_names
-        base: Design
-        if is_tensor(table):
-            from covey.designs.torch import TorchDesign, on_device
-
-            base = TorchDesign(on_device(columns, table), columns=names)
-        else:
-            base = DenseDesign(columns, columns=names)
-        return ProductColumns(base, left, right) if left.size or self.unlisted else base
-
     @cached_property
     def groups(self) -> Groups:
         """A group per term."""
@@ -338,13 +325,20 @@ def expand(
     """
     if groups is not None:
         raise ValueError("Both terms and groups are given: use terms for a table of variables, groups for columns.")
-    described = Terms.coerce(terms)
-    encoding = described.fit(table, weight)
+    described, frame = Terms.coerce(terms), as_frame(table)
+    encoding = described.fit(frame, weight)
     if constraints:
         encoding = without_pairs(encoding, list(requirements_of(constraints, encoding)), described.pairs)
-    columns = encoding.transform(table)
-    expansion = Expansion.of(encoding, columns, weight, MOST_ON_DEVICE if is_tensor(table) else MOST_COLUMNS)
-    return expansion, expansion._of_fit(columns, table)
+    columns = encoding.transform(frame)
+    design: Design = DenseDesign(columns, columns=encoding.column_names)
+    most = MOST_COLUMNS
+    if is_tensor(table):
+        from covey.designs.torch import TorchDesign, on_device
+
+        design, most = TorchDesign(on_device(columns, table), columns=encoding.column_names), MOST_ON_DEVICE
+    expansion = Expansion.of(encoding, columns, weight, most)
+    left, right = expansion.factors  # the table of fit is within all bounds
+    return expansion, ProductColumns(design, left, right) if left.size or expansion.unlisted else design
 
 
 @cache
@@ -377,12 +371,6 @@ def _within(columns: FloatArray, rows: FloatArray, levels: slice, some: Sequence
     ends[0, found] = np.minimum.reduceat(values, starts) - beyond
     ends[1, found] = np.maximum.reduceat(values, starts) + beyond
     return [Within(column, levels.start, levels.stop, ends[:, :, k]) for k, column in enumerate(some)]
-
-
-def _depth(n_columns: int) -> int:
-    """How many generations of terms pairs have, given the number of their own columns."""
-    limits = zip(CURVE_COLUMNS, (LISTED, LISTED, min(LISTED, DETAILED)), strict=True)
-    return max(1, sum(n_columns * (1 + n) ** 2 <= most for n, most in limits))
 
 
 def _size(which: slice) -> int:

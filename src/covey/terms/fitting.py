@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Hashable, Iterable, Mapping
+from collections.abc import Collection, Hashable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -15,23 +15,14 @@ from covey.tables.marks import are_codes
 from covey.tables.unreadable import complaint, find_faulty
 from covey.terms.dates import Date, fit_date
 from covey.terms.encoding import Encoding, Variable
-from covey.terms.guessing import Guess, guess, looks_like_identifier, text_reason
-from covey.terms.kinds import Auto, Curve, Drop, Kind, Levels, Linear
+from covey.terms.guessing import guess, looks_like_identifier, text_reason
+from covey.terms.kinds import Auto, Drop, Kind, Levels, Linear
 from covey.terms.levels import Category, fit_levels, spelt_alike
-from covey.terms.numbers import BOOLEAN, LEAST_FLAGGED, Number, Sample, fit_numbers
+from covey.terms.numbers import BOOLEAN, LEAST_FLAGGED, N_QUANTILES, Number, Sample, fit_number, label_positions
 from covey.terms.pairs import PairsLike, find_pairs
-from covey.terms.reading import (
-    as_days,
-    as_labels,
-    as_numbers,
-    has_time_zone,
-    level_order,
-    text_columns,
-)
+from covey.terms.reading import as_days, as_labels, as_numbers, has_time_zone, level_order, text_columns
 from covey.terms.splines import default_knots
 from covey.validation import FloatArray
-
-__all__ = ["fit_encoding"]
 
 # With more numbers than this, each gets a line and no curve unless a user wants it.
 MOST_CURVES = 1000
@@ -67,7 +58,10 @@ def fit_encoding(frame: pd.DataFrame, given: Mapping[str, Kind], pairs: PairsLik
     names = list(frame.columns)
     if not weights.all():  # rows without weight are no rows
         frame, weights = frame.loc[weights > 0], weights[weights > 0]
-    _refuse_faulty(column for name, column in text_columns(frame) if not isinstance(given[name], Drop | Levels))
+    texts = (column for name, column in text_columns(frame) if not isinstance(given[name], Drop | Levels))
+    # text that would be numbers or dates, had it been spelt as expected, is not taken as levels
+    if faulty := find_faulty(column for column in texts if guess(column).holds == "levels"):
+        raise TableError(complaint(faulty))
     planned: dict[str, Sample | Category | Date] = {}
     dropped: dict[str, str] = {}
     for name in names:
@@ -96,15 +90,14 @@ def fit_encoding(frame: pd.DataFrame, given: Mapping[str, Kind], pairs: PairsLik
     remarks = [remark for remark in said if remark]
     guessed = [one for one in samples if isinstance(given[one.name], Auto) and one.n_knots]
     if len(guessed) > MOST_CURVES:
-        straight = {one.name for one in guessed}
-        samples = [replace(one, n_knots=0) if one.name in straight else one for one in samples]
+        planned |= {one.name: replace(one, n_knots=0) for one in guessed}
         remarks.append(
             f"{len(guessed)} numbers are more than {MOST_CURVES} and get no curves; name those that should have one, "
             f"such as terms={{{guessed[0].name!r}: 'curve'}}."
         )
-    numbers = {number.name: number for number in fit_numbers(samples, weights)}
+    n_quantiles = N_QUANTILES if len(samples) <= MOST_CURVES else 5  # only the quartiles of many numbers are kept
     fitted: dict[str, Variable] = {
-        name: numbers[name] if isinstance(one, Sample) else one for name, one in planned.items()
+        name: fit_number(one, weights, n_quantiles) if isinstance(one, Sample) else one for name, one in planned.items()
     }
     encoding = Encoding(names, fitted, dropped)
     wanted, more = find_pairs(pairs, encoding, frame, weights)
@@ -128,16 +121,9 @@ def _repeated(
     return repeated
 
 
-def _refuse_faulty(columns: Iterable[Column]) -> None:
-    """Refuse text that would be numbers or dates, had it been spelt as expected, rather than take it as levels."""
-    faulty = find_faulty(column for column in columns if guess(column).holds == "levels")
-    if faulty:
-        raise TableError(complaint(faulty))
-
-
 def _plan(column: Column, kind: Kind, weights: FloatArray) -> Sample | Category | Date:
     """What a variable becomes: a number to be fitted, or levels or a date, which are fitted at once."""
-    name = str(column.name)
+    name, always = str(column.name), getattr(kind, "always", False)
     if isinstance(kind, Drop):
         raise _LeftOutError("as you said")
     found = guess(column)
@@ -145,50 +131,33 @@ def _plan(column: Column, kind: Kind, weights: FloatArray) -> Sample | Category 
         if isinstance(kind, Auto):
             raise _LeftOutError("lists or other objects")
         raise TableError(f"The variable {name!r} holds lists or other objects, which cannot be encoded; drop it.")
-    always = getattr(kind, "always", False)
     if isinstance(kind, Levels) or (isinstance(kind, Auto) and found.holds == "levels"):
         return _plan_levels(column, kind, weights)
-    if found.holds == "date":
-        days = as_days(column, found.format)
-        sample = Sample.of(name, days, weights, n_knots=_n_knots(kind, days, weights), always=always)
-        if _is_constant(sample):
-            raise _LeftOutError("constant")
-        return replace(fit_date(sample, weights, seasons=isinstance(kind, Auto)), format=found.format)
-    return _plan_number(column, kind, found, weights)
-
-
-def _n_knots(kind: Kind, x: FloatArray, weights: FloatArray) -> int:
-    """The number of knots for the values that are not missing."""
-    if isinstance(kind, Linear):
-        return 0
-    wanted = kind.knots if isinstance(kind, Curve) else None
-    return default_knots(int(weights[~np.isnan(x)].sum())) if wanted is None else wanted
-
-
-def _plan_number(column: Column, kind: Kind, found: Guess, weights: FloatArray) -> Sample | Category:
-    name = str(column.name)
-    labels: tuple[str, ...] | None = None
-    if found.holds == "ordered":
+    is_date, labels = found.holds == "date", None
+    if is_date:
+        x = as_days(column, found.format)
+    elif found.holds == "ordered":
         labels = tuple(level_order(column, ()))
-        places: dict[str | None, float] = {text: float(j) for j, text in enumerate(labels)}
-        x = np.array([places.get(text, np.nan) for text in as_labels(column)])
+        x = label_positions(column, labels)
     else:
         x = as_numbers(column)
         labels = BOOLEAN if found.holds == "boolean" else None
-    always = getattr(kind, "always", False)
-    n_missing = int(np.isnan(x).sum())
+    knots, known = getattr(kind, "knots", None), ~np.isnan(x)
+    n_knots = 0 if isinstance(kind, Linear) else knots or default_knots(int(weights[known].sum()))
     sample = Sample.of(
-        name, x, weights, n_knots=_n_knots(kind, x, weights), detail=getattr(kind, "knots", None) is None,
-        labels=labels, integer=found.integer, always=always,
+        name, x, weights, n_knots=n_knots, detail=knots is None and not is_date, labels=labels, integer=found.integer,
+        always=always,
     )  # fmt: skip
     if _is_constant(sample):
-        if not n_missing:
+        if is_date or known.all():
             raise _LeftOutError("constant")
         # missing values differ from the one value there is
         texts = as_labels(column)
-        texts[~np.isnan(x)] = texts[~np.isnan(x)][0]
+        texts[known] = texts[known][0]
         return fit_levels(name, texts, weights, rare=1, always=always)
-    if isinstance(kind, Auto) and found.integer and looks_like_identifier(name, sample.distinct, len(x) - n_missing):
+    if is_date:
+        return replace(fit_date(sample, weights, seasons=isinstance(kind, Auto)), format=found.format)
+    if isinstance(kind, Auto) and found.integer and looks_like_identifier(name, sample.distinct, int(known.sum())):
         raise _LeftOutError("identifiers: they number the rows")
     return sample
 
@@ -206,12 +175,9 @@ def _plan_levels(column: Column, kind: Kind, weights: FloatArray) -> Category:
     known = [text for text in texts if text is not None]
     if not known:
         raise _LeftOutError("all values are missing")
-    declared = hasattr(column, "cat")
-    reason = text_reason(known) if isinstance(kind, Auto) and not declared else None
-    if reason:
+    if isinstance(kind, Auto) and not hasattr(column, "cat") and (reason := text_reason(known)):
         raise _LeftOutError(reason)
-    rare = kind.rare if isinstance(kind, Levels) else None
-    always = getattr(kind, "always", False)
+    rare, always = getattr(kind, "rare", None), getattr(kind, "always", False)
     category = fit_levels(str(column.name), texts, weights, order=level_order(column, known), rare=rare, always=always)
     if len(category.labels) == 1:
         raise _LeftOutError("all of its levels are rare" if category.joined else "constant")

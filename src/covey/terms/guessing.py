@@ -15,9 +15,7 @@ import pandas as pd
 from covey.tables.complaint import Column
 from covey.tables.marks import are_codes
 from covey.terms.reading import missing_values, text_columns
-from covey.validation import Array, FloatArray
-
-__all__ = ["Guess", "date_format", "guess", "looks_like_identifier", "text_reason", "with_dates_and_codes"]
+from covey.validation import FloatArray
 
 ISO_DATE = re.compile(r"\d{4}-\d{2}(-\d{2}([T ]\d{2}:\d{2}(:\d{2}([.,]\d+)?)?\s?(Z|[+-]\d{2}:?\d{2})?)?)?")
 DATE = re.compile(r"\d{1,4}([./-])\d{1,2}\1\d{1,4}( \d{1,2}:\d{2}(:\d{2})?)?")
@@ -67,17 +65,10 @@ def guess(column: Column) -> Guess:
         return Guess("number", integer=pd.api.types.is_integer_dtype(dtype))
     if dtype.kind == "m":
         return Guess("number")
-    return _guess_values(column[~missing_values(column)].unique() if _hashable(column) else None)
-
-
-def _hashable(column: Column) -> bool:
-    """Whether all values are text, numbers, dates or missing."""
-    return all(isinstance(value, str | AnyNumber | date | np.generic) or pd.isna(value) is True for value in column)
-
-
-def _guess_values(values: Array | None) -> Guess:
-    """What distinct values of any type are; None stands for lists and other objects."""
-    if values is None or any(isinstance(value, complex | np.complexfloating) for value in values):
+    if not all(isinstance(value, str | AnyNumber | date | np.generic) or pd.isna(value) is True for value in column):
+        return Guess("objects")  # that may have no hash, such as lists
+    values = column[~missing_values(column)].unique()
+    if any(isinstance(value, complex | np.complexfloating) for value in values):
         return Guess("objects")
     if len(values) == 0:
         return Guess("number")

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from covey.validation import boolean, whole
 
-__all__ = ["Auto", "Curve", "Drop", "Kind", "Levels", "Linear", "Term", "as_kind", "free_name"]
-
 
 @dataclass(frozen=True)
 class Auto:
@@ -90,8 +88,10 @@ WORDS: dict[str, Kind] = {
 }  # fmt: skip
 
 
-def as_kind(value: object, name: str) -> Kind:
+def as_kind(value: object, name: object) -> Kind:
     """The kind that a user gave for a variable, as a word or as an object."""
+    if not isinstance(name, str):
+        raise ValueError(f"terms: names of variables must be text, not {name!r}.")
     if isinstance(value, Auto | Linear | Curve | Levels | Drop):
         return value
     if isinstance(value, str) and value in WORDS:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,8 +12,6 @@ import numpy as np
 from covey.tables.complaint import Column, shortened
 from covey.terms.reading import as_labels
 from covey.validation import Array, FloatArray, IntArray, some
-
-__all__ = ["MISSING", "Category", "fit_levels", "rare_below", "spelt_alike"]
 
 MISSING = "(missing)"
 OTHER = "(other)"
@@ -90,6 +88,7 @@ class Category:
             "columns": len(self.labels),
             "values": f"{len(shown)} level{'s' * (len(shown) > 1)}: {some(shown, 4)}",
             "missing": missing,
+            "remark": f"{len(self.joined)} rare levels joined" if self.joined else "",
         }
 
     def state(self) -> dict[str, object]:
@@ -113,38 +112,28 @@ def fit_levels(
     always: bool = False,
 ) -> Category:
     """Fit the levels of a category from texts, None for missing values; rare levels are joined if there are several."""
-    counts: dict[str | None, int] = {}
-    rows: dict[str | None, float] = {}
-    for text, weight in zip(texts, weights, strict=True):
-        counts[text] = counts.get(text, 0) + 1
-        rows[text] = rows.get(text, 0.0) + float(weight)
+    counts: Counter[str | None] = Counter(texts.tolist())
+    rows: dict[str | None, float] = defaultdict(float)
+    for text, weight in zip(texts, weights.tolist(), strict=True):
+        rows[text] += weight
     n_rows = sum(rows.values())
-    if rare is None:
-        least: float = rare_below(n_rows)
-        sizes = sorted((count for text, count in rows.items() if text is not None), reverse=True)
-        least = max(least, sizes[MOST_LEVELS] + 1) if len(sizes) > MOST_LEVELS else least
-    else:
-        least = rare
+    least: float = rare_below(n_rows) if rare is None else rare
+    sizes = sorted((count for text, count in rows.items() if text is not None), reverse=True)
+    if rare is None and len(sizes) > MOST_LEVELS:
+        least = max(least, sizes[MOST_LEVELS] + 1)
     order = sorted(text for text in counts if text is not None) if order is None else order
     found = [text for text in order if text in counts]
     joined = [text for text in found if rows[text] < least]
     if len(joined) < 2 or least <= 1:
         joined = []
-    labels: list[str] = [text for text in found if text not in set(joined)]
-    members: list[list[str | None]] = [[text] for text in labels]
-    other = missing = None
-    if joined:
-        other = _free(OTHER, found)
-        labels.append(other)
-        members.append(list(joined))
-    if None in counts:
-        missing = _free(MISSING, found)
-        labels.append(missing)
-        members.append([None])
+    members: dict[str, list[Any]] = {text: [text] for text in found if text not in set(joined)}
+    other = _free(OTHER, found) if joined else None
+    missing = _free(MISSING, found) if None in counts else None
+    members |= {label: some for label, some in ((other, joined), (missing, [None])) if label is not None}
     return Category(
-        name, tuple(labels), tuple(sum(counts[text] for text in group) for group in members),
-        tuple(sum(rows[text] for text in group) / n_rows for group in members), tuple(joined), other, missing, always,
-        n_rows,
+        name, tuple(members), tuple(sum(counts[text] for text in group) for group in members.values()),
+        tuple(sum(rows[text] for text in group) / n_rows for group in members.values()), tuple(joined), other, missing,
+        always, n_rows,
     )  # fmt: skip
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -14,13 +13,8 @@ from covey.terms.reading import as_labels, as_numbers
 from covey.terms.splines import basis, orthonormal_curves, quantile_knots, quantiles, with_grid
 from covey.validation import Array, FloatArray
 
-__all__ = ["BOOLEAN", "LEAST_FLAGGED", "Number", "Sample", "encode_numbers", "fit_numbers"]
-
-# Values that are encoded together: enough to forget the cost of a call, few enough for the cache.
-BATCH = 2**15
-# Quantiles kept for drawing where the data are; with many numbers only the quartiles.
+# Quantiles kept for drawing where the data are.
 N_QUANTILES = 41
-MANY = 1000
 # A spline of the detail that is larger by this factor between the rows than on them is left out: no row says how it
 # goes there.
 WILDEST = 5.0
@@ -77,16 +71,22 @@ class Number:
 
     def read(self, column: Column) -> FloatArray:
         """Raw values as numbers, NaN for missing ones; a label that was not in the data of fit is infinite."""
-        if not self.ordered:
-            return as_numbers(column, lenient=True)
-        places: dict[str | None, float] = {text: float(j) for j, text in enumerate(self.labels or ())} | {None: np.nan}
-        return np.array([places.get(text, np.inf) for text in as_labels(column)], dtype=np.float64)
+        return label_positions(column, self.labels or ()) if self.ordered else as_numbers(column, lenient=True)
 
     def encode(self, x: FloatArray) -> FloatArray:
-        """The encoded columns of numbers, NaN for missing ones."""
-        out = np.zeros((len(x), sum(len(names) for *_, names in self.terms)), order="F")
-        encode_numbers([self], x[:, None], [0], out)
-        return out
+        """The encoded columns of numbers, NaN for missing ones.
+
+        What is missing or infinite is 0, the mean, in the line and its curve.
+        """
+        z = (x - self.mean) / self.sd
+        missing, known = np.isnan(z), np.isfinite(z)
+        z = np.where(known, z, 0.0)
+        columns = [z, missing - self.share_missing] if self.share_missing else [z]
+        if self.values.size:
+            # beyond the range that was seen, a curve stays where it is and the line goes on
+            low, high = (self.low - self.mean) / self.sd, (self.high - self.mean) / self.sd
+            columns += list((basis(z.clip(low, high), self.knots) @ self.values * known[:, None]).T)
+        return np.array(columns).T
 
     def grid(self, n: int) -> Array | list[str | None]:
         """Values over the range: all of them if they are few integers or labels, else evenly spaced."""
@@ -100,6 +100,7 @@ class Number:
 
     def describe(self) -> dict[str, object]:
         """A line of `Encoding.table`."""
+        flag = " and a flag" if self.share_missing else ""
         if self.labels is None:
             span = " to ".join(f"{end:.0f}" if self.integer else f"{end:.6g}" for end in (self.low, self.high))
         else:
@@ -109,6 +110,7 @@ class Number:
             "columns": sum(len(names) for *_, names in self.terms),
             "values": span,
             "missing": self.n_missing,
+            "remark": f"missing values: the mean{flag}" if self.n_missing else "",
         }
 
     def state(self) -> dict[str, object]:
@@ -148,58 +150,38 @@ class Sample:
         return cls(name, x, distinct, rows, **settings)
 
 
-def fit_numbers(samples: Sequence[Sample], weights: FloatArray) -> list[Number]:
-    """Fit numbers that have at least two distinct values."""
-    at = np.linspace(0, 1, N_QUANTILES if len(samples) <= MANY else 5)
-    fitted = [_fit_line(sample, weights, at) for sample in samples]
-    fitted = _with_curves(samples, fitted, weights)
-    return _with_curves(samples, [_refined(*pair) for pair in zip(samples, fitted, strict=True)], weights)
+def label_positions(column: Column, labels: Sequence[str]) -> FloatArray:
+    """The position of each value among some labels, NaN for missing ones and infinite for other labels."""
+    places: dict[str | None, float] = {text: float(j) for j, text in enumerate(labels)} | {None: np.nan}
+    return np.array([places.get(text, np.inf) for text in as_labels(column)], dtype=np.float64)
 
 
-def _refined(sample: Sample, number: Number) -> Number:
-    """The same number with its curve on the knots of its detail."""
+def fit_number(sample: Sample, weights: FloatArray, n_quantiles: int = N_QUANTILES) -> Number:
+    """Fit a number with at least two distinct values: its line, its curve, and the detail on more knots if wanted."""
+    number = _fit_line(sample, weights, np.linspace(0, 1, n_quantiles))
+    if not number.knots.size:
+        return number
+    curve = _splines(sample, number, weights)
+    number = replace(number, values=curve, n_smooth=curve.shape[1])
     if not (number.values.size and sample.detail):
         return number
-    knots = with_grid(number.knots, (sample.distinct - number.mean) / number.sd, sample.rows)
-    return replace(number, knots=knots, values=(basis(knots[None], number.knots[None])[0] @ number.values))
-
-
-def _with_curves(samples: Sequence[Sample], numbers: Sequence[Number], weights: FloatArray) -> list[Number]:
-    """Numbers with the splines that their knots allow, after those that they have."""
-    fitted = list(numbers)
-    for batch in _batches(numbers, len(weights)):
-        n_more = len(fitted[batch[0]].knots) - 2 - fitted[batch[0]].values.shape[1]
-        if n_more <= 0:
-            continue
-        curves = _fit_curves([samples[j] for j in batch], [fitted[j] for j in batch], weights)
-        for place, j in enumerate(batch):
-            one = curves[place]
-            if one.shape[1] < n_more:  # some variable has fewer: each for itself
-                (one,) = _fit_curves([samples[j]], [fitted[j]], weights)
-            if fitted[j].n_smooth:
-                one = _tame(one, samples[j], fitted[j])
-            values = np.hstack([fitted[j].values, one]) if fitted[j].values.size else one
-            fitted[j] = replace(fitted[j], values=values, n_smooth=fitted[j].n_smooth or one.shape[1])
-    return fitted
-
-
-def _tame(values: FloatArray, sample: Sample, number: Number) -> FloatArray:
-    """The splines that are not much larger between the rows than on them."""
     z = (sample.distinct - number.mean) / number.sd
-    on_rows = np.abs(basis(z[None], number.knots[None])[0] @ values).max(axis=0)
-    inside = (number.knots >= z[0]) & (number.knots <= z[-1])
-    return values[:, np.abs(values[inside]).max(axis=0) <= WILDEST * on_rows]
+    knots = with_grid(number.knots, z, sample.rows)
+    fine = replace(number, knots=knots, values=basis(knots, number.knots) @ number.values)
+    detail = _splines(sample, fine, weights)
+    # without those that are much larger between the rows than on them
+    on_rows = np.abs(basis(z, knots) @ detail).max(axis=0)
+    inside = (knots >= z[0]) & (knots <= z[-1])
+    detail = detail[:, np.abs(detail[inside]).max(axis=0) <= WILDEST * on_rows]
+    return replace(fine, values=np.hstack([fine.values, detail]))
 
 
-def _fit_curves(samples: Sequence[Sample], numbers: Sequence[Number], weights: FloatArray) -> FloatArray:
-    """Further splines of numbers with equally many knots and splines, by their values at the knots."""
-    z = np.array([(sample.x - number.mean) / number.sd for sample, number in zip(samples, numbers, strict=True)])
-    observed = ~np.isnan(z)
-    shares = np.where(observed, weights, 0.0)
-    shares /= shares.sum(axis=1, keepdims=True)
-    smooth = np.array([one.values for one in numbers]) if numbers[0].values.size else None
-    knots = np.array([one.knots for one in numbers])
-    return orthonormal_curves(np.where(observed, z, 0.0), shares, knots, smooth)
+def _splines(sample: Sample, number: Number, weights: FloatArray) -> FloatArray:
+    """The splines that the knots of a number allow beside those that it has, by their values at the knots."""
+    observed = ~np.isnan(sample.x)
+    z, shares = (sample.x[observed] - number.mean) / number.sd, weights[observed]
+    smooth = number.values if number.values.size else np.empty((len(number.knots), 0))
+    return orthonormal_curves(z, shares / shares.sum(), number.knots, smooth)
 
 
 def _fit_line(sample: Sample, weights: FloatArray, at: FloatArray) -> Number:
@@ -225,41 +207,3 @@ def _fit_line(sample: Sample, weights: FloatArray, at: FloatArray) -> Number:
         knots=knots if len(knots) > 2 else np.zeros(0), labels=sample.labels, integer=sample.integer,
         always=sample.always,
     )  # fmt: skip
-
-
-def _batches(numbers: Sequence[Number], n_rows: int) -> Iterator[list[int]]:
-    """Positions of numbers with equally many knots and curves, in batches that fit into the cache."""
-    alike: dict[tuple[int, ...], list[int]] = defaultdict(list)
-    for j, number in enumerate(numbers):
-        alike[(len(number.knots), *number.values.shape)].append(j)
-    size = max(1, BATCH // n_rows)
-    for members in alike.values():
-        yield from (members[start : start + size] for start in range(0, len(members), size))
-
-
-def encode_numbers(numbers: Sequence[Number], x: FloatArray, starts: Sequence[int], out: FloatArray) -> None:
-    """Write the encoded columns of numbers (columns of x) into `out`, each from its start on.
-
-    What is missing or infinite is 0, the mean, in a line and its curve.
-    """
-    for batch in _batches(numbers, len(x)):
-        some = [numbers[j] for j in batch]
-        z = ((x[:, batch] - [one.mean for one in some]) / [one.sd for one in some]).T
-        missing, unknown = np.isnan(z), ~np.isfinite(z)
-        z[unknown] = 0.0
-        width = some[0].values.shape[1]
-        if width:
-            # beyond the range that was seen, a curve stays where it is and the line goes on
-            low = np.array([(one.low - one.mean) / one.sd for one in some])[:, None]
-            high = np.array([(one.high - one.mean) / one.sd for one in some])[:, None]
-            knots, values = np.array([one.knots for one in some]), np.array([one.values for one in some])
-            curves = basis(np.clip(z, low, high), knots) @ values
-            curves[unknown] = 0.0
-        for place, (j, number) in enumerate(zip(batch, some, strict=True)):
-            after = starts[j] + 1
-            out[:, starts[j]] = z[place]
-            if number.share_missing:
-                out[:, after] = missing[place] - number.share_missing
-                after += 1
-            if width:
-                out[:, after : after + width] = curves[place]

@@ -20,8 +20,6 @@ from covey.validation import FloatArray
 if TYPE_CHECKING:
     from covey.terms.encoding import Encoding
 
-__all__ = ["Pairs", "as_pairs", "find_pairs"]
-
 # Rows per occupied cell that two categories need: an effect per cell has this many rows on average.
 ROWS_PER_CELL = 5
 # Rows per level that a category needs in a pair with a number, on average: fewer do not tell a slope per level.
@@ -76,13 +74,13 @@ def as_pairs(pairs: PairsLike) -> PairsLike:
         names = pairs["with"]
         names = (names,) if isinstance(names, str) else tuple(names)
         if names and all(isinstance(name, str) for name in names):
-            return {"with": names}
+            return {"with": tuple(map(str, names))}
     elif isinstance(pairs, Sequence) and not isinstance(pairs, str):
-        every = [tuple(pair) if isinstance(pair, Sequence) and not isinstance(pair, str) else () for pair in pairs]
-        odd = [pair for pair, names in zip(pairs, every, strict=True) if [type(name) for name in names] != [str, str]]
-        if odd:
-            raise ValueError(f"pairs: {odd[0]!r} is not a pair of names such as ('age', 'sex').")
-        return tuple(every)
+        for pair in pairs:
+            several = isinstance(pair, Sequence) and not isinstance(pair, str)
+            if not several or len(pair) != 2 or not all(isinstance(name, str) for name in pair):
+                raise ValueError(f"pairs: {pair!r} is not a pair of names such as ('age', 'sex').")
+        return tuple((str(first), str(second)) for first, second in pairs)  # numpy has a text of its own
     raise ValueError(
         "pairs must be None, 'auto', a list of pairs of names such as [('age', 'sex')], or {'with': 'treatment'}, not "
         f"{pairs!r}."

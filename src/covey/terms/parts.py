@@ -17,8 +17,6 @@ from covey.terms.expansion import Expansion
 from covey.terms.levels import MISSING, Category
 from covey.validation import Array, FloatArray, IntArray
 
-__all__ = ["Axis", "Part", "find_parts", "part_columns"]
-
 # Values of a variable as they are in a table: numbers, dates, or texts with None for missing ones.
 Raw: TypeAlias = Array | Sequence[str | None]
 
@@ -141,19 +139,13 @@ def main_columns(expansion: Expansion, root: int, raw: Raw) -> tuple[int, FloatA
     return start, encoding.encode(name, raw)[:, start - first : stop - first]
 
 
-def evaluate_main(expansion: Expansion, coef: FloatArray, root: int, raw: Raw) -> FloatArray:
-    """The contribution of a main term and its curve at raw values; (values, outputs), not centred."""
-    start, columns = main_columns(expansion, root, raw)
-    return np.asarray(columns @ coef[:, start : start + columns.shape[1]].T)
-
-
-def evaluate_pair(expansion: Expansion, coef: FloatArray, part: Part, raw: tuple[Raw, Raw]) -> FloatArray:
-    """The contribution of a pair at all pairs of raw values; (values, values, outputs), not centred."""
+def evaluate(expansion: Expansion, coef: FloatArray, part: Part, raw: Sequence[Raw]) -> FloatArray:
+    """The contribution of a part at raw values of its variables, or at all pairs of them; outputs last, not centred."""
     sides = [main_columns(expansion, root, values) for root, values in zip(part.roots, raw, strict=True)]
     sizes = [len(columns) for _, columns in sides]
     # all other columns stay untouched zeros, which take no memory
-    rows = np.zeros((sizes[0] * sizes[1], len(expansion.encoding.column_names)), order="F")
+    rows = np.zeros((int(np.prod(sizes)), len(expansion.encoding.column_names)), order="F")
     for (start, columns), at in zip(sides, np.indices(sizes), strict=True):
         rows[:, start : start + columns.shape[1]] = columns[at.ravel()]
     places = part_columns(expansion, part)
-    return np.asarray((expansion.on(rows).take(places) @ coef[:, places].T).reshape(*sizes, -1))
+    return np.asarray((expansion.on(rows).take(places) @ coef[:, places].T).reshape(*sizes, len(coef)))

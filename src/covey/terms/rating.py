@@ -18,13 +18,12 @@ from covey.optional import optional
 from covey.tables.spreadsheet import guarded
 from covey.terms.dates import Date
 from covey.terms.effects import FittedTerms
+from covey.terms.expansion import Expansion
 from covey.terms.kinds import free_name
 from covey.terms.levels import MISSING
 from covey.terms.numbers import Number
 from covey.terms.parts import Axis, Part
 from covey.validation import Array, FloatArray, whole
-
-__all__ = ["rating_tables", "write_tables"]
 
 CONSTANT = "constant"
 # What spreadsheets do not allow in the name of a sheet, and how long it may be.
@@ -48,16 +47,17 @@ def rating_tables(fitted: FittedTerms, bins: int = 20) -> dict[str, pd.DataFrame
 
 def _table(fitted: FittedTerms, part: Part, bins: int) -> pd.DataFrame:
     """The points of a part: of its values one by one, or of bins in which it is a plane through its sides' middles."""
-    names = [fitted.expansion.encoding.terms[root].name for root in part.roots]
-    straight = not {"curve", "surface"} & {fitted.expansion.terms[term].kind for term in part.terms}
-    n_bins = bins if len(names) == 1 else max(2, bins // 2)
-    wide = [_is_wide(fitted, root, 1 if straight and len(names) == 1 else n_bins) for root in part.roots]
-    n_wide = 1 if straight and sum(wide) == 1 else n_bins
-    lines = []
-    for root, other, is_wide in zip(part.roots, part.roots[::-1], wide, strict=True):
-        # a straight line per level bends where the rows of the level end
-        bends = fitted.expansion.ends_within(root, other) if straight else np.empty(0)
-        lines.append(_lines(fitted, root, n_wide if is_wide else n_bins, bends))
+    expansion, roots = fitted.expansion, part.roots
+    names = [expansion.encoding.terms[root].name for root in roots]
+    straight = not {"curve", "surface"} & {expansion.terms[term].kind for term in part.terms}
+    # a straight line per level bends where the rows of the level end
+    bends = [expansion.ends_within(*pair) if straight else np.empty(0) for pair in zip(roots, roots[::-1], strict=True)]
+    n_bins = max(2, bins // 2) if len(roots) > 1 else 1 if straight else bins
+    lines = [_lines(expansion, *side, n_bins) for side in zip(roots, bends, strict=True)]
+    wide = [bool(cells["width"].notna().any()) for cells in lines]
+    if straight and sum(wide) == 1:
+        k = wide.index(True)
+        lines[k] = _lines(expansion, roots[k], bends[k], 1)
 
     def values(side: int = 0, word: str = "at") -> FloatArray:
         at = [cells[word if k == side else "at"].tolist() for k, cells in enumerate(lines)]
@@ -88,27 +88,12 @@ def _by_output(fitted: FittedTerms, values: FloatArray, name: str = "points") ->
     return {one: values[..., k].ravel() for k, one in enumerate(names)}
 
 
-def _is_wide(fitted: FittedTerms, root: int, bins: int) -> bool:
-    """Whether a main term is a number, or the trend of a date, with too many values for a line each."""
-    term = fitted.expansion.encoding.terms[root]
-    one = fitted.expansion.encoding.variable(term.variables[0])
-    number = one.trend if isinstance(one, Date) and term.kind == "linear" else one
-    return isinstance(number, Number) and number.labels is None and not _few(number, bins)
-
-
-def _few(number: Number, bins: int) -> bool:
-    """Whether a number has so few values that each gets a line."""
-    return number.n_distinct == 2 or (number.integer and number.high - number.low < bins)
-
-
-def _lines(fitted: FittedTerms, root: int, bins: int, bends: FloatArray) -> pd.DataFrame:
+def _lines(expansion: Expansion, root: int, bends: FloatArray, bins: int) -> pd.DataFrame:
     """The lines of a main term: from, to, level, the value in the middle, and the width, None if it has none.
 
-    Bins end where lines bend, at some standardised values.
+    A number with few values has a line for each. Bins end where lines bend, at some standardised values.
     """
-    expansion = fitted.expansion
-    term = expansion.encoding.terms[root]
-    one = expansion.encoding.variable(term.variables[0])
+    one = expansion.encoding.variable(expansion.encoding.terms[root].variables[0])
     axis = Axis.of(expansion, root, 2)
     if axis.kind == "levels":
         return _frame({"at": axis.raw, "level": axis.values})
@@ -116,7 +101,7 @@ def _lines(fitted: FittedTerms, root: int, bins: int, bends: FloatArray) -> pd.D
         return _season_lines(axis)
     number = one.trend if isinstance(one, Date) else one
     assert isinstance(number, Number)
-    if isinstance(one, Number) and _few(one, bins):
+    if isinstance(one, Number) and (one.n_distinct == 2 or (one.integer and one.high - one.low < bins)):
         values = one.grid(10**6)
         cells = _frame({"at": values, "from": values, "to": values})
     else:

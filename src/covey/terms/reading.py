@@ -16,11 +16,6 @@ from covey.tables.complaint import Column, TableError, listed
 from covey.tables.marks import describe_marks
 from covey.validation import Array, FloatArray, MatrixLike, is_sparse, is_tensor, on_host, pandas_frame, refuse_odd
 
-__all__ = [
-    "as_days", "as_frame", "as_labels", "as_numbers", "has_time_zone", "label", "level_order", "missing_values",
-    "refuse_storage", "text_columns",
-]  # fmt: skip
-
 DAY = 86_400.0  # seconds
 # A time zone at the end of a time, such as +02:00.
 OFFSET = re.compile(r":\d{2}([.,]\d+)?\s?[+-](?!00:?00)\d{2}:?\d{2}$")
@@ -52,31 +47,26 @@ def as_frame(table: MatrixLike, names: Sequence[str] | None = None) -> pd.DataFr
         for j in arrow:  # types of which pandas has its own
             frame.isetitem(j, frame.iloc[:, j].array.__arrow_array__().to_pandas().array)
     else:
-        frame = _from_array(table, names)
+        refuse_odd(table, "X")
+        try:
+            array = table if isinstance(table, np.ndarray) else np.asarray(table, dtype=object)
+        except ValueError:  # rows of unequal length
+            array = np.empty(0)
+        if array.ndim != 2:
+            raise ValueError(
+                f"X must be a table of rows and variables, not a {type(table).__name__} of shape {array.shape}."
+            )
+        names = [f"x{j}" for j in range(array.shape[1])] if names is None else names
+        if len(names) != array.shape[1]:
+            raise ValueError(f"X has {array.shape[1]} features, but the terms were fitted with {len(names)} variables.")
+        frame = pd.DataFrame(array, columns=list(names))
+        frame = frame.infer_objects() if array.dtype == object else frame
     twice = [name for name, count in Counter(frame.columns).items() if count > 1]
     if twice:
         raise TableError(f"X has several columns of the same name: {listed(twice)}; rename them.")
     if 0 in frame.shape:
         raise ValueError(f"X is empty: shape {frame.shape}.")
     return frame
-
-
-def _from_array(table: MatrixLike, names: Sequence[str] | None) -> pd.DataFrame:
-    refuse_odd(table, "X")
-    try:
-        array = table if isinstance(table, np.ndarray) else np.asarray(table, dtype=object)
-    except ValueError:  # rows of unequal length
-        array = np.empty(0)
-    if array.ndim != 2:
-        raise ValueError(
-            f"X must be a table of rows and variables, not a {type(table).__name__} of shape {array.shape}."
-        )
-    if names is None:
-        names = [f"x{j}" for j in range(array.shape[1])]
-    elif len(names) != array.shape[1]:
-        raise ValueError(f"X has {array.shape[1]} features, but the terms were fitted with {len(names)} variables.")
-    frame = pd.DataFrame(array, columns=list(names))
-    return frame.infer_objects() if array.dtype == object else frame
 
 
 def text_columns(frame: pd.DataFrame) -> Iterator[tuple[str, Column]]:

@@ -27,11 +27,6 @@ from covey.terms.pairs import PairsLike
 from covey.terms.splines import bends, slopes
 from covey.validation import FloatArray
 
-__all__ = [
-    "SHAPES", "Constraints", "Requirement", "check_bounds", "match", "opposite", "opposite_text", "read_requirement",
-    "requirements_of", "term_constraints", "without_pairs",
-]  # fmt: skip
-
 # What is accepted as ``constraints=``. The keys, which are names of groups or patterns, have any one type.
 Constraints: TypeAlias = Mapping[Any, object] | None
 
@@ -69,8 +64,8 @@ class Requirement:
     @property
     def slopes(self) -> tuple[float, float]:
         """The bounds of a slope, to which the direction of the effect contributes."""
-        low = max(self.low, 0.0) if self.increasing > 0 else self.low
-        return low, min(self.high, 0.0) if self.increasing < 0 else self.high
+        low, high = one_sided(self.increasing)
+        return max(self.low, low), min(self.high, high)
 
 
 def opposite(value: object) -> object:
@@ -191,8 +186,15 @@ def check_bounds(requirement: Requirement, bounds: tuple[float, float], name: ob
 
 def requirements_of(constraints: Constraints, encoding: Encoding) -> dict[str, Requirement]:
     """What is required of each variable of a table; patterns pass over variables that are left out."""
-    _refuse_pairs(constraints, encoding.variables)
-    found = match(constraints, encoding.variables, "variable")
+    variables = encoding.variables
+    for given in constraints if isinstance(constraints, Mapping) else ():
+        pair = tuple(given) if isinstance(given, tuple) else tuple(str(given).split(":"))
+        if given not in variables and len(pair) == 2 and set(pair) <= set(variables):
+            raise ValueError(
+                f"constraints: {given!r} is a pair, and pairs take no constraints: give them to {pair[0]!r} or "
+                f"{pair[1]!r}, which then are in no pairs."
+            )
+    found = match(constraints, variables, "variable")
     for name, requirement in found.items():
         if name in encoding.dropped:
             if name in (constraints or ()):
@@ -204,17 +206,6 @@ def requirements_of(constraints: Constraints, encoding: Encoding) -> dict[str, R
                 "categories=[...], ordered=True)."
             )
     return {str(name): one for name, one in found.items() if name not in encoding.dropped}
-
-
-def _refuse_pairs(constraints: Constraints, variables: Sequence[str]) -> None:
-    """Refuse constraints on pairs by what they are, not as unknown names."""
-    for given in constraints if isinstance(constraints, Mapping) else ():
-        pair = tuple(given) if isinstance(given, tuple) else tuple(str(given).split(":"))
-        if given not in variables and len(pair) == 2 and set(pair) <= set(variables):
-            raise ValueError(
-                f"constraints: {given!r} is a pair, and pairs take no constraints: give them to {pair[0]!r} or "
-                f"{pair[1]!r}, which then are in no pairs."
-            )
 
 
 def without_pairs(encoding: Encoding, names: Sequence[str], wanted: PairsLike) -> Encoding:
@@ -268,13 +259,22 @@ def _rows(number: Number, requirement: Requirement) -> tuple[FloatArray, FloatAr
         slope = np.vstack([slope, np.hstack([np.tile(np.eye(1, first), (len(inside), 1)), inside])])
         curved = (bends(number.knots) @ number.values)[1:-1]
         bend = np.hstack([np.zeros((len(curved), first)), curved])
-    A, b = [np.empty((0, width))], [np.empty(0)]
     low, high = requirement.slopes
-    for sign, bound in ((1.0, low), (-1.0, -high)):
-        if np.isfinite(bound):
-            A.append(sign * slope)
-            b.append(np.full(len(slope), bound * number.sd))
-    if requirement.convex:
-        A.append(requirement.convex * bend)
-        b.append(np.zeros(len(bend)))
+    return inequalities(width, (slope, low * number.sd, high * number.sd), (bend, *one_sided(requirement.convex)))
+
+
+def one_sided(direction: int) -> tuple[float, float]:
+    """Bounds of what has a sign: 1 for not negative, -1 for not positive, 0 for any."""
+    return (0.0 if direction > 0 else -np.inf), (0.0 if direction < 0 else np.inf)
+
+
+def inequalities(width: int, *parts: tuple[FloatArray, float, float]) -> tuple[FloatArray, FloatArray]:
+    """A and b such that ``A w >= b`` keeps the products of some matrices with w between their bounds."""
+    A: list[FloatArray] = [np.empty((0, width))]
+    b: list[FloatArray] = [np.empty(0)]
+    for rows, low, high in parts:
+        for sign, bound in ((1.0, low), (-1.0, -high)):
+            if np.isfinite(bound):
+                A.append(sign * rows)
+                b.append(np.full(len(rows), bound))
     return np.concatenate(A), np.concatenate(b)

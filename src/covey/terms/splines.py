@@ -1,7 +1,7 @@
-"""Natural cubic splines, for many variables at once: knots at quantiles, columns orthogonal to the line.
+"""Natural cubic splines: knots at quantiles, columns orthogonal to the line.
 
 A spline is stored by its values at the knots. Between the knots it is the interpolating natural cubic spline, and
-beyond them it is linear. Arrays have the variables along the first axis: (variables, rows) or (variables, knots).
+beyond them it is linear.
 """
 
 from __future__ import annotations
@@ -9,10 +9,6 @@ from __future__ import annotations
 import numpy as np
 
 from covey.validation import FloatArray
-
-__all__ = [
-    "basis", "bends", "default_knots", "orthonormal_curves", "quantile_knots", "quantiles", "slopes", "with_grid",
-]  # fmt: skip
 
 # Eight curve columns follow most effects in tables of some hundred rows; in small tables every column costs too much.
 MOST_KNOTS = 10
@@ -88,40 +84,35 @@ def with_grid(knots: FloatArray, values: FloatArray, rows: FloatArray) -> FloatA
 
 
 def basis(x: FloatArray, knots: FloatArray) -> FloatArray:
-    """The matrices A, (variables, rows, knots): ``A @ values`` are the splines with these values at the knots."""
-    bend, _ = _second_derivatives(knots)
-    step = np.diff(knots, axis=1)
-    inside = np.clip(x, knots[:, :1], knots[:, -1:])
-    # the interval of a point: how many inner knots are not above it
-    left = (inside[:, :, None] >= knots[:, None, 1:-1]).sum(axis=2)
-    here = np.arange(len(x))[:, None]
-    h = step[here, left]
-    up = (inside - knots[here, left]) / h
+    """The matrix A, (values of x, knots): ``A @ values`` is the spline with these values at the knots."""
+    bend, inside = bends(knots), np.clip(x, knots[0], knots[-1])
+    left = np.searchsorted(knots[1:-1], inside, side="right")  # the interval of a point
+    h = np.diff(knots)[left]
+    up = (inside - knots[left]) / h
     down = 1 - up
-    A = (h**2 / 6 * (down**3 - down))[:, :, None] * bend[here, left]
-    A += (h**2 / 6 * (up**3 - up))[:, :, None] * bend[here, left + 1]
-    row = np.arange(x.shape[1])
-    A[here, row, left] += down
-    A[here, row, left + 1] += up
-    for below, (edge, after) in ((True, (0, 1)), (False, (-1, -2))):
-        which, at = np.nonzero(x < inside if below else x > inside)
-        if which.size:
+    A = (h**2 / 6 * (down**3 - down))[:, None] * bend[left]
+    A += (h**2 / 6 * (up**3 - up))[:, None] * bend[left + 1]
+    row = np.arange(len(x))
+    A[row, left] += down
+    A[row, left + 1] += up
+    for beyond, edge, after in ((x < inside, 0, 1), (x > inside, -1, -2)):
+        if beyond.any():
             # the slope at an outer knot, where the second derivative vanishes
-            width = knots[:, after] - knots[:, edge]
-            slope = -bend[:, after] * width[:, None] / 6
-            slope[:, edge] -= 1 / width
-            slope[:, after] += 1 / width
-            A[which, at] += (x - inside)[which, at, None] * slope[which]
+            width = knots[after] - knots[edge]
+            slope = -bend[after] * width / 6
+            slope[edge] -= 1 / width
+            slope[after] += 1 / width
+            A[beyond] += (x - inside)[beyond, None] * slope
     return A
 
 
 def bends(knots: FloatArray) -> FloatArray:
-    """The map from values at the knots of one variable to second derivatives there, between which they are linear."""
-    return _second_derivatives(knots[None])[0][0]
+    """The map from values at the knots to second derivatives there, between which they are linear."""
+    return _second_derivatives(knots)[0]
 
 
 def slopes(knots: FloatArray) -> FloatArray:
-    """The map from values at the knots of one variable to numbers between which the slope lies everywhere.
+    """The map from values at the knots to numbers between which the slope lies everywhere.
 
     Between two knots the slope is a quadratic function, and so a mean of its Bernstein coefficients: the slopes at both
     ends, and where their tangents meet.
@@ -135,52 +126,43 @@ def slopes(knots: FloatArray) -> FloatArray:
 
 def _second_derivatives(knots: FloatArray) -> tuple[FloatArray, FloatArray]:
     """The linear map from values at the knots to second derivatives there, and the form of their integrated square."""
-    m, k = knots.shape
-    step = np.diff(knots, axis=1)
+    k, step = len(knots), np.diff(knots)
     inner = np.arange(k - 2)
-    D = np.zeros((m, k - 2, k))
-    D[:, inner, inner] = 1 / step[:, :-1]
-    D[:, inner, inner + 1] = -1 / step[:, :-1] - 1 / step[:, 1:]
-    D[:, inner, inner + 2] = 1 / step[:, 1:]
-    B = np.zeros((m, k - 2, k - 2))
-    B[:, inner, inner] = (step[:, :-1] + step[:, 1:]) / 3
-    B[:, inner[:-1], inner[1:]] = B[:, inner[1:], inner[:-1]] = step[:, 1:-1] / 6
-    bend = np.zeros((m, k, k))
-    bend[:, 1:-1] = np.linalg.solve(B, D)
-    return bend, D.transpose(0, 2, 1) @ bend[:, 1:-1]
+    D = np.zeros((k - 2, k))
+    D[inner, inner] = 1 / step[:-1]
+    D[inner, inner + 1] = -1 / step[:-1] - 1 / step[1:]
+    D[inner, inner + 2] = 1 / step[1:]
+    B = np.diag((step[:-1] + step[1:]) / 3)
+    B[inner[:-1], inner[1:]] = B[inner[1:], inner[:-1]] = step[1:-1] / 6
+    bend = np.zeros((k, k))
+    bend[1:-1] = np.linalg.solve(B, D)
+    return bend, D.T @ bend[1:-1]
 
 
-def orthonormal_curves(
-    x: FloatArray, weights: FloatArray, knots: FloatArray, smooth: FloatArray | None = None
-) -> FloatArray:
+def orthonormal_curves(x: FloatArray, weights: FloatArray, knots: FloatArray, smooth: FloatArray) -> FloatArray:
     """Values at the knots of splines that are orthonormal over the rows, and orthogonal to 1 and the line.
 
     The splines are ordered from smooth to wiggly: they diagonalise the integral of the squared second derivative, so
-    they do not depend on the units of x.
-    All arrays have a variable per entry of their first axis. `x` is standardised, `weights` add up to one, and `smooth`
-    (variables, knots, columns) has splines to which the others are orthogonal besides. The result has the same axes,
-    with as many columns as the rows of every variable tell apart: ``knots - 2`` at most, less those of `smooth`.
+    they do not depend on the units of x, which is standardised. `weights` add up to one, and `smooth` (knots, columns)
+    has splines to which the others are orthogonal besides. The result has as many columns as the rows tell apart:
+    ``knots - 2`` at most, less those of `smooth`.
     """
-    m, k = knots.shape
-    root = np.sqrt(weights)[:, :, None]
+    k, root = len(knots), np.sqrt(weights)[:, None]
     A = root * basis(x, knots)
-    given = np.stack([np.ones_like(knots), knots], axis=2)
-    Q, R = np.linalg.qr(root * np.stack([np.ones_like(x), x], axis=2))
-    given = given @ np.linalg.inv(R)
-    if smooth is not None:
-        given, Q = np.concatenate([given, smooth], axis=2), np.concatenate([Q, A @ smooth], axis=2)
+    Q, R = np.linalg.qr(root * np.column_stack([np.ones_like(x), x]))
+    given = np.hstack([np.column_stack([np.ones_like(knots), knots]) @ np.linalg.inv(R), smooth])
+    Q = np.hstack([Q, A @ smooth])
     # together with 1 and x, the splines that are 1 at one inner knot and 0 at the others span all natural splines
-    values = np.broadcast_to(np.eye(k)[:, 1:-1], (m, k, k - 2))
+    values = np.eye(k)[:, 1:-1]
     for _ in range(2):  # the second round removes the rounding of the first
         columns = A @ values
-        norm = np.linalg.norm(columns, axis=(1, 2))[:, None]
-        values = values - given @ (Q.transpose(0, 2, 1) @ columns)
+        norm = np.linalg.norm(columns)
+        values = values - given @ (Q.T @ columns)
         _, size, axes = np.linalg.svd(A @ values, full_matrices=False)
-        rank = int((size > RANK_TOLERANCE * norm).sum(axis=1).min())
+        rank = int((size > RANK_TOLERANCE * norm).sum())
+        values = values @ (axes.T[:, :rank] / size[:rank])
         if rank == 0:
-            return np.zeros((m, k, 0))
-        values = values @ (axes.transpose(0, 2, 1)[:, :, :rank] / size[:, None, :rank])
-    wiggliness = values.transpose(0, 2, 1) @ _second_derivatives(knots)[1] @ values
-    _, rotation = np.linalg.eigh(wiggliness / np.abs(wiggliness).max(axis=(1, 2), keepdims=True))
-    values = values @ rotation
-    return values * np.where(values[:, -1:] < 0, -1.0, 1.0)
+            return values
+    wiggliness = values.T @ _second_derivatives(knots)[1] @ values
+    values = values @ np.linalg.eigh(wiggliness / np.abs(wiggliness).max())[1]
+    return values * np.where(values[-1] < 0, -1.0, 1.0)

@@ -18,8 +18,6 @@ from covey.terms.pairs import PairsLike, as_pairs
 from covey.terms.reading import as_frame
 from covey.validation import MatrixLike
 
-__all__ = ["Terms", "TermsLike"]
-
 # What is accepted as ``terms=``.
 TermsLike: TypeAlias = Union["Terms", str, Mapping[str, object], None]
 
@@ -59,7 +57,7 @@ class Terms:
     def __init__(self, variables: Mapping[str, object] | None = None, *, pairs: PairsLike = "auto") -> None:
         if variables is not None and not isinstance(variables, Mapping):
             raise ValueError(f"variables must be a dict such as {{'age': 'linear'}}, not {variables!r}.")
-        kinds = {name: as_kind(value, _text(name)) for name, value in (variables or {}).items()}
+        kinds = {str(name): as_kind(value, name) for name, value in (variables or {}).items()}
         object.__setattr__(self, "variables", kinds)
         object.__setattr__(self, "pairs", as_pairs(pairs))
 
@@ -99,9 +97,3 @@ class Terms:
         """Fit the encoding of a table; row weights count as repetitions of rows."""
         frame = as_frame(table)
         return fit_encoding(frame, self.kinds(list(frame.columns)), self.pairs, repetitions(sample_weight, len(frame)))
-
-
-def _text(name: object) -> str:
-    if not isinstance(name, str):
-        raise ValueError(f"terms: names of variables must be text, not {name!r}.")
-    return name

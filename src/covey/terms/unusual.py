@@ -16,8 +16,6 @@ from covey.terms.numbers import Number
 from covey.terms.reading import as_labels, missing_values
 from covey.validation import FloatArray
 
-__all__ = ["NewValuesWarning", "unusual_values"]
-
 
 class NewValuesWarning(UserWarning):
     """Rows to predict have levels, numbers or missing values that the fit did not have."""

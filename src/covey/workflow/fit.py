@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -18,9 +17,8 @@ from covey.estimators.classifier import for_odds_of
 from covey.evidence import NestedScore, StabilitySelection, nested_score, stability_selection
 from covey.evidence.stability import default_first
 from covey.progress import enter
-from covey.report.quality import explained, measure, null_error
+from covey.report.fitted import Fitted
 from covey.search.agreement import selects_groups
-from covey.search.chosen import judged
 from covey.settings import FitSettings, as_options
 from covey.terms import Encoding
 from covey.workflow.parameters import check_settings, find_positive, make_estimator
@@ -32,25 +30,13 @@ MOST_OF_HALF = 0.5
 
 
 @dataclass(frozen=True)
-class Scores:
-    """How well the model predicts, as the console, the files and the report say it."""
-
-    measure: str  # name of the score: "R²", or "D²", the share of the deviance that the model removes
-    train_r2: float  # on the rows the model was fitted to
-    held_out_r2: float | None  # on outer folds that played no part in choosing the model
-    held_out_margin: float | None  # half-width of a 90 % interval for the score on new rows
-    chosen_r2: float | None  # on the rows used to choose the model, which is optimistic; None if no rows were used
-    chosen_by: str  # description of those rows
-
-
-@dataclass(frozen=True)
 class Fit:
     """A fitted table."""
 
     settings: FitSettings
     problem: Problem
     estimator: BaseEstimator  # predicts from the table as it is
-    scores: Scores
+    scores: dict[str, Any]  # how well the model predicts: see `_score`
     converged: bool
     warnings: tuple[str, ...]  # of the fit, in words
     seconds: float  # duration of the fit alone
@@ -62,16 +48,6 @@ class Fit:
     def shown(self) -> BaseEstimator:
         """The estimator with effects for the odds of the positive class, as tables and the report show it."""
         return for_odds_of(self.estimator, self.positive)
-
-    @property
-    def outputs(self) -> list[str]:
-        """Names of the responses or classes, if the model has a row of coefficients for each."""
-        return [*self.estimator._outputs()]
-
-    @property
-    def found(self) -> list[Hashable]:
-        """The selected terms or groups, without those that are always in."""
-        return [*self.estimator._found()]
 
     @property
     def encoding(self) -> Encoding | None:
@@ -158,7 +134,9 @@ def fit_table(settings: FitSettings) -> Fit:
     if settings.stability:
         stability = _halve(settings, problem, estimator)
         # `covey fit` does not have the option that a remark may name
-        notices += [text.replace("max_false", "max_false of covey.stability_selection") for text in stability.remarks]
+        said = [text.replace("max_false", "max_false of covey.stability_selection") for text in stability.remarks]
+        stability = replace(stability, remarks=tuple(map(as_options, said)))
+        notices += stability.remarks
     scores = _score(problem, estimator, nested)
     return Fit(settings, problem, estimator, scores, converged, tuple(notices), seconds, nested, stability, positive)
 
@@ -172,17 +150,17 @@ def _halve(settings: FitSettings, problem: Problem, estimator: BaseEstimator) ->
     return stability_selection(**arguments_of(problem, always), random_state=settings.seed, n_first=first)
 
 
-def _score(problem: Problem, estimator: BaseEstimator, nested: NestedScore | None) -> Scores:
-    response = problem.y, problem.weight, problem.offset
-    candidates = judged(estimator, null_error(estimator, *response))
-    chosen_r2 = candidates.r2 if candidates is not None else None
+def _score(problem: Problem, estimator: BaseEstimator, nested: NestedScore | None) -> dict[str, Any]:
+    """How well the model predicts, as the console and run.json say it."""
+    data = Fitted(estimator, problem.X, problem.y, problem.weight, problem.offset)
+    chosen_r2 = None if data.judged is None else data.judged.r2
     n_folds = estimator.n_splits_ // max(1, estimator.n_deals_)
     chosen_by = f"{n_folds}-fold cross-validation" if n_folds > 1 else "one holdout set"
-    return Scores(
-        measure=measure(estimator),
-        train_r2=explained(estimator, problem.X, *response),
-        held_out_r2=nested.mean if nested else None,
-        held_out_margin=nested.margin if nested else None,
-        chosen_r2=chosen_r2,
-        chosen_by=chosen_by if chosen_r2 is not None else "",
-    )
+    return {
+        "measure": data.measure,  # "R²", or "D²", the share of the deviance that the model removes
+        "train_r2": data.explained,  # on the rows the model was fitted to
+        "held_out_r2": nested.mean if nested else None,  # on outer folds that played no part in choosing the model
+        "held_out_margin": nested.margin if nested else None,  # of a 90 % interval for the score on new rows
+        "chosen_r2": chosen_r2,  # on the rows used to choose the model: optimistic; None if no rows were used
+        "chosen_by": chosen_by if chosen_r2 is not None else "",  # description of those rows
+    }

@@ -7,7 +7,7 @@ import io
 import json
 import platform
 from collections.abc import Collection, Hashable, Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -68,7 +68,7 @@ def write_fit(fit: Fit, folder: Path, *, overwrite: bool = False) -> None:
     enter("writing")
     path = io.BytesIO()
     expansion = getattr(fit.estimator, "expansion_", None)
-    coefficients_along(fit.shown.path_, fit.outputs, expansion).to_parquet(path, index=False)
+    coefficients_along(fit.shown.path_, fit.estimator._outputs(), expansion).to_parquet(path, index=False)
     if expansion is None:
         coefficients = fit.shown.coefficients()
         tables = {"coefficients.csv": _csv(coefficients), "groups.csv": _csv(fit.groups_table())}
@@ -88,7 +88,7 @@ def write_fit(fit: Fit, folder: Path, *, overwrite: bool = False) -> None:
 def write_selection(selection: TableSelection, folder: Path, *, overwrite: bool = False) -> None:
     """Write the table of groups and everything needed to repeat the run, as `write_fit` does."""
     check_folder(folder, SELECTION_FILES, overwrite=overwrite)
-    contents = {"groups.csv": selection.groups_table().to_csv(index=False).encode()}
+    contents = {"groups.csv": _csv(selection.groups_table())}
     _write(folder, SELECTION_FILES, contents, describe_selection(selection))
 
 
@@ -136,14 +136,14 @@ def describe(fit: Fit) -> dict[str, object]:
         "model": e.recipe_,
         "shrunk": e.shrunk_,
         "chosen_by": how_chosen(e),
-        f"{what}_found": len(fit.found),
+        f"{what}_found": len(e._found()),
         "always": [str(name) for name in e.always_groups_],
         "constraints": e.constraints_.to_dict("records") if hasattr(e, "constraints_") else None,
         f"selected_{what}": _selected(fit.groups_table()),
         "classes": [str(label) for label in e.classes_] if response.has_classes else None,
-        "intercept": intercept if fit.outputs else intercept[0],
+        "intercept": intercept if e._outputs() else intercept[0],
         "nested": score,
-        "scores": asdict(fit.scores),
+        "scores": fit.scores,
         "stability": None if fit.stability is None else fit.stability.promise(),
         "converged": fit.converged,
         "notices": list(fit.notices),
@@ -193,7 +193,7 @@ def _table_settings(settings: TableSettings) -> dict[str, object]:
 def _about_run(problem: Problem, seconds: float, packages: Collection[str] = ()) -> dict[str, object]:
     versions = {"covey": covey.__version__, "python": platform.python_version()}
     return {
-        "inputs": [asdict(file) for file in problem.inputs],
+        "inputs": problem.inputs,
         "versions": versions | {name: version(name) for name in packages},
         "seconds": round(seconds, 3),
         "written": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -205,8 +205,8 @@ def _report(fit: Fit) -> str:
     shown = ("data", "target", "groups", "family", "time", "event")
     changed = {n: v for n, v in fit.settings.changed().items() if n in TableSettings.table() and n not in shown}
     settings = {
-        "data": ", ".join(file.path for file in problem.inputs),
-        "sha256": ", ".join(file.sha256 for file in problem.inputs),
+        "data": ", ".join(str(file["path"]) for file in problem.inputs),
+        "sha256": ", ".join(str(file["sha256"]) for file in problem.inputs),
         "target" if response.n_events is None else "survival": response.title,
         "family": f"{response.family} ({response.reason})" if response.reason else response.family,
         **({"groups": " ".join(fit.settings.groups)} if fit.settings.groups else {}),

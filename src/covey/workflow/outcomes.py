@@ -4,148 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator
 from sklearn.metrics import r2_score
 
 from covey.estimators.survival import concordance_index
 from covey.evidence.class_scores import ClassScores
 from covey.losses import survival
 from covey.losses.cox import read_survival
-from covey.persistence import ModelFileError, load
+from covey.persistence import ModelFileError
+from covey.settings import PredictSettings
 from covey.tables.columns import complete_rows, labels, missing_values, number_column, numbers, numeric_frame
 from covey.tables.complaint import TableError, listed, near
 from covey.terms import Encoding
-from covey.validation import Array, FloatArray, MatrixLike
+from covey.validation import Array, FloatArray, MatrixLike, last_step
 from covey.workflow.response import read_offset
 from covey.workflow.survival import read_events, read_strata
 
 
-class SavedModel:
-    """A model from a folder written by ``covey fit``, or from a file.
-
-    Prediction `intervals`, if they are wanted, need the columns of the folds' models too.
-    """
-
-    def __init__(self, file: Path, intervals: bool = False) -> None:
-        self.file, self.intervals = file, intervals
-        self.fitted = load(file / "model.skops" if file.is_dir() else file)
-        steps = getattr(self.fitted, "steps", [("model", self.fitted)])
-        self.estimator: BaseEstimator = steps[-1][1]
-        # what the fit saved about its table; nothing for a model saved by `covey.save`
-        self.facts: Mapping[str, Any] = getattr(self.fitted, "table_", {})
-        self._steps = self.fitted[:-1] if len(steps) > 1 else None
-        expansion = getattr(self.estimator, "expansion_", None)
-        self._encoding: Encoding | None = None if expansion is None else expansion.encoding
-
-    @cached_property
-    def names(self) -> list[str]:
-        """The columns of the fit's table."""
-        names = getattr(self.fitted, "feature_names_in_", None)
-        if names is None:
-            raise ModelFileError("The model was fitted without column names, so no table can be matched to it.")
-        if len(set(names)) < len(names):
-            raise ModelFileError("The model has several columns of the same name: its file has been tampered with.")
-        return [str(name) for name in names]
-
-    @cached_property
-    def needed(self) -> list[str]:
-        """The columns of the table that the model uses; all of them for a pipeline that the user built."""
-        coef = getattr(self.estimator, "coef_", None)
-        if coef is None or self._steps is not None:
-            return self.names
-        used = (np.atleast_2d(coef) != 0).any(axis=0)
-        if self.intervals and self.estimator.held_out_ is not None:
-            used[self.estimator.held_out_.columns] = True
-        if self._encoding is not None:
-            return self.estimator.expansion_.variables_in(used)
-        return list(np.array(self.names)[used]) if len(self.names) == len(used) else self.names
-
-    @property
-    def strata(self) -> Sequence[str]:
-        """The columns of strata of a model of survival times."""
-        return (self.facts.get("survival") or {}).get("strata", ())
-
-    @property
-    def offset_names(self) -> tuple[str, ...]:
-        """The column of the offset, as it was given and without the prefix of logarithms."""
-        given = self.facts.get("offset") or ""
-        return (given, given.removeprefix("log:")) if given else ()
-
-    def complete_rows(self, frame: pd.DataFrame, target: Sequence[str]) -> tuple[pd.DataFrame, list[str]]:
-        """Leave out rows that lack a value without which there is no prediction."""
-        used = {*target, *self.strata, *self.offset_names}
-        used |= set(self.needed) if self._steps is None and self._encoding is None else set()
-        complete, notices = complete_rows(frame, [name for name in frame.columns if name in used])
-        if complete.empty:
-            raise TableError("--drop-missing leaves no row: every row lacks a value that the model needs.")
-        return complete, notices
-
-    def offset(self, frame: pd.DataFrame) -> dict[str, FloatArray]:
-        """The offset of the fit as a keyword argument; empty if the fit had none."""
-        if not self.offset_names:
-            return {}
-        given, plain = self.offset_names
-        if given not in frame.columns and plain not in frame.columns:
-            none = "ones" if plain != given else "zeros"
-            raise TableError(
-                f"The table lacks {plain!r}, the offset of the fit: add that column, all {none} for unit exposure."
-            )
-        return {"offset": read_offset(frame, given)[1]}
-
-    def transform(self, frame: pd.DataFrame) -> tuple[MatrixLike, list[str]]:
-        """The variables or columns that the estimator expects, and notices for the user."""
-        absent = [name for name in self.needed if name not in frame.columns]
-        if absent:
-            raise TableError(
-                f"The table lacks {listed(absent)}, which the model needs; {near(absent[0], list(frame.columns))}"
-            )
-        if self._steps is not None:
-            try:
-                return self._steps.transform(frame[self.names]), []
-            except (ValueError, MemoryError):  # about the table
-                raise
-            except Exception as reason:
-                raise self.unusable(reason) from reason
-        if self._encoding is not None:
-            return self._variables(frame, self._encoding.variables)
-        return self._numbers(frame[self.needed]), []
-
-    def unusable(self, reason: Exception) -> ModelFileError:
-        """The error for a model whose file has been tampered with."""
-        return ModelFileError(f"{self.file} cannot be used: its steps do not match each other ({reason}).")
-
-    def _numbers(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """The columns of a matrix; those with zero coefficients may be missing from the table, and are zero."""
-        numeric = numeric_frame(frame, "the model was fitted on numbers there")
-        if missing := missing_values(numeric):
-            shown = listed({name: str(count) for name, count in missing.items()})
-            raise TableError(
-                f"Values are missing in {shown}; leave out such rows with --drop-missing, or fit the model without "
-                "--groups: then missing values are allowed."
-            )
-        return numeric.reindex(columns=self.names, fill_value=0.0)
-
-    def _variables(self, frame: pd.DataFrame, variables: Sequence[str]) -> tuple[pd.DataFrame, list[str]]:
-        """The variables of the fit; those without an effect may be missing. `predict` says what is unusual in them."""
-        start = (self.facts.get("survival") or {}).get("start")
-        known = {*self.names, *self.facts.get("targets", ()), *self.strata, *self.offset_names, start}
-        extra = [name for name in frame.columns if name not in known]
-        notices = [f"The model was fitted without {listed(extra)}: ignored."] if extra else []
-        others = {name: None for name in variables if name not in self.needed}
-        return frame.assign(**others)[list(variables)], notices
-
-
-def outcome_of(model: SavedModel, frame: pd.DataFrame) -> Outcome:
-    """The outcome of a table's rows, of the kind that the model's estimator can predict."""
-    if hasattr(model.estimator, "classes_"):
-        return Classes(model, frame)
-    return Survival(model, frame) if hasattr(model.estimator, "predict_survival_function") else Outcome(model, frame)
+def outcome_of(fitted: Any, frame: pd.DataFrame, settings: PredictSettings) -> Outcome:
+    """The outcome of a table's rows, of the kind that the model's last step can predict."""
+    last = last_step(fitted)
+    survives = hasattr(last, "predict_survival_function")
+    kind = Classes if hasattr(last, "classes_") else Survival if survives else Outcome
+    return kind(fitted, frame, settings)
 
 
 def read_at(given: Sequence[str]) -> list[float]:
@@ -166,12 +51,109 @@ def read_at(given: Sequence[str]) -> list[float]:
 
 
 class Outcome:
-    """Numbers, one or several for each row of a table; the other kinds of predictions are subclasses."""
+    """What a saved model predicts for a table: numbers, one or several for each row; other kinds are subclasses."""
 
-    def __init__(self, model: SavedModel, frame: pd.DataFrame) -> None:
-        self.estimator, self.facts, self.frame = model.estimator, model.facts, frame
-        self.offset = model.offset(frame)
-        self.X, self.notices = model.transform(frame)
+    def __init__(self, fitted: Any, frame: pd.DataFrame, settings: PredictSettings) -> None:
+        steps = getattr(fitted, "steps", [("model", fitted)])
+        self.fitted, self.estimator = fitted, steps[-1][1]
+        # what the fit saved about its table; nothing for a model saved by `covey.save`
+        self.facts: Mapping[str, Any] = getattr(fitted, "table_", {})
+        self._steps = fitted[:-1] if len(steps) > 1 else None
+        expansion = getattr(self.estimator, "expansion_", None)
+        self._encoding: Encoding | None = None if expansion is None else expansion.encoding
+        # intervals need the columns of the folds' models too
+        self._of_folds = None if settings.interval is None else getattr(self.estimator, "held_out_", None)
+        self.frame, self.notices = self._complete(frame, settings.target) if settings.drop_missing else (frame, [])
+        self.offset = self._read_offset()
+        self.X = self._read_columns()
+
+    @cached_property
+    def names(self) -> list[str]:
+        """The columns of the fit's table."""
+        names = getattr(self.fitted, "feature_names_in_", None)
+        if names is None:
+            raise ModelFileError("The model was fitted without column names, so no table can be matched to it.")
+        if len(set(names)) < len(names):
+            raise ModelFileError("The model has several columns of the same name: its file has been tampered with.")
+        return [str(name) for name in names]
+
+    @cached_property
+    def needed(self) -> list[str]:
+        """The columns of the table that the model uses; all of them for a pipeline that the user built."""
+        coef = getattr(self.estimator, "coef_", None)
+        if coef is None or self._steps is not None:
+            return self.names
+        used = (np.atleast_2d(coef) != 0).any(axis=0)
+        if self._of_folds is not None:
+            used[self._of_folds.columns] = True
+        if self._encoding is not None:
+            return self.estimator.expansion_.variables_in(used)
+        return list(np.array(self.names)[used]) if len(self.names) == len(used) else self.names
+
+    @property
+    def strata(self) -> Sequence[str]:
+        """The columns of strata of a model of survival times."""
+        return (self.facts.get("survival") or {}).get("strata", ())
+
+    @property
+    def offset_names(self) -> tuple[str, ...]:
+        """The column of the offset, as it was given and without the prefix of logarithms."""
+        given = self.facts.get("offset") or ""
+        return (given, given.removeprefix("log:")) if given else ()
+
+    def _complete(self, frame: pd.DataFrame, target: Sequence[str]) -> tuple[pd.DataFrame, list[str]]:
+        """Leave out rows that lack a value without which there is no prediction."""
+        used = {*target, *self.strata, *self.offset_names}
+        used |= set(self.needed) if self._steps is None and self._encoding is None else set()
+        complete, notices = complete_rows(frame, [name for name in frame.columns if name in used])
+        if complete.empty:
+            raise TableError("--drop-missing leaves no row: every row lacks a value that the model needs.")
+        return complete, notices
+
+    def _read_offset(self) -> dict[str, FloatArray]:
+        """The offset of the fit as a keyword argument; empty if the fit had none."""
+        if not self.offset_names:
+            return {}
+        given, plain = self.offset_names
+        if given not in self.frame.columns and plain not in self.frame.columns:
+            none = "ones" if plain != given else "zeros"
+            raise TableError(
+                f"The table lacks {plain!r}, the offset of the fit: add that column, all {none} for unit exposure."
+            )
+        return {"offset": read_offset(self.frame, given)[1]}
+
+    def _read_columns(self) -> MatrixLike:
+        """The variables or columns that the estimator expects."""
+        frame, absent = self.frame, [name for name in self.needed if name not in self.frame.columns]
+        if absent:
+            raise TableError(
+                f"The table lacks {listed(absent)}, which the model needs; {near(absent[0], list(frame.columns))}"
+            )
+        if self._steps is not None:
+            return self._steps.transform(frame[self.names])
+        if self._encoding is not None:
+            return self._variables(self._encoding.variables)
+        return self._numbers(frame[self.needed])
+
+    def _numbers(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """The columns of a matrix; those with zero coefficients may be missing from the table, and are zero."""
+        numeric = numeric_frame(frame, "the model was fitted on numbers there")
+        if missing := missing_values(numeric):
+            shown = listed({name: str(count) for name, count in missing.items()})
+            raise TableError(
+                f"Values are missing in {shown}; leave out such rows with --drop-missing, or fit the model without "
+                "--groups: then missing values are allowed."
+            )
+        return numeric.reindex(columns=self.names, fill_value=0.0)
+
+    def _variables(self, variables: Sequence[str]) -> pd.DataFrame:
+        """The variables of the fit; those without an effect may be missing. `predict` says what is unusual in them."""
+        start = (self.facts.get("survival") or {}).get("start")
+        known = {*self.names, *self.facts.get("targets", ()), *self.strata, *self.offset_names, start}
+        if extra := [name for name in self.frame.columns if name not in known]:
+            self.notices = [*self.notices, f"The model was fitted without {listed(extra)}: ignored."]
+        others = {name: None for name in variables if name not in self.needed}
+        return self.frame.assign(**others)[list(variables)]
 
     @property
     def n_targets(self) -> int:
@@ -292,7 +274,8 @@ class Survival(Outcome):
         if len(at):
             chances = model.predict(self.X, **self.offset, at=at, strata=strata)
             for time, chance in zip(at, chances.T, strict=True):
-                columns[f"survival_{time:g}"] = np.where(time > followed, np.nan, chance)
+                digits = "g" if float(f"{time:g}") == time else ".15g"  # times that differ have columns that do
+                columns[f"survival_{time:{digits}}"] = np.where(time > followed, np.nan, chance)
         return pd.DataFrame(columns)
 
     def intervals(self, share: float) -> pd.DataFrame:
@@ -316,7 +299,7 @@ class Survival(Outcome):
 
     def _strata(self) -> Array | None:
         """The stratum of each row, as the model encodes it; None if it has none, or does not know their columns."""
-        known, names = self.estimator.strata_, (self.facts.get("survival") or {}).get("strata", ())
+        known, names = self.estimator.strata_, self.strata
         if known is None or not names:
             return None
         absent = [name for name in names if name not in self.frame.columns]

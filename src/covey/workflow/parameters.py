@@ -109,10 +109,7 @@ def _find_class(response: Response, text: str, option: str) -> object:
     """The label with this text."""
     _refuse_without_classes(response, option)
     labels = np.unique(response.y)
-    try:
-        return labels.tolist()[class_position(labels, text, option)]
-    except ValueError as reason:
-        raise TableError(str(reason)) from None
+    return labels.tolist()[class_position(labels, text, option)]
 
 
 def _refuse_without_classes(response: Response, option: str) -> None:
@@ -132,7 +129,7 @@ def _class_weight(settings: FitSettings, response: Response) -> ClassWeight:
         label, _, number = part.rpartition("=")
         if not re.fullmatch(NUMBER, number.strip()):
             raise TableError(f"--class-weight must be balanced, or a list such as ill=10,well=1; {part!r} is neither.")
-        weights[_find_class(response, label, "--class-weight")] = float(number)
+        weights[_find_class(response, label.strip(), "--class-weight")] = float(number)
     return weights
 
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import json
 import warnings
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import dataclass, replace
+from typing import Any
 
 import pandas as pd
 
-from covey.persistence import ModelFileError
+from covey.persistence import ModelFileError, load
 from covey.progress import enter
 from covey.settings import PredictSettings
 from covey.settings.wording import quoted
 from covey.tables.columns import apart
 from covey.tables.complaint import TableError, near
-from covey.workflow.outcomes import SavedModel, outcome_of, read_at
+from covey.workflow.outcomes import outcome_of, read_at
 from covey.workflow.problem import read_files
 
 
@@ -30,14 +30,14 @@ class Prediction:
     # ``r2`` and ``rmse`` (per response); for classes ``accuracy``, ``always_commonest`` (that of always saying the
     # commonest class), ``log_loss``, and with two classes the columns of `covey.evidence.ClassScores.table`;
     # ``deviance_explained`` and ``deviance``; or ``concordance``
-    scores: dict[str, float] = field(default_factory=dict)
-    notices: tuple[str, ...] = ()  # changes to the table that the user should know about
+    scores: dict[str, float]
+    notices: tuple[str, ...]  # changes to the table that the user should know about
 
 
 def predict_table(settings: PredictSettings) -> Prediction:
     """Read a table and predict the response of each of its rows."""
     enter("loading")
-    model = SavedModel(settings.model, intervals=settings.interval is not None)
+    fitted = load(settings.model / "model.skops" if settings.model.is_dir() else settings.model)
     enter("reading")
     frame, notices = read_files(settings.data, settings)
     columns = list(frame.columns)
@@ -48,19 +48,20 @@ def predict_table(settings: PredictSettings) -> Prediction:
             raise TableError(f"The table has no column {name!r}; {near(name, columns)}")
     enter("predicting")
     try:
-        found = _predict(model, frame, settings)
+        found = _predict(fitted, frame, settings)
     except (TableError, ModelFileError, MemoryError):
         raise
     except Exception as reason:
         if type(reason) is ValueError:  # raised by covey or scikit-learn; other libraries raise subclasses
             raise
-        raise model.unusable(reason) from reason
+        raise ModelFileError(
+            f"{settings.model} cannot be used: its steps do not match each other ({reason})."
+        ) from reason
     return replace(found, notices=(*notices, *_marks_of_fit(settings), *found.notices))
 
 
-def _predict(model: SavedModel, frame: pd.DataFrame, settings: PredictSettings) -> Prediction:
-    frame, left_out = model.complete_rows(frame, settings.target) if settings.drop_missing else (frame, [])
-    times, outcome = read_at(settings.at), outcome_of(model, frame)
+def _predict(fitted: Any, frame: pd.DataFrame, settings: PredictSettings) -> Prediction:
+    times, outcome = read_at(settings.at), outcome_of(fitted, frame, settings)
     outcome.check(settings.target, times)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -70,16 +71,16 @@ def _predict(model: SavedModel, frame: pd.DataFrame, settings: PredictSettings) 
     for name in settings.keep:
         if any(name in part for part in (predictions, *intervals)):
             raise TableError(f"--keep {name}: the predictions have a column of this name; rename it in the table.")
-    table = pd.concat([frame[list(settings.keep)].reset_index(drop=True), predictions, *intervals], axis=1)
+    table = pd.concat([outcome.frame[list(settings.keep)].reset_index(drop=True), predictions, *intervals], axis=1)
     remarks = dict.fromkeys(str(one.message) for one in caught)
-    return Prediction(table, scores, (*left_out, *outcome.notices, *remarks))
+    return Prediction(table, scores, (*outcome.notices, *remarks))
 
 
 def _marks_of_fit(settings: PredictSettings) -> list[str]:
     """A notice if the fit's table was read with marks that this one is read without: 1.310 would be a number, too."""
     if settings.decimal or settings.thousands or settings.missing:
         return []
-    folder = Path(settings.model) if Path(settings.model).is_dir() else Path(settings.model).parent
+    folder = settings.model if settings.model.is_dir() else settings.model.parent
     try:
         used = json.loads((folder / "run.json").read_bytes())["settings"]
         given = [f"--{name} {used[name]!r}" for name in ("decimal", "thousands") if used.get(name)]

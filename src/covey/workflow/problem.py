@@ -36,25 +36,6 @@ from covey.workflow.variables import read_terms
 
 
 @dataclass(frozen=True)
-class Input:
-    """An input file with its hash."""
-
-    path: str
-    bytes: int
-    sha256: str
-
-    @classmethod
-    def of(cls, file: Path) -> Input:
-        """Read the file again to compute its hash."""
-        content = pipe_content(file)
-        if content is not None:
-            return cls(str(file), len(content), hashlib.sha256(content).hexdigest())
-        with open(file, "rb") as stream:
-            digest = hashlib.file_digest(stream, "sha256")
-        return cls(str(file), file.stat().st_size, digest.hexdigest())
-
-
-@dataclass(frozen=True)
 class Problem:
     """A table as a regression problem: of variables, which become terms, or with groups of columns."""
 
@@ -64,7 +45,7 @@ class Problem:
     offset: FloatArray | None
     terms: Terms | None  # how variables become terms; None with --groups
     given_groups: Groups | None  # None without --groups
-    inputs: tuple[Input, ...]
+    inputs: list[dict[str, object]]  # the path, size in bytes and hash of each file
     settings: TableSettings  # with lists of columns split
     notices: tuple[str, ...] = ()  # changes to the table that the user should know about
 
@@ -123,7 +104,7 @@ def pose(settings: TableSettings, squared: str = "") -> Problem:
     enter("reading")
     files = find_files(settings.data)
     frame, notices = read_files(files, settings)
-    inputs = tuple(Input.of(file) for file in files)
+    inputs = [_hashed(file) for file in files]
     columns = list(frame.columns)
     settings = replace(
         settings, target=tuple(apart(settings.target, columns)), strata=tuple(apart(settings.strata, columns))
@@ -169,6 +150,16 @@ def read_files(
             na_values=settings.missing,
         )  # fmt: skip
     return frame, [str(one.message) for one in caught if one.category is UserWarning]
+
+
+def _hashed(file: Path) -> dict[str, object]:
+    """The path of an input file, with its size and hash, for which it is read again."""
+    content = pipe_content(file)
+    if content is not None:
+        return {"path": str(file), "bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+    with open(file, "rb") as stream:
+        digest = hashlib.file_digest(stream, "sha256")
+    return {"path": str(file), "bytes": file.stat().st_size, "sha256": digest.hexdigest()}
 
 
 def _weight(frame: pd.DataFrame, name: str) -> FloatArray:

@@ -66,11 +66,8 @@ def select_table(settings: StabilitySettings) -> TableSelection:
     options = {n: v for n, v in settings.parameters().items() if n not in ("always", "offset", "ties")}
     enter("selecting")
     begin = time.perf_counter()
-    found: StabilitySelection | KnockoffSelection
-    if settings.method == "half-samples":
-        found = stability_selection(**arguments_of(problem, always), **options)
-    else:
-        found = knockoffs(**arguments_of(problem, always), **options)
+    method: Any = stability_selection if settings.method == "half-samples" else knockoffs
+    found = method(**arguments_of(problem, always), **options)
     return TableSelection(settings, problem, found, time.perf_counter() - begin)
 
 
