@@ -65,7 +65,7 @@ def split_masks(n: int, cv: Any, y: FloatArray, labels: ArrayLike | None) -> lis
         cv = PredefinedSplit(np.unique(on_host(cv), return_inverse=True)[1])
     pairs: list[tuple[Mask, Mask]] = []
     if not hasattr(cv, "split") and np.iterable(cv):
-        given = iter(cv)  # scikit-learn would unpack the pairs without a check
+        given = list(cv)  # scikit-learn would unpack the pairs without a check
     else:
         given = _by_splitter(check_cv(cv, y, classifier=False), n, y, labels)
     for number, pair in enumerate(given):
