@@ -29,7 +29,7 @@ help:
 	@echo "make suite      covey beside its peers on the same problems, and the page docs/suite.md (an hour)"
 	@echo "make suite-quick  two seeds of four of these problems, printed"
 	@echo "make mutants    change the code of the paper's rooms 300 times, and count how often a test fails (hours)"
-	@echo "make robustness  every attack of docs/robustness.md, counted (an hour)"
+	@echo "make robustness  every attack of docs/robustness.md, counted (a day on one core)"
 	@echo "make docs       the documentation, into docs/_build/html"
 	@echo "make wheel-check  build wheel and sdist, and use them in clean environments (PYTHON=python3.12, ...)"
 	@echo "make clean      remove .venv and everything generated"

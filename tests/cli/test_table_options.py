@@ -109,6 +109,9 @@ def test_rows_without_a_response_are_left_out(frame, fit, tmp_path):
     result = done(*asked, "--drop-missing", "-o", tmp_path / "fit")
     assert "left out 1 of 93 rows" in result.stderr
     assert any("left out 1" in line for line in run_of(tmp_path / "fit")["notices"])
+    frame.assign(y=np.nan).to_csv(tmp_path / "none.csv", index=False)
+    words = "--drop-missing leaves no row: every row lacks a value, 90 of them in 'y'. Is it the right column?"
+    refused(covey("fit", tmp_path / "none.csv", "-t", "y", "--drop-missing", *QUICK), words)
     # a matrix has no missing values
     options = ["--groups", "1", "--drop", "name,when,site", "--drop", "kind, really", "-o", tmp_path / "matrix"]
     matrix = covey(*asked, "--drop-missing", *options)

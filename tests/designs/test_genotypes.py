@@ -368,7 +368,7 @@ def test_covariates_beside_genotypes_stay_in_every_model(tmp_path):
         (lambda table: table.drop("s3"), r"no row of 1 samples, the first is 's3'"),
         (lambda table: table.rename({"s1": "s0"}), r"several rows of sample 's0'"),
         (lambda table: table.astype(str), r"Column 'age' .* encode"),
-        (lambda table: table.where(table > 3), r"Column 'age' .* missing"),
+        (lambda table: table.where(table > 3), r"Column 'age' .* no value for 4 samples, the first is 's0'"),
         (lambda table: table.to_numpy(), r"Covariates are a pandas DataFrame .* not a ndarray"),
         (lambda table: table.rename(columns={"age": "x5"}), r"has the name of another column: x5"),
     ],

@@ -92,7 +92,7 @@ def test_summary_and_plot(data, found):
     summary = str(found.summary())
     assert f"pathway{data.S[0]}" in summary
     assert "Expected number of mistakes: at most" in summary
-    assert "no more often than they name the average group that is not selected" in summary
+    assert "no more often than the average group that is not selected" in summary
     assert repr(found).startswith("StabilitySelection(4 of 40 groups")
     display = StabilityDisplay.from_selection(found)
     assert {f"pathway{l}" for l in data.S} <= {text.get_text() for text in display.ax_.texts}

@@ -7,11 +7,13 @@ import pickle
 import numpy as np
 import pytest
 
+from covey import GroupSparseRegressor
 from covey.losses import (
     LOSSES,
     Binomial,
     Gamma,
     Huber,
+    Loss,
     Multinomial,
     MultiQuantile,
     MultiSquared,
@@ -211,3 +213,22 @@ def test_criterion_of_counts_is_twice_the_poisson_likelihood():
     deviances = np.array([Poisson().deviance(y, fit).mean() for fit in fits])
     twice = [-2 * poisson(np.exp(fit)).logpmf(y).sum() for fit in fits]
     assert np.diff(Poisson().criterion(deviances, y.size))[0] == pytest.approx(np.diff(twice)[0])
+
+
+def test_a_loss_that_bends_down_is_refused():
+    class Concave(Loss):
+        name = "concave"
+        identity_link = True
+
+        def value(self, y, eta):
+            return np.abs(y - eta)
+
+        def residual(self, y, eta):
+            return np.sign(y - eta)
+
+        def curvature(self, y, eta):
+            return np.full_like(y, -1.0)
+
+    rng = np.random.default_rng(0)
+    with pytest.raises(ValueError, match=r"curvature of the concave loss is -1 in row 0.* must be convex"):
+        GroupSparseRegressor(loss=Concave()).fit(rng.standard_normal((30, 4)), rng.standard_normal(30))

@@ -62,6 +62,13 @@ def test_folds_have_events_and_predict_every_row(nested):
     assert nested.references["always in"].mean < nested.mean
 
 
+def test_a_selection_of_nothing_is_said_in_words():
+    """A constant column is never added to what is always in."""
+    columns = X[["g1_0", "g1_1"]].assign(one=1.0)
+    alone = nested_score(GroupSparseCox(always=["g1_0", "g1_1"]), columns, Y, 3)
+    assert alone.verdict == "In no outer fold is anything selected besides what is always in."
+
+
 @pytest.mark.filterwarnings("ignore::Warning")  # from lifelines
 def test_what_is_always_in_alone_is_a_cox_model_of_its_columns(nested):
     lifelines = pytest.importorskip("lifelines", reason="lifelines is not installed")

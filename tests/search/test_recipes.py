@@ -174,3 +174,44 @@ def test_equal_recipes_are_one_candidate():
     assert len(set(recipes)) == len(recipes)
     assert set(recipes) - set(verdict_of(alone).recipes) == {OneGroup(1)}
     assert sum(verdict_of(result).weights) == pytest.approx(1)
+
+
+@dataclass(frozen=True)
+class Given(Recipe):
+    """Returns what `make` makes of the training rows."""
+
+    make: object
+    n_groups: None = None
+
+    def text(self, unpenalised="least squares"):
+        return "given"
+
+    def fit(self, training):
+        return self.make(training)
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (
+            lambda training: None,
+            TypeError,
+            r"Given.fit returned NoneType, and must return training.model\(groups, W, levels\)",
+        ),
+        (
+            lambda training: training.model([0], np.zeros((3, 1)), np.zeros(1)),
+            ValueError,
+            r"W of shape \(1, 3\) and levels of shape \(1,\) .* not \(3, 1\) and \(1,\)",
+        ),
+        (
+            lambda training: training.model([99], np.zeros((1, 3)), np.zeros(1)),
+            ValueError,
+            "Group 99 is not in training.table.groups",
+        ),
+    ],
+    ids=["nothing", "turned", "far"],
+)
+def test_a_recipe_that_makes_no_model_is_told_what_to_return(make, error, message):
+    X, y = draw("squared", False)
+    with pytest.raises(error, match=message):
+        covey.GroupSparseRegressor(groups=3, recipes=[Given(make)]).fit(X, y)

@@ -298,6 +298,7 @@ def test_validation_rows_with_columns_in_another_order_are_refused():
         (HoldOut(validation=(np.ones((4, 3)), np.ones(5))), "5"),
         (HoldOut(validation=(np.full((4, 3), np.nan), np.ones(4))), "missing|NaN|finite"),
         (Folds(1), "at least 2"),
+        (GroupKFold(3), r"GroupKFold\(.*\) needs labels of the rows: call fit\(X, y, split_groups=labels\)"),
     ],
 )
 def test_bad_splits_are_named(selection, message):

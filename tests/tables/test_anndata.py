@@ -73,6 +73,8 @@ def test_what_cannot_be_used():
     for options, message in [
         ({"y": "obs:agee"}, "adata.obs has no column 'agee': did you mean 'age'?"),
         ({"groups": "var:gene"}, "adata.var has no column 'gene': the columns are 'pathway'."),
+        ({"y": "age"}, "'age' is a column of adata.obs: give 'obs:age'."),
+        ({"groups": "pathway"}, "'pathway' is a column of adata.var: give 'var:pathway'."),
         ({"layer": "count"}, "adata has no layer 'count': did you mean 'counts'?"),
     ]:
         with pytest.raises(ValueError, match=message.replace("?", r"\?")):
@@ -82,6 +84,8 @@ def test_what_cannot_be_used():
         from_anndata(adata, y="obs:age")
     with pytest.raises(ValueError, match="is a ndarray without 'X'; it must be an AnnData object"):
         from_anndata(X)
+    with pytest.raises(ValueError, match=r"For an AnnData object use covey.from_anndata"):
+        GroupSparseRegressor().fit(adata, obs["age"])
     with pytest.raises(ValueError, match="name a layer"):
         from_anndata(stand_in(None, obs, var))
 

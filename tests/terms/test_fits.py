@@ -218,6 +218,8 @@ def test_variables_that_are_always_in():
         assert model.always_groups_ == always
         assert set(always) <= set(model.selected_groups_)
         assert {"age", "site", "visit[year]"} <= set(model.selected_groups_)
+        first = str(model.summary()).splitlines()[0]
+        assert first.count("always in)") == len({"noise", "site"} & set(always))  # age and visit are findings
 
 
 @pytest.mark.parametrize("selection", ["holdout", "ebic", "bic", "gcv", "discrepancy"])

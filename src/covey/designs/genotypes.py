@@ -157,8 +157,13 @@ class GenotypeDesign(Design):
             )
         matched = table.set_axis(ids, axis=0).loc[list(self.samples)]
         for column in matched.columns:
-            if not pd.api.types.is_numeric_dtype(matched[column]) or matched[column].isna().any():
-                raise ValueError(f"Column {column!r} of the table must hold numbers, none of them missing: encode it.")
+            if not pd.api.types.is_numeric_dtype(matched[column]):
+                raise ValueError(f"Column {column!r} of the table must hold numbers: encode it.")
+            if (missing := matched[column].isna()).any():
+                raise ValueError(
+                    f"Column {column!r} of the table has no value for {missing.sum()} samples, the first is "
+                    f"{missing.idxmax()!r}: fill it in, or leave these samples out with samples=."
+                )
         values, names = matched.to_numpy(dtype=float), tuple(map(str, table.columns))
         out = copy(self)
         out._table = np.hstack([self._table, values])

@@ -98,7 +98,7 @@ def _paths(source: str | Path | Sequence[str | Path]) -> list[Path]:
         found = sorted(glob(one)) if has_magic(one) and not Path(one).exists() else [one]
         paths += [Path(path) for path in found if not has_magic(one) or path.endswith(".bed")]
     if not paths:
-        raise FileNotFoundError(f"No .bed file matches {source!r}.")
+        raise FileNotFoundError(f"No .bed file matches {', '.join(map(str, given))}.")
     for path in paths:
         if paths.count(path) > 1:
             raise ValueError(f"{path} is given more than once.")

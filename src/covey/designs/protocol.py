@@ -318,6 +318,7 @@ def _kind(X: object, name: str) -> str:
             return KINDS[root]
     if not isinstance(X, list | tuple) and not any(hasattr(X, mark) for mark in READ_BY_NUMPY):
         hint = " For a path use covey.open." if isinstance(X, str | PurePath) else ""
+        hint = " For an AnnData object use covey.from_anndata." if hasattr(X, "obs_names") else hint
         raise ValueError(
             f"{name} is a {type(X).__module__}.{type(X).__name__}, which covey cannot read: pass a numpy array or "
             "anything that numpy.asarray reads, a pandas or polars DataFrame, a scipy sparse matrix, a numpy.memmap, a "

@@ -65,9 +65,9 @@ def split_masks(n: int, cv: Any, y: FloatArray, labels: ArrayLike | None) -> lis
         cv = PredefinedSplit(np.unique(on_host(cv), return_inverse=True)[1])
     pairs: list[tuple[Mask, Mask]] = []
     if not hasattr(cv, "split") and np.iterable(cv):
-        given = iter(cv)  # scikit-learn would unpack the pairs without a check
+        given = list(cv)  # scikit-learn would unpack the pairs without a check
     else:
-        given = check_cv(cv, y, classifier=False).split(np.empty((n, 1)), y, labels)
+        given = _by_splitter(check_cv(cv, y, classifier=False), n, y, labels)
     for number, pair in enumerate(given):
         if not hasattr(pair, "__len__") or len(pair) != 2:
             raise ValueError(f"{SPLITS}; split {number} is not a pair.")
@@ -82,6 +82,15 @@ def split_masks(n: int, cv: Any, y: FloatArray, labels: ArrayLike | None) -> lis
     if not pairs:
         raise ValueError(f"{SPLITS}; there are none. A generator can be used only once: give a list.")
     return pairs
+
+
+def _by_splitter(cv: Any, n: int, y: FloatArray, labels: ArrayLike | None) -> list[Any]:
+    try:
+        return list(cv.split(np.empty((n, 1)), y, labels))
+    except ValueError as error:
+        if labels is None and "groups" in str(error):  # which are not the groups of columns
+            raise ValueError(f"{cv!r} needs labels of the rows: call fit(X, y, split_groups=labels).") from error
+        raise
 
 
 SPLITS = "selection must give pairs of training and held-out rows"

@@ -260,12 +260,16 @@ class TermViews(FittedModel):
         return Summary(head, shown, (*filter(None, notes), *encoding.remarks), "terms_", "terms")
 
     def _variables_in_words(self) -> str:
-        """Which variables are in the model, straight or curved, and which pairs: for a sentence."""
-        chosen, words = self.variables_, []
+        """Which variables are in the model, straight or curved or because they always are, and which pairs."""
+        chosen, terms, words = self.variables_, self.terms_, []
+        named = zip(terms["term"], terms["variables"], strict=True)
+        found = {variables for name, variables in named if name not in self.always_groups_}
         for name, shape in zip(chosen["variable"], chosen["shape"], strict=True):
             # levels, and numbers with two values, are neither straight nor curved
             plain = shape == "levels" or getattr(self.encoding_.variable(name), "n_distinct", 0) == 2
-            words.append(in_sentence(name) if plain else f"{in_sentence(name)} ({shape})")
+            said = [] if plain else [shape]
+            said += ["always in"] * ((name,) not in found)
+            words.append(in_sentence(name) + (f" ({', '.join(said)})" if said else ""))
         pairs = [in_sentence(part.name) for part in self.fitted_terms_.parts if len(part.roots) == 2]
         return some(words, MOST_NAMES) + (f"; pair{'s' * (len(pairs) > 1)}: {some(pairs, MOST_NAMES)}" if pairs else "")
 

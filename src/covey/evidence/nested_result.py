@@ -173,6 +173,8 @@ class NestedScore(Score):
         gap = f"{abs(rival.difference):.{digits}f} ± {rival.difference_margin:.{digits}f}"
         unclear, better = abs(rival.difference) <= rival.difference_margin, rival.difference > 0
         if name == ALONE:
+            if rival.difference == rival.difference_margin == 0:
+                return "In no outer fold is anything selected besides what is always in."
             if unclear:
                 return (
                     f"These rows cannot tell whether the selected {self.selects} add to what is always in: "

@@ -239,7 +239,7 @@ def _scores(fold: _Fold) -> FoldResult:
         predictions = fitted.predict(fold.X_test, **fold.given(fold.test, "offset"))
         if fitted.always_groups_:
             alone = fold.fit_model(clone(fitted).set_params(selection=Size(0), rule="select"))
-            scores[ALONE], what[ALONE] = score(alone, fold.X_test), "only the groups that are always in"
+            scores[ALONE], what[ALONE] = score(alone, fold.X_test), "only what is always in"
     scores |= {name: score(method, X_test) for name, method, X_test in fold.others()}
     return fold.result(scores, predictions=predictions, what=what, note=note)
 

@@ -168,9 +168,9 @@ class StabilitySelection(GroupSelection):
         """The guarantee on mistakes, in words."""
         condition = ", if its tails are r-concave" if self.assumption == "r-concave" else ""
         return (
-            f"Expected number of mistakes: at most {self.expected_false:.3g}{condition}. A mistake is "
-            f"a selected group that in truth random halves of the rows would name no more often than they name the "
-            f"average group that is not selected ({self.chance:.1%} of the halves)."
+            f"Expected number of mistakes: at most {self.expected_false:.3g}{condition}. A mistake is a "
+            f"selected group that random halves of the rows name, in the long run, no more often than the average "
+            f"group that is not selected ({self.chance:.1%} of the halves)."
         )
 
     def __repr__(self) -> str:

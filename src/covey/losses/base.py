@@ -196,9 +196,19 @@ class Loss(ABC):
         return self._constant(y[rows], share / share.sum(), shift[rows])
 
     def check_estimable(self, response: Response, weight: FloatArray, offset: FloatArray | None = None) -> None:
-        """Refuse a response that no model can be fitted to, such as counts that are all zero."""
-        if not self.quadratic:
-            self.null(response.y, weight, offset)
+        """Refuse a response that no model can be fitted to, such as counts that are all zero, and a loss not convex."""
+        if self.quadratic:
+            return
+        null = self.null(response.y, weight, offset)
+        if self.vector or self.coupled or self.has_scale:
+            return
+        curvature = self.curvature(response.y, np.zeros_like(response.y) + null + (0.0 if offset is None else offset))
+        if not np.all(curvature >= 0):
+            row = int(np.argmin(curvature >= 0))
+            raise ValueError(
+                f"The curvature of the {self.name} loss is {curvature[row]:.5g} in row {row}, at a constant: "
+                "value must be convex in eta, and curvature its second derivative."
+            )
 
     def dispersion(self, mean_deviance: float) -> float:
         """The dispersion by which deviances are divided, given the mean unit deviance of a good model."""

@@ -152,7 +152,7 @@ def read_rows(
 
 
 MESSAGES = {
-    "completed": "The path has the requested number of groups.",
+    "completed": "The path ends here: it has all groups, or as many as were asked for.",
     "exhausted": "Nothing is left to explain at time {time:g}.",
 }
 SEPARATED = (

@@ -95,6 +95,12 @@ class Recipe(ABC):
     def scored(cls, recipes: Sequence[Any], training: Training) -> tuple[FloatArray, list[float]]:
         """Predictors (n_scored, n_outputs, n_recipes) and sizes of the models of several recipes of this kind."""
         models = [recipe.fit(training) for recipe in recipes]
+        for model in models:
+            if not isinstance(model, Model):
+                raise TypeError(
+                    f"{cls.__name__}.fit returned {type(model).__name__}, and must return "
+                    "training.model(groups, W, levels)."
+                )
         return np.stack([model.predictors for model in models], axis=-1), [model.n_columns for model in models]
 
 
@@ -184,7 +190,15 @@ class Training:
         shrunk, remark
             As in `Model`.
         """
+        if far := [int(l) for l in groups if int(l) not in self.table.place]:
+            raise ValueError(f"Group {far[0]} is not in training.table.groups: only these have columns in the table.")
         columns = self.table.columns([self.table.place[int(l)] for l in groups])
+        m = self.response.n_outputs
+        if W.shape != (m, columns.size) or levels.shape != (m,):
+            raise ValueError(
+                f"training.model takes W of shape {(m, columns.size)} and levels of shape {(m,)} for these groups "
+                f"(outputs first), not {W.shape} and {levels.shape}."
+            )
         predictors = self.predictors(columns, W[None], levels[None])[:, :, 0]
         posed = self.posed
         return Model(

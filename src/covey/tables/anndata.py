@@ -73,6 +73,8 @@ def from_anndata(
 
 def _column(table: Any, given: Any, prefix: str) -> Any:
     """The column that ``"obs:NAME"`` or ``"var:NAME"`` names; None for anything else."""
+    if isinstance(given, str) and given in table.columns:
+        raise ValueError(f"{given!r} is a column of adata.{prefix}: give '{prefix}:{given}'.")
     if not isinstance(given, str) or not given.startswith(f"{prefix}:"):
         return None
     name = given.removeprefix(f"{prefix}:")

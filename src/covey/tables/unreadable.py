@@ -209,7 +209,7 @@ def complaint(found: Sequence[Unreadable], remedy: str | None = None) -> str:
     marks = [one for one in marks if " or " not in one] or marks  # a certain mark settles it for all columns
     marks = [one for one in marks if not any(one in other for other in marks if other != one)]
     steps = [*marks, *([leave_out(drop)] if drop else [])]
-    short = f"; {remedy}:" if remedy else f"; in short, {' and '.join(steps)}:"
+    short = f"; {remedy}:" if remedy else f"; in short, {', '.join(steps)}:"
     return f"{len(found)} columns cannot be read as numbers{short}" + "".join(f"\n  - {line}" for line in lines)
 
 

@@ -197,8 +197,9 @@ def _without_missing(
     if complete.empty:
         counts = missing_values(frame[used])
         most = max(counts, key=lambda name: counts[name])
+        remedy = "Leave out such columns with --drop, or leave out --groups: then missing values are allowed."
         raise TableError(
-            f"--drop-missing leaves no row: every row lacks a value, {counts[most]} of them in {most!r}. Leave out "
-            "such columns with --drop, or leave out --groups: then missing values are allowed."
+            f"--drop-missing leaves no row: every row lacks a value, {counts[most]} of them in {most!r}. "
+            + (remedy if settings.groups else "Is it the right column?")
         )
     return complete, notices
