@@ -60,6 +60,7 @@ class Squared(_Quadratic):
 
     Examples
     --------
+    >>> import numpy as np
     >>> Squared().value(np.array([1.0, 2.0]), np.array([0.0, 2.0]))
     array([0.5, 0. ])
     """
@@ -74,6 +75,7 @@ class MultiSquared(_Quadratic):
 
     Examples
     --------
+    >>> import numpy as np
     >>> MultiSquared().value(np.array([[1.0, 2.0]]), np.array([[0.0, 0.0]]))
     array([2.5])
     """
