@@ -190,6 +190,7 @@ PARAMETERS = {
     "negative factors": ({"factors": -1}, "factors"),
     "factors in words": ({"factors": "many"}, "factors must be"),
     "one weight": ({"group_weights": [1.0]}, "there are 6 groups"),
+    "weights by other names": ({"group_weights": pd.Series(1.0, index=list("abcdef"))}, "'a' is none"),
     "weights in words": ({"group_weights": "heavy"}, "group_weights must be"),
     "an unknown scale": ({"standardize": "rows"}, "standardize must be"),
     "every group always": ({"always": range(6)}, "always names all 6 groups.*leave some out"),

@@ -1,6 +1,7 @@
 """`limit_path(loss=, offset=)`: every model is certified by its score equations; bad input is refused."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.special import expit, softmax
 
@@ -108,3 +109,12 @@ def test_huber_without_a_threshold_takes_its_scale_from_the_null_model():
 def test_bad_input(loss, y, offset, message):
     with pytest.raises(ValueError, match=message):
         limit_path(np.random.default_rng(0).standard_normal((6, 4)), y, 2, loss=loss, offset=offset)
+
+
+def test_weights_by_name_may_have_any_order():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((40, 6)), rng.standard_normal(40)
+    groups, weights = {"a": [0, 1], "b": [2, 3], "c": [4, 5]}, pd.Series({"c": 3.0, "a": 1.0, "b": 2.0})
+    named, listed = (limit_path(X, y, groups, group_weights=given) for given in (weights, [1.0, 2.0, 3.0]))
+    np.testing.assert_array_equal(named.times, listed.times)
+    assert named.entered == listed.entered

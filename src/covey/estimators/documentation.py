@@ -52,7 +52,8 @@ factors : "auto" or int
 group_weights : "noise", "sqrt", None or array of shape (n_groups,)
     Divisors of the groups' gradients. ``"noise"`` is the level that pure noise would reach in a group of its size,
     so that groups of all sizes are about equally likely to wake up by chance; ``"sqrt"`` is the square root of the
-    size, which favours small groups; None divides by nothing, which favours large ones.
+    size, which favours small groups; None divides by nothing, which favours large ones. A Series with the groups'
+    names in its index may have any order.
 standardize : {"group", "column", "block", False}
     How columns are prepared for the path: orthonormalised within each group, scaled to unit variance one by one,
     scaled group by group, or left as they are. Coefficients always refer to the columns as given.

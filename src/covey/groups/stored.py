@@ -162,6 +162,22 @@ class StoredGroups:
         except KeyError as unknown:
             raise ValueError(f"{option}: {unknown.args[0]}") from None
 
+    def in_order(self, values: Any, what: str) -> Any:
+        """One value per group, in the order of the groups: those of a Series with names in its index are found by name.
+
+        >>> import pandas as pd
+        >>> from covey import Groups
+        >>> Groups.from_labels(["a", "b", "a"]).in_order(pd.Series({"b": 2.0, "a": 1.0}), "group_weights").tolist()
+        [1.0, 2.0]
+        """
+        if not hasattr(values, "reindex") or list(values.index) == list(range(len(values))):
+            return values
+        if sorted(map(repr, values.index)) != sorted(map(repr, self.names)):
+            unknown = [name for name in values.index if name not in set(self.names)]
+            wrong = f"{unknown[0]!r} is none" if unknown else f"{len(self.names)} groups need one entry each"
+            raise ValueError(f"{what} is a Series, whose index must have the names of the groups: {wrong}.")
+        return values.loc[list(self.names)]
+
     def __getitem__(self, name: Hashable) -> IntArray:
         """The columns of the group with this name."""
         l = self.position(name)

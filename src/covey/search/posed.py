@@ -312,7 +312,8 @@ def _read_weights(problem: Problem, ranks: NDArray[np.intp], first: float) -> tu
 
     Pairs have weights by their dimension. Those of variables that are in the model are few, and compete like variables.
     """
-    given, families, pairs = problem.options["group_weights"], problem.families, problem.pairs
+    given = problem.groups.in_order(problem.options["group_weights"], "group_weights")
+    families, pairs = problem.families, problem.pairs
     counts = np.zeros(0, dtype=np.intp) if pairs is None else pairs.count_dimensions()
     if families is None or not (given is None or isinstance(given, str)):
         return read_weights(given, ranks, first, families), np.ones(counts.size), np.empty(0)

@@ -209,7 +209,7 @@ class Training:
 def read_recipes(recipes: Recipe | Iterable[Recipe]) -> list[Recipe]:
     """Further candidates that a user gives, checked."""
     try:
-        given: list[Recipe] = [recipes] if isinstance(recipes, Recipe) else list(recipes)
+        given: list[Recipe] = [recipes] if isinstance(recipes, Recipe | str) else list(recipes)
     except TypeError:
         raise ValueError(f"recipes must be a list of covey.selection.Recipe objects, not {recipes!r}.") from None
     for recipe in given:
