@@ -190,7 +190,7 @@ def saved(page, button: str, folder: Path) -> Path:
 def test_the_table_is_saved_as_it_is_shown_and_no_spreadsheet_runs_it(browser, tmp_path):
     names = ["=1+1", "@sum(a)", "-2", 'a "b", c', "plain"]
     constructed = constructed_report(Groups.from_labels(names, columns=[f"{name}x" for name in names]))
-    report = replace(constructed, membership=tuple((f"{name}x", name) for name in names))
+    report = replace(constructed, membership=tuple((name, f"{name}x") for name in names))
     with opened(browser, write(report, tmp_path / "save.html"), quiet=False) as page:
         page.locator("#time").press("ArrowLeft")
         table = pd.read_csv(saved(page, "#save", tmp_path), encoding="utf-8-sig")
