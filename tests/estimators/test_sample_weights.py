@@ -60,17 +60,17 @@ def test_weights_are_repetitions(make, selection, rule):
 
 
 @pytest.mark.parametrize("rule", ["select", "predict"])
-def test_weights_are_repetitions_in_folds_that_are_given(rule):
+@pytest.mark.parametrize("given", ["folds", "labels"])
+def test_weights_are_repetitions_in_folds_that_are_given(given, rule):
     weighted, repeated, rows = twins(iid, seed=2)
-    fold = np.arange(N) % 4
+    label = np.arange(N) % (4 if given == "folds" else 11)
 
-    def folds(of):
-        return [(np.flatnonzero(of != k), np.flatnonzero(of == k)) for k in range(4)]
+    def fit(label, X, y, weight):
+        folds = [(np.flatnonzero(label != k), np.flatnonzero(label == k)) for k in range(4)]
+        selection, labels = (folds, None) if given == "folds" else (4, label)
+        return GroupSparseRegressor(3, selection=selection, rule=rule).fit(X, y, weight, split_groups=labels)
 
-    a, b = (
-        GroupSparseRegressor(3, selection=folds(of), rule=rule).fit(*problem)
-        for of, problem in ((fold, weighted), (fold[rows], repeated))
-    )
+    a, b = fit(label, *weighted), fit(label[rows], *repeated)
     check(a, b)
     np.testing.assert_allclose(a.candidates_["mse"], b.candidates_["mse"], rtol=1e-7)
 

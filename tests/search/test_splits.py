@@ -299,6 +299,9 @@ def test_validation_rows_with_columns_in_another_order_are_refused():
         (HoldOut(validation=(np.full((4, 3), np.nan), np.ones(4))), "missing|NaN|finite"),
         (Folds(1), "at least 2"),
         (GroupKFold(3), r"GroupKFold\(.*\) needs labels of the rows: call fit\(X, y, split_groups=labels\)"),
+        (Folds([(np.arange(15), np.arange(15, 30))], np.arange(30) % 4), "Split 0 of selection= holds out rows with"),
+        (Folds(3, labels=np.zeros(29)), r"one label per row: 30, not an array of shape \(29,\)"),
+        (Folds(3, labels=[None, *"ab" * 14, "a"]), "split_groups has missing labels, first in row 0"),
     ],
 )
 def test_bad_splits_are_named(selection, message):

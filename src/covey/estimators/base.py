@@ -13,7 +13,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 from sklearn.base import BaseEstimator
-from sklearn.model_selection import GroupKFold
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -182,11 +181,6 @@ class GroupSparseEstimator(GroupViews, BaseEstimator):
                 "A hold-out does not keep rows of one split_groups label together: give selection= a number of folds, "
                 "or a splitter such as sklearn.model_selection.GroupShuffleSplit(1)."
             )
-        if isinstance(selection, Folds) and selection.labels is not None and isinstance(selection.cv, int | np.integer):
-            n_labels = len(np.unique(np.asarray(selection.labels)))
-            if n_labels < 2:
-                raise ValueError("split_groups has the same label in every row, so there are no folds: leave it out.")
-            selection = replace(selection, cv=GroupKFold(min(selection.cv, n_labels)))
         if self.within is not None:
             one_of(self.within, (None, "columns"), "within")
             if self.terms is not None:

@@ -19,7 +19,6 @@ from covey.estimators.reading import read_weight
 from covey.evidence.class_scores import class_position
 from covey.evidence.folds import Rows, as_table, event_labels, indexable, outer_folds
 from covey.evidence.nested_result import MethodScore, NestedScore
-from covey.evidence.reading import read_row_labels
 from covey.evidence.refit import FoldResult, Study, refit
 from covey.evidence.scoring import fold_margin, pooled, read_response, row_margin
 from covey.progress import finished, showing
@@ -27,7 +26,7 @@ from covey.search.splits import SplitsLike
 from covey.selection import Folds
 from covey.terms.guessing import with_dates_and_codes
 from covey.terms.reading import as_frame
-from covey.validation import FloatArray, MatrixLike, PerRow, as_sample_weight, last_step, pandas_frame
+from covey.validation import FloatArray, MatrixLike, PerRow, as_sample_weight, last_step, pandas_frame, read_row_labels
 
 
 def nested_score(
