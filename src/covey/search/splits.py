@@ -88,8 +88,8 @@ class Folds:
             splits = [Split(tuple(k for k in parts if k != f), (f,)) for f in range(n_folds)]
         else:
             masks = split_masks(design.shape[0], self.cv, balance, together)
-            for number, (train, test) in enumerate(masks if together is not None else ()):
-                if np.intersect1d(together[train], together[test]).size:
+            for number, (train, test) in enumerate(masks):
+                if together is not None and np.intersect1d(together[train], together[test]).size:
                     raise ValueError(
                         f"Split {number} of selection= holds out rows with the same label in split_groups as rows "
                         "that it trains on: give a number of folds, or a splitter such as scikit-learn's GroupKFold."
@@ -157,7 +157,9 @@ class HoldOut:
         """The parts of the rows of a problem."""
         y, weight = np.asarray(y), np.asarray(weight)
         if self.validation is not None:
-            other = read_validation(self.validation, design.shape[1], loss)
+            # each counts as one row of the fit, however the weights of these are scaled
+            row = float(weight.sum()) / count_rows(weight)
+            other = read_validation(self.validation, design.shape[1], loss, row)
             labels = np.where(weight > 0, 0, -1)
             n = counts(other.weight, np.zeros(len(other.weight), dtype=np.intp), loss, other.y)
             return Parts(labels, [*counts(weight, labels, loss, y), *n], [Split((0,), (1,), everything=True)], other)
@@ -179,8 +181,8 @@ class HoldOut:
         return np.asarray(hold_out(design, y, weight, self.fraction, seed, classes))
 
 
-def read_validation(validation: Any, n_columns: int, loss: Loss = SQUARED) -> Validation:
-    """Check a validation set."""
+def read_validation(validation: Any, n_columns: int, loss: Loss, weight: float) -> Validation:
+    """Check a validation set, whose rows all have this weight."""
     if not isinstance(validation, tuple | list) or len(validation) not in (2, 3):
         raise ValueError("validation must be a pair (X, y) of rows to score on, or (X, y, offset).")
     X, y, *rest = validation
@@ -194,7 +196,7 @@ def read_validation(validation: Any, n_columns: int, loss: Loss = SQUARED) -> Va
     offset: FloatArray | None = None
     if rest and rest[0] is not None:
         offset = read_offset(rest[0], n, response.shape[1] if loss.vector else 1, loss)
-    return Validation(design, response, np.ones(n), offset)
+    return Validation(design, response, np.full(n, weight), offset)
 
 
 class EmptyFoldError(ValueError):
