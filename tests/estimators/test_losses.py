@@ -362,8 +362,6 @@ def test_scores_of_rows_that_no_finite_constant_fits():
     for wrong in (y[:-1], np.stack([y, y], axis=1)):
         with pytest.raises(ValueError, match="y "):
             model.score(X, wrong)
-    with pytest.raises(ValueError, match="sample_weight"):
-        model.score(X, y, sample_weight=np.ones(3))
 
 
 @pytest.mark.parametrize("way", [{"selection": Size(2)}, {"selection": 3, "rule": "predict"}], ids=str)

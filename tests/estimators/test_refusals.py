@@ -158,13 +158,15 @@ def test_weights_and_offsets(case, model, y):
 
 
 @pytest.mark.parametrize("model", [REGRESSOR(loss="poisson", selection=Size(1)), CLASSIFIER(selection=Size(1))])
-def test_offsets_of_other_rows(model):
+def test_offsets_and_weights_of_other_rows(model):
     y = np.where(TWO, 1.0, 0.0)
     model.fit(X, y)
     for offset, match in ((np.full(N, 5e3), "must not exceed 1000"), (np.zeros(N - 1), r"offset has shape \(39,\)")):
         for call in (lambda given: model.predict(X, offset=given), lambda given: model.score(X, y, offset=given)):
             with pytest.raises(ValueError, match=match):
                 call(offset)
+    with pytest.raises(ValueError, match="sample_weight must not be negative; row 0"):
+        model.score(X, y, sample_weight=-np.ones(N))
     labels = CLASSIFIER(selection=Size(1))
     refused(labels, THREE, "one column per class", offset=np.zeros(N))
     with pytest.raises(ValueError, match="one column per class"):

@@ -21,7 +21,7 @@ from covey.estimators.base import GroupSparseEstimator
 from covey.estimators.documentation import documented
 from covey.estimators.formula import column_response
 from covey.estimators.intervals import class_scores, class_sets, fold_predictors
-from covey.estimators.reading import read_problem
+from covey.estimators.reading import read_problem, read_weight
 from covey.losses import Loss, Ordinal
 from covey.losses.base import Response
 from covey.losses.classes import ClassLoss, read_labels
@@ -342,7 +342,7 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
         labels = column_or_1d(on_host(y))
         if len(labels) != len(predicted):
             raise ValueError(f"y has {len(labels)} entries, but X has {len(predicted)} rows.")
-        return float(accuracy_score(labels, predicted, sample_weight=sample_weight))
+        return float(accuracy_score(labels, predicted, sample_weight=read_weight(sample_weight, len(predicted))))
 
 
 def for_odds_of(model: BaseEstimator, label: object) -> BaseEstimator:
