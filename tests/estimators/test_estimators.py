@@ -137,7 +137,7 @@ CASES = {
 
 
 @pytest.mark.filterwarnings("ignore:y has only the values 0 and 1")
-@pytest.mark.parametrize("options", [{}, {"rule": "select"}, {"rule": "predict"}, {"selection": "ebic"}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"rule": "predict"}, {"selection": "ebic"}], ids=str)
 @pytest.mark.parametrize("case", CASES)
 def test_degenerate_data_give_finite_answers(case, options):
     rng = np.random.default_rng(0)

@@ -18,7 +18,7 @@ import covey
 from covey import Groups, GroupSparseClassifier, GroupSparseRegressor
 from covey.losses import Quantile, get_loss
 from covey.selection import Folds, HoldOut, Size
-from estimator_problems import assert_one_model, coded, linear_predictor, noisy_problem
+from estimator_problems import assert_one_model, coded, linear_predictor
 from loss_problems import KINDS, MAIN, Quadratic, estimator, grouped_problem
 
 QUICK = [kind for kind in KINDS if kind != "quantiles"]
@@ -373,14 +373,6 @@ def test_a_constant_column_that_is_always_in_does_nothing(loss, way):
     assert len(model.selected_groups_) >= 2
     assert 4 not in model.selected_groups_
     assert not model.path_.strengths[:, [4]].toarray().any()
-
-
-def test_the_number_of_responses_is_that_of_y():
-    X, y, groups = noisy_problem("weak")
-    plain, named = (GroupSparseRegressor(groups, loss=loss).fit(X, y) for loss in ("squared", "multi-squared"))
-    np.testing.assert_array_equal(named.coef_, plain.coef_)
-    several = GroupSparseRegressor(groups, loss="multi-squared").fit(X, np.column_stack([y, y]))
-    assert several.coef_.shape == (2, X.shape[1])
 
 
 @pytest.mark.parametrize("standardize", ["group", "column", "block", False])
