@@ -228,9 +228,13 @@ def test_a_loss_of_ones_own_may_have_a_parameter(units):
         lacking().scaled_to(y, 0 * y, np.ones(30))
 
 
-def test_a_vector_loss_of_ones_own_has_a_null_model():
+def test_a_vector_loss_of_ones_own_reads_its_columns_and_has_a_null_model():
     case = CASES["multi-squared"]
-    constant = TwoCosh().null(case.y, case.weight(), case.predictor())
+    response = TwoCosh().read(case.y.tolist())
+    assert (response.n_outputs, response.columns) == (3, True)
+    with pytest.raises(ValueError, match=r"must have two dimensions \(rows, outputs\)"):
+        TwoCosh().read(case.y[:, 0])
+    constant = TwoCosh().null(response.y, case.weight(), case.predictor())
     single = [LogCosh().null(case.y[:, a], case.weight(), case.predictor()[:, a]) for a in range(3)]
     np.testing.assert_allclose(constant, single, atol=1e-10)
 
