@@ -269,7 +269,8 @@ class GroupSparseEstimator(GroupViews, BaseEstimator):
         """The linear predictor without an offset; shape (n_rows, n_outputs)."""
         coef = np.atleast_2d(self.coef_)
         used = np.flatnonzero(coef.any(axis=0))
-        return design.predict(used, coef[:, used], np.atleast_1d(np.asarray(self.intercept_, dtype=coef.dtype)))
+        # in float64 for any X: the response may vary little about a large mean
+        return design.predict(used, coef[:, used], np.atleast_1d(np.asarray(self.intercept_, dtype=float)))
 
     def _in_range(self, eta: Any) -> Any:
         """Linear predictors, bounded where their exponential would be far beyond anything that was seen in `fit`."""
