@@ -299,7 +299,7 @@ def test_one_value_whose_square_overflows_is_neither_missing_nor_infinite(value)
 
 
 def test_models_that_are_not_fitted_and_groups_of_no_transformer():
-    for call in (lambda: REGRESSOR().predict(X), lambda: REGRESSOR().summary()):
+    for call in (lambda: REGRESSOR().predict(X), lambda: REGRESSOR().score(X, Y), lambda: REGRESSOR().summary()):
         with pytest.raises(NotFittedError):
             call()
     with pytest.raises(ValueError, match="starts with none of the inputs 'a'"):

@@ -36,7 +36,7 @@ from covey.search.select import Selected, Selection, SelectionLike, read_selecti
 from covey.selection import Folds, HoldOut
 from covey.terms import Constraints, Expansion, TermsLike
 from covey.terms.effects import term_means
-from covey.validation import FloatArray, MatrixLike, PerRow, Stored, on_host, one_of
+from covey.validation import FloatArray, MatrixLike, PerRow, Stored, one_of
 
 # How far a linear predictor may leave its range in `fit`, in widths of that range: a trend may go on for half as long
 # again, and the mean of a log link is at most the largest seen times the root of its ratio to the smallest.
@@ -236,7 +236,7 @@ class GroupSparseEstimator(GroupViews, BaseEstimator):
             self.term_means_ = term_means(self.expansion_, design, weight, np.atleast_2d(self.coef_), chosen)
         self.predictor_range_ = None
         if not self.loss_.identity_link and self.selected_groups_:
-            seen = np.asarray(on_host(self._predictor(design)), dtype=float)[weight > 0]
+            seen = self._predictor(design)[weight > 0]
             self.predictor_range_ = np.stack([seen.min(axis=0), seen.max(axis=0)])
         self._calibrate(design, found.folds, response, weight, problem.offset)
         return self
@@ -258,30 +258,29 @@ class GroupSparseEstimator(GroupViews, BaseEstimator):
         self.selected_groups_ = [groups.names[l] for l in strongest if l in in_model]
         self.group_strengths_ = found.strengths
 
-    def _linear(self, X: MatrixLike, offset: PerRow) -> Any:
+    def _linear(self, X: MatrixLike, offset: PerRow) -> FloatArray:
         """The linear predictor of rows; shape (n_rows, n_outputs)."""
         check_is_fitted(self)
         design = read_rows(self, X)
         eta = self._in_range(self._predictor(design))
         return eta if offset is None else eta + read_offset(offset, design.shape[0], eta.shape[1], self.loss_)
 
-    def _predictor(self, design: Design) -> Any:
+    def _predictor(self, design: Design) -> FloatArray:
         """The linear predictor without an offset; shape (n_rows, n_outputs)."""
         coef = np.atleast_2d(self.coef_)
         used = np.flatnonzero(coef.any(axis=0))
         # in float64 for any X: the response may vary little about a large mean
         return design.predict(used, coef[:, used], np.atleast_1d(np.asarray(self.intercept_, dtype=float)))
 
-    def _in_range(self, eta: Any) -> Any:
+    def _in_range(self, eta: FloatArray) -> FloatArray:
         """Linear predictors, bounded where their exponential would be far beyond anything that was seen in `fit`."""
         if self.predictor_range_ is None:
             return eta
-        given = np.asarray(on_host(eta))
-        bounded = self._bounded(given)
-        n_outside = int((bounded != given).reshape(len(given), -1).any(axis=1).sum())
+        bounded = self._bounded(eta)
+        n_outside = int((bounded != eta).reshape(len(eta), -1).any(axis=1).sum())
         if n_outside:
             warnings.warn(
-                f"{n_outside} of {len(given)} rows are so far outside the rows of fit that their linear predictor "
+                f"{n_outside} of {len(eta)} rows are so far outside the rows of fit that their linear predictor "
                 "leaves the range seen there by more than half its width; it is bounded there. Check the columns of "
                 "these rows, and splines that continue beyond the range of their data.",
                 stacklevel=4,
@@ -294,7 +293,7 @@ class GroupSparseEstimator(GroupViews, BaseEstimator):
             return eta
         low, high = self.predictor_range_
         beyond = BEYOND * (high - low)
-        return np.clip(eta, low - beyond, high + beyond).astype(eta.dtype, copy=False)
+        return np.clip(eta, low - beyond, high + beyond)
 
     def _calibrate(
         self, design: Design, folds: FoldModels | None, response: Response, weight: FloatArray,
