@@ -272,7 +272,7 @@ def test_labels_of_y_are_the_samples_in_their_order(path):
     turned = pd.Series(y, index=X.samples[::-1])
     unknown = pd.Series(y, index=[f"q{i}" for i in range(10)])
     for bad, label in ((turned, "s9"), (unknown, "q0")):
-        message = rf"y has the label '{label}' in row 0, where X has 's0': give y\.loc\[X\.samples\]"
+        message = rf"y has the label '{label}' in row 0, where X has 's0': give y\.loc\[X\.row_names\]"
         for fit in (
             lambda y: GroupSparseRegressor().fit(X, y),
             lambda y: covey.limit_path(X, y),
