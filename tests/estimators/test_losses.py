@@ -270,6 +270,9 @@ def test_validation_rows_with_offsets():
     expected = GroupSparseRegressor(loss="gamma", selection=HoldOut(validation=(X, y))).fit(X, y)
     assert found.recipe_ == expected.recipe_
     np.testing.assert_allclose(found.coef_, expected.coef_, atol=1e-7)
+    for model, given, lacking in ((found, None, "the rows of fit"), (expected, offset, "the validation rows")):
+        with pytest.raises(ValueError, match=f"There is an offset, but not for {lacking}"):
+            clone(model).fit(X, y, offset=given)
 
 
 # ------------------------------------------------------------------ always

@@ -205,9 +205,6 @@ PARAMETERS = {
     "no amount held out": (
         {"loss": "gamma", "selection": HoldOut(validation=(X, 0 * POSITIVE))}, "y_val must be above zero",
     ),
-    "a validation set with a short offset": (
-        {"loss": "gamma", "selection": HoldOut(validation=(X, POSITIVE, Y[:-1]))}, "offset",
-    ),
     "rows within groups": ({"within": "rows"}, "must be None or 'columns'"),
     "columns by a criterion": ({"within": "columns", "selection": "bic"}, "held-out rows"),
     "weights within groups": ({"groups": 3, "within": "columns", "group_weights": np.ones(2)}, "group_weights"),

@@ -159,7 +159,7 @@ class GroupSparseEstimator(GroupViews, BaseEstimator):
                 raise ValueError("recipes= are fitted without constraints: leave out recipes= or constraints=.")
             found = constraints_on(self.constraints, loss, groups, names, always, expansion)
             structure = structure | {"constraints": found}
-        selection, recipes = self._read_selection(split_groups), read_recipes(self.recipes)
+        selection, recipes = self._read_selection(split_groups, shift), read_recipes(self.recipes)
         problem = Problem(design, response.y, weight, groups, always, options, loss, shift, recipes, **structure)
         search = self._search(selection, self.rule)
         if loss.has_scale:
@@ -173,7 +173,7 @@ class GroupSparseEstimator(GroupViews, BaseEstimator):
         search = partial(select, selection=selection, rule=rule)
         return search if self.within is None else partial(select_within, search=search)
 
-    def _read_selection(self, split_groups: PerRow) -> Selection:
+    def _read_selection(self, split_groups: PerRow, offset: PerRow) -> Selection:
         """How the model is chosen; the response of a validation set is coded like that of `fit`."""
         selection = read_selection(self.selection, self.random_state, split_groups)
         if split_groups is not None and isinstance(selection, HoldOut) and selection.validation is None:
@@ -195,6 +195,12 @@ class GroupSparseEstimator(GroupViews, BaseEstimator):
         if len(selection.validation) < 2:  # the search refuses it
             return selection
         X, y, *rest = selection.validation
+        if (offset is None) != (not rest or rest[0] is None):
+            lacking = "the rows of fit" if offset is None else "the validation rows"
+            raise ValueError(
+                f"There is an offset, but not for {lacking}: give fit(X, y, offset=) and "
+                "HoldOut(validation=(X, y, offset)) one, or neither."
+            )
         if hasattr(self, "expansion_"):
             X = self.expansion_.design(X)
         else:

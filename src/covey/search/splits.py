@@ -140,8 +140,8 @@ class HoldOut:
     ----------
     fraction : float
         The share of the rows to hold out. The model is then fitted on all rows.
-    validation : (X, y) or None
-        Rows to score on; nothing is held out then.
+    validation : (X, y), (X, y, offset) or None
+        Rows to score on, with an offset if the rows of the fit have one; nothing is held out then.
     random_state : int or None
         The seed; None means 0.
     """
