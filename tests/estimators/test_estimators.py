@@ -11,7 +11,7 @@ from sklearn.preprocessing import OneHotEncoder, SplineTransformer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from covey import Groups, GroupSparseClassifier, GroupSparseRegressor, TermGroups
-from covey.datasets import load_diabetes_splines, make_group_sparse
+from covey.datasets import make_group_sparse
 from covey.selection import Size
 from estimator_problems import noisy_problem
 
@@ -49,18 +49,6 @@ def test_the_active_groups_are_found_and_not_shrunk(data):
     assert abs(model.coef_ - data.w_star).max() < 0.3
 
 
-def test_data_frame_in_names_out():
-    data = load_diabetes_splines()
-    model = GroupSparseRegressor(groups=data.groups).fit(data.X, data.y)
-    assert model.feature_names_in_.tolist() == data.X.columns.tolist()
-    assert set(model.selected_groups_) <= set(data.groups.names)
-    assert {"bmi", "s5"} <= set(model.selected_groups_)
-    assert model.group_table().index.tolist() == model.selected_groups_
-    np.testing.assert_allclose(model.predict(data.X), data.X.to_numpy() @ model.coef_ + model.intercept_)
-    with pytest.raises(ValueError, match="feature names"):
-        model.predict(data.X[data.X.columns[::-1]])
-
-
 def test_masks_are_splits_too(data):
     mask = np.arange(120) < 60
     masks = [(mask, ~mask), (~mask, mask)]
@@ -68,10 +56,9 @@ def test_masks_are_splits_too(data):
     np.testing.assert_array_equal(fit(data, selection=masks).coef_, fit(data, selection=positions).coef_)
 
 
-def test_folds_repeat_and_another_seed_deals_rows_otherwise():
+def test_another_seed_deals_rows_otherwise():
     X, y, groups = noisy_problem("strong")
-    first, second, other = (GroupSparseRegressor(groups, random_state=seed).fit(X, y) for seed in (None, None, 1))
-    pd.testing.assert_frame_equal(first.candidates_, second.candidates_)
+    first, other = (GroupSparseRegressor(groups, random_state=seed).fit(X, y) for seed in (None, 1))
     assert not np.allclose(first.candidates_["fold_0"].iloc[0], other.candidates_["fold_0"].iloc[0])
 
 

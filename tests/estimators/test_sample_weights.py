@@ -77,18 +77,19 @@ def test_weights_are_repetitions_in_folds_that_are_given(given, rule):
     np.testing.assert_allclose(a.candidates_["mse"], b.candidates_["mse"], rtol=1e-7)
 
 
-@pytest.mark.parametrize("model", [GroupSparseCox(3), GroupSparseClassifier(3, loss="ordinal")], ids=str)
-def test_only_ratios_of_weights_count_beside_validation_rows(model):
+@pytest.mark.parametrize(
+    ("model", "respond"),
+    [
+        (GroupSparseCox(3), lambda eta, rng: survival(rng.exponential(np.exp(-eta)))),
+        (GroupSparseClassifier(3, loss="ordinal"), lambda eta, rng: np.digitize(eta + rng.logistic(size=60), [-1, 1])),
+    ],
+    ids=["cox", "ordinal"],
+)
+def test_only_ratios_of_weights_count_beside_validation_rows(model, respond):
     """The loss of a row depends on the others, so that the validation rows must not outweigh them."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((60, 12))
-    eta = X[:, :3].sum(axis=1)
-    y = (
-        np.digitize(eta + rng.logistic(size=60), [-1, 1])
-        if isinstance(model, GroupSparseClassifier)
-        else survival(rng.exponential(np.exp(-eta)))
-    )
-    weight = rng.integers(1, 4, 40)
+    y, weight = respond(X[:, :3].sum(axis=1), rng), rng.integers(1, 4, 40)
     model.set_params(selection=HoldOut(validation=(X[40:], y[40:])))
     found, expected = (clone(model).fit(X[:40], y[:40], weight * unit) for unit in (1 / 700, 1.0))
     assert found.recipe_ == expected.recipe_
