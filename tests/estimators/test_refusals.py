@@ -195,6 +195,8 @@ PARAMETERS = {
     "weights by other names": ({"group_weights": pd.Series(1.0, index=list("abcdef"))}, "'a' is none"),
     "weights in words": ({"group_weights": "heavy"}, "group_weights must be"),
     "an unknown scale": ({"standardize": "rows"}, "standardize must be"),
+    "an intercept in words": ({"fit_intercept": "no"}, "fit_intercept must be True or False, not 'no'"),
+    "a seed in words": ({"random_state": "a"}, "'a' cannot be used to seed"),
     "every group always": ({"always": range(6)}, "always names all 6 groups.*leave some out"),
     "an unknown group": ({"always": ["age"]}, "always.*'age'|'age'.*always"),
     "an unknown position": ({"always": [99]}, "99"),

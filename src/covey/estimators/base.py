@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 from sklearn.base import BaseEstimator
-from sklearn.utils import Tags
+from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from covey.designs import Design, as_design
@@ -175,6 +175,7 @@ class GroupSparseEstimator(GroupViews, BaseEstimator):
 
     def _read_selection(self, split_groups: PerRow, offset: PerRow) -> Selection:
         """How the model is chosen; the response of a validation set is coded like that of `fit`."""
+        check_random_state(self.random_state)
         selection = read_selection(self.selection, self.random_state, split_groups)
         if split_groups is not None and isinstance(selection, HoldOut) and selection.validation is None:
             raise ValueError(
