@@ -58,14 +58,14 @@ def from_anndata(
     labels = _column(adata.var, groups, "var")
     if labels is not None:
         given = [label if isinstance(label, int | np.integer) else str(label) for label in labels]
-        alone = Counter(name for name, gap in zip(names, labels.isna(), strict=True) if gap)
-        taken = {label for label, gap in zip(given, labels.isna(), strict=True) if not gap}
-        if twice := [name for name, count in alone.items() if count > 1 or name in taken]:
+        alone = labels.isna().to_numpy()
+        labels = [name if gap else label for name, label, gap in zip(names, given, alone, strict=True)]
+        counts = Counter(labels)
+        if twice := [labels[j] for j in np.flatnonzero(alone) if counts[labels[j]] > 1]:
             raise ValueError(
                 f"groups: variable {twice[0]!r} has no {groups!r}, and another group has its name: rename it, or give "
                 "it a value."
             )
-        labels = [name if gap else label for name, label, gap in zip(names, given, labels.isna(), strict=True)]
     in_memory = isinstance(stored, np.ndarray) or type(stored).__module__.partition(".")[0] in KINDS
     if in_memory or sp.issparse(stored):
         X = as_design(stored, name=where)
