@@ -157,6 +157,15 @@ def test_neither_units_nor_rows_of_weight_zero_matter():
     same = effect(np.r_[X, X[:30] ** 2], np.r_[Y, np.ones(30)], of=0, sample_weight=weight)
     np.testing.assert_allclose(same.estimates, found.estimates)
     np.testing.assert_allclose(same.covariance, found.covariance)
+    # nor the levels that only such rows have
+    table = pd.DataFrame(X[:, :3], columns=list("abc")).assign(site=np.array(["n", "s", "w"])[np.arange(N) % 3])
+    more = pd.concat([table, table[:30].assign(site="at first")])
+    sites, same = (
+        effect(rows, y, of="site", terms="auto", sample_weight=given)
+        for rows, y, given in ((table, Y, None), (more, np.r_[Y, np.ones(30)], weight))
+    )
+    assert same.names == sites.names == ["site=s", "site=w"]
+    np.testing.assert_allclose(same.covariance, sites.covariance)
 
 
 def test_a_number_that_is_a_name_is_no_position():
@@ -220,6 +229,7 @@ TABLE = pd.DataFrame(X[:, :5], columns=["age", "bmi", "c", "d", "e"])
         ({"y": np.ones(N)}, "y has the same value in every row"),
         ({"clusters": [1, 2]}, "one label per row"),
         ({"clusters": np.where(np.arange(N) == 3, np.nan, np.arange(N) // 4)}, "missing labels, first in row 3"),
+        ({"clusters": np.arange(N) // 50, "sample_weight": np.arange(N) >= 150}, "clusters has the same label"),
         ({"y": np.column_stack([Y, Y])}, "one response per row"),
         ({"confidence": 95}, "confidence must lie between 0 and 1"),
     ],

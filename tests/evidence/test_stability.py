@@ -167,6 +167,12 @@ def test_elimination_keeps_neighbours_of_true_groups_out():
     (remark,) = found.remarks
     assert "0 with 1 (0.9" in remark
     assert "read each pair as one finding" in remark
+    # a group that is always in cannot take the place of another
+    assert not stability_selection(X, y, 2, n_pairs=10, random_state=0, always=[1]).remarks
+    # rows of weight zero, where two others are alike, are not looked at
+    more, weight = np.r_[X, np.tile(X[:120, :2], 30)], np.r_[np.ones(240), np.zeros(120)]
+    same = stability_selection(more, np.r_[y, y[:120]], 2, n_pairs=10, random_state=0, sample_weight=weight)
+    assert same.remarks == found.remarks
 
 
 def test_halves_have_every_class():

@@ -189,8 +189,8 @@ def double_selection(
             raise ValueError(f"of: column {name!r} has missing or infinite values: drop these rows, or impute them.")
         if np.ptp(d) == 0:
             raise ValueError(f"of: column {name!r} has the same value in every row, so it has no effect to estimate.")
-    labels = None if clusters is None else read_row_labels(clusters, len(problem.weight), "clusters")
-    if labels is not None and not labels.any():
+    labels = None if clusters is None else read_row_labels(clusters, len(problem.weight), "clusters")[rows]
+    if labels is not None and np.ptp(labels) == 0:
         raise ValueError("clusters has the same label in every row: leave it out.")
     # criteria would count rows by their weights
     searched = replace(problem, weight=(problem.weight > 0).astype(float))
@@ -204,7 +204,7 @@ def double_selection(
         progress(len(tasks) + 1, len(tasks) + 1)
     controls = _union(problem, found)
     refit = _refit(problem, names, D, controls, rows)
-    covariance, df = robust_covariance(refit.response, refit.A, refit.eta, None if labels is None else labels[rows])
+    covariance, df = robust_covariance(refit.response, refit.A, refit.eta, labels)
     remarks, n_columns, m = [], refit.A.shape[1], len(names)
     known_by, what = refit.response.n_informative, "events" if loss.survival else "rows"
     if n_columns > MANY_COLUMNS * known_by:

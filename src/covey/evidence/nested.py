@@ -226,11 +226,13 @@ def _scores_of_rows(
     """The scores of all methods from the deviances of all test rows; a row tested several times counts by its mean."""
     tested = np.concatenate([one.test for one in results])
     fold = np.repeat(np.arange(len(results)), [one.test.size for one in results])
+    known = weight[tested] > 0
+    tested, fold = tested[known], fold[known]
     counts = np.bincount(tested)
     share = weight[tested] / counts[tested]
     units = tested if labels is None else np.asarray(labels)[tested]
-    ratio = float(np.mean([test.size / train.size for train, test in splits]))
-    losses = {name: np.concatenate([one.scores[name] for one in results]) for name in results[0].scores}
+    ratio = float(np.mean([np.count_nonzero(weight[test]) / np.count_nonzero(weight[train]) for train, test in splits]))
+    losses = {name: np.concatenate([one.scores[name] for one in results])[known] for name in results[0].scores}
     null, n_deals = losses["null"], tested.size / np.count_nonzero(counts)
     means = {name: pooled(values, null, share) for name, values in losses.items()}
 

@@ -198,7 +198,7 @@ class FitReport:
             title=title or f"What predicts {name}",
             estimator=type(model).__name__,
             target=name,
-            n_rows=None if y is None else np.shape(y)[0],
+            n_rows=None if y is None else int(np.count_nonzero(fit.row_weight)),
             n_columns=model.groups_.n_columns,
             n_groups=model.groups_.n_groups - len(always),
             model=say(in_words(model)),
@@ -223,9 +223,7 @@ class FitReport:
             | {"system": platform.platform(terse=True)},
             unpenalised=model.loss_.unpenalised,
             effect=model.loss_.effect,
-            strength_unit=UNITS.get(
-                model.loss_.effect or "", "standard deviations of the responses" if model.loss_.several else ""
-            ),
+            strength_unit=_unit(model),
             classes=tuple(map(str, getattr(model, "classes_", ()))),
             always=tuple(str(group) for group in model.always_groups_),
             along=along_the_path(fit, frames),
@@ -235,7 +233,7 @@ class FitReport:
             survival=survival_part(fit, expanded_columns(given[0])),
             stability=stability,
             tests=tests,
-            effects=pipeline_effects(*given, score),
+            effects=pipeline_effects(*given, score, fit.weight),
             terms=term_part(model, score),
             residuals=residuals(fit),
             command=command,
@@ -251,6 +249,15 @@ def _folds(model: BaseEstimator, nested: NestedScore | None) -> tuple[IntArray |
     always = set(model.always_groups_)
     counts = (nested.n_folds if name in always else nested.frequencies.get(name, 0) for name in model.groups_.names)
     return np.array(list(counts)), nested.n_folds
+
+
+def _unit(model: BaseEstimator) -> str:
+    """The scale of strengths and effects; empty for that of one response."""
+    if model.loss_.several:
+        return "standard deviations of the responses"
+    classes = [f" of {label}" for label in getattr(model, "classes_", ())]
+    whose = classes[1] if len(classes) == 2 else " of a higher class" if classes and model.loss_.coupled else ""
+    return UNITS.get(model.loss_.effect or "", "") + whose
 
 
 def _outputs(model: BaseEstimator, y: PerRow, given: Sequence[str] | None) -> tuple[str, ...]:

@@ -52,10 +52,12 @@ def quality(fit: Fitted, test: Test) -> tuple[Score, ...]:
             found.append(Score("Accuracy on test rows", accuracy, note, is_share=True))
     if nested is not None:
         null = nested.references.get("null")
-        chance = "" if nested.measure in MEASURES or null is None else f"; chance is {null.mean:g}"
+        known = [] if np.isnan(nested.margin) else [f"± {nested.margin:.{nested.digits}f} (90% interval)"]
+        if nested.measure not in MEASURES and null is not None:
+            known.append(f"{null.what or 'that of the null model'} is {null.mean:.3g}".replace("-", "−"))
         note = (
-            f"± {nested.margin:.{nested.digits}f} (90% interval){chance}. On rows that played no part "
-            f"in choosing the model: the whole fit was repeated in {nested.n_folds} outer folds."
+            f"{'; '.join(known)}{'. ' * bool(known)}On rows that played no part in choosing the model: the whole fit "
+            f"was repeated in {nested.n_folds} outer folds."
         )
         found.append(Score(f"Held-out {nested.measure.replace('^2', '²')}", nested.mean, note, nested.digits))
         if (classes := nested.class_scores) is not None:
