@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.linear_model import LassoCV, RidgeCV
-from sklearn.model_selection import KFold, StratifiedKFold, cross_val_predict, cross_val_score
+from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold, cross_val_predict, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -84,6 +84,17 @@ def test_lasso_and_ridge_are_scikit_learns():
         left = cross_val_score(pipeline, X, y, cv=result.splits, scoring="neg_mean_squared_error")
         np.testing.assert_allclose(result.references[name].folds, 1 - left / null, rtol=1e-6)
     np.testing.assert_array_equal(result.references["null"].folds, 0)
+    # they are tuned by folds that keep labelled rows together, as the model is chosen
+    labels = np.repeat(np.arange(30), 3)
+    result = nested_score(model_of("squared"), X, y, 3, split_groups=labels)
+    for (train, test), *folds in zip(
+        result.splits, result.references["lasso"].folds, result.references["ridge"].folds, strict=True
+    ):
+        whole = list(GroupKFold(FOLDS).split(train, groups=labels[train]))
+        for method, found in zip((LassoCV(cv=whole), RidgeCV(RIDGES, cv=whole)), folds, strict=True):
+            fitted = make_pipeline(StandardScaler(), method).fit(X[train], y[train])
+            left = np.sum((y[test] - fitted.predict(X[test])) ** 2) / np.sum((y[test] - y[train].mean()) ** 2)
+            assert found == pytest.approx(1 - left, rel=1e-6)
 
 
 def test_an_offset_of_counts_is_their_exposure():

@@ -252,6 +252,13 @@ def test_effects_on_several_responses_share_a_scale(data):
     assert any(len(line) == len(expected) and np.allclose(line, expected[:, 1]) for line in drawn)
 
 
+def test_the_held_out_score_keeps_labelled_rows_together(data):
+    model, labels = GroupSparseRegressor(2, selection="bic").fit(data["X"], data["eta"]), np.arange(120) // 4
+    report = FitReport.from_model(model, data["X"], data["eta"], split_groups=labels, nested=3)
+    expected = nested_score(model, data["X"], data["eta"], 3, split_groups=labels)
+    assert (report.nested.mean, report.nested.margin) == (expected.mean, expected.margin)
+
+
 def test_no_held_out_rows_is_said(data):
     labels = np.where(np.arange(120) == 0, "once", data["two"])
     page = page_of(GroupSparseClassifier(2, selection="bic"), data["X"], labels, nested=3)

@@ -119,6 +119,7 @@ class FitReport:
         *,
         sample_weight: PerRow = None,
         offset: PerRow = None,
+        split_groups: PerRow = None,
         title: str | None = None,
         target: str | None = None,
         outputs: Sequence[str] | None = None,
@@ -138,7 +139,7 @@ class FitReport:
             Fitted.
         X, y : array-like, optional
             The training data. Without them the report has no training R^2 and no remarks on correlated groups.
-        sample_weight, offset : array-like, optional
+        sample_weight, offset, split_groups : array-like, optional
             As given to `fit`.
         title : str, optional
         target : str, optional
@@ -178,7 +179,8 @@ class FitReport:
             y, target = as_table(model, y), target or f"{model.time} to {model.event}"
         if sample_weight is not None and y is not None:
             sample_weight = read_weight(sample_weight, np.shape(y)[0])
-        score, why_not = _nested(*given, y, sample_weight, offset, nested, positive)
+        known: dict[str, Any] = {"sample_weight": sample_weight, "offset": offset, "split_groups": split_groups}
+        score, why_not = _nested(*given, y, known, nested, positive)
         if (classes := getattr(model, "classes_", None)) is not None and len(classes) == 2:
             chosen = positive if score is None else score.positive
             position = positive_position(classes) if chosen is None else class_position(classes, chosen)
@@ -275,7 +277,7 @@ def _outputs(model: BaseEstimator, y: PerRow, given: Sequence[str] | None) -> tu
 
 
 def _nested(
-    model: BaseEstimator, X: MatrixLike | None, y: PerRow, weight: PerRow, offset: PerRow, given: NestedScore | int,
+    model: BaseEstimator, X: MatrixLike | None, y: PerRow, known: dict[str, Any], given: NestedScore | int,
     positive: object,
 ) -> tuple[NestedScore | None, str]:  # fmt: skip
     """The nested score, or the reason why there is none."""
@@ -284,9 +286,7 @@ def _nested(
     if X is None or y is None or not given:
         return None, ""
     try:
-        return nested_score(
-            model, X, y, given, sample_weight=weight, offset=offset, positive=positive, return_estimator=True
-        ), ""
+        return nested_score(model, X, y, given, **known, positive=positive, return_estimator=True), ""
     except ValueError as reason:
         return None, str(reason).rstrip(".")
 
