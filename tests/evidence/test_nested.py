@@ -340,7 +340,7 @@ def test_references_of_your_own_beside_an_estimator_that_scores_itself():
     y = survival(rng.exponential(np.exp(-X[:, :3].sum(axis=1))), np.ones(80, dtype=bool))
     weight = 1.0 + np.arange(80) % 2
     other = GroupSparseCox(1, selection="bic")
-    model = GroupSparseCox(3, selection="bic", always=[2])
+    model = GroupSparseCox(3, selection=3, always=[2], within="columns")
     result = nested_score(model, X, y, 3, sample_weight=weight, references={"single columns": other})
     assert list(result.references) == ["null", "always in", "single columns"]
     for (train, test), score in zip(result.splits, result.references["single columns"].folds, strict=True):

@@ -245,7 +245,7 @@ def _scores(fold: _Fold) -> FoldResult:
     if study.scorer is None and isinstance(fitted, GroupSparseCox):
         predictions = fitted.predict(fold.X_test, **fold.given(fold.test, "offset"))
         if fitted.always_groups_:
-            alone = fold.fit_model(clone(fitted).set_params(selection=Size(0), rule="select"))
+            alone = fold.fit_model(clone(fitted).set_params(selection=Size(0), rule="select", recipes=(), within=None))
             scores[ALONE], what[ALONE] = score(alone, fold.X_test), "only what is always in"
     scores |= {name: score(method, X_test) for name, method, X_test in fold.others()}
     return fold.result(scores, predictions=predictions, what=what, note=note)
