@@ -45,7 +45,7 @@ def quality(fit: Fitted, test: Test) -> tuple[Score, ...]:
     capital = f"{name[:1].upper()}{name[1:]}"
     if test is not None:
         shift = test[2] if len(test) > 2 else None
-        note = f"On {len(test[1])} test rows, which were used for nothing else."
+        note = f"On {np.shape(test[0])[0]} test rows, which were used for nothing else."
         found.append(Score(f"{capital} on test rows", Fitted(model, test[0], test[1], offset=shift).explained, note))
         if hasattr(model, "classes_"):
             accuracy = model.score(test[0], test[1], offset=shift)
