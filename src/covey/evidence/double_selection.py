@@ -13,6 +13,7 @@ from scipy import stats
 
 from covey.evidence.reading import columns_of, observations_on, read_row_labels, read_share
 from covey.evidence.score_test import independent_columns
+from covey.groups.checks import plural
 from covey.losses import Loss, Quantile, Squared
 from covey.losses.base import Response
 from covey.losses.risk_sets import STRATUM
@@ -144,7 +145,7 @@ class Effects:
         controls = f": {some(self.controls, MOST_NAMES)}" if self.controls else ""
         rows = f"{self.n_rows} rows" + (f" in {self.n_clusters} clusters" if self.n_clusters else "")
         head = (
-            f"Effect given {len(self.controls)} selected controls{controls}.",
+            f"Effect given {plural(len(self.controls), 'control')}{controls}.",
             f"It is {self.what}. {rows}; standard errors are robust, intervals have a confidence of "
             f"{self.confidence:.0%}.",
         )
