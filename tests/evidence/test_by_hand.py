@@ -74,27 +74,22 @@ def test_a_scorer_gives_cross_val_score_itself(case, scoring):
     assert result.measure == scoring
 
 
-def test_lasso_and_ridge_are_scikit_learns():
+@pytest.mark.parametrize("labels", [None, np.repeat(np.arange(30), 3)], ids=["", "labels"])
+def test_lasso_and_ridge_are_scikit_learns(labels):
+    """The folds that tune them keep labelled rows together, as those that choose the model."""
     y = RESPONSES["squared"]
-    result = nested_score(model_of("squared"), X, y, 3)
-    folds = KFold(FOLDS, shuffle=True, random_state=0)
-    null = cross_val_score(DummyRegressor(), X, y, cv=result.splits, scoring="neg_mean_squared_error")
-    for name, method in {"lasso": LassoCV(cv=folds), "ridge": RidgeCV(RIDGES)}.items():
-        pipeline = make_pipeline(StandardScaler(), method)
-        left = cross_val_score(pipeline, X, y, cv=result.splits, scoring="neg_mean_squared_error")
-        np.testing.assert_allclose(result.references[name].folds, 1 - left / null, rtol=1e-6)
-    np.testing.assert_array_equal(result.references["null"].folds, 0)
-    # they are tuned by folds that keep labelled rows together, as the model is chosen
-    labels = np.repeat(np.arange(30), 3)
     result = nested_score(model_of("squared"), X, y, 3, split_groups=labels)
-    for (train, test), *folds in zip(
-        result.splits, result.references["lasso"].folds, result.references["ridge"].folds, strict=True
-    ):
-        whole = list(GroupKFold(FOLDS).split(train, groups=labels[train]))
-        for method, found in zip((LassoCV(cv=whole), RidgeCV(RIDGES, cv=whole)), folds, strict=True):
+    for k, (train, test) in enumerate(result.splits):
+        folds = KFold(FOLDS, shuffle=True, random_state=0)
+        if labels is not None:
+            folds = list(GroupKFold(FOLDS).split(train, groups=labels[train]))
+        null = np.sum((y[test] - y[train].mean()) ** 2)
+        tuned = {"lasso": LassoCV(cv=folds), "ridge": RidgeCV(RIDGES, cv=None if labels is None else folds)}
+        for name, method in tuned.items():
             fitted = make_pipeline(StandardScaler(), method).fit(X[train], y[train])
-            left = np.sum((y[test] - fitted.predict(X[test])) ** 2) / np.sum((y[test] - y[train].mean()) ** 2)
-            assert found == pytest.approx(1 - left, rel=1e-6)
+            left = np.sum((y[test] - fitted.predict(X[test])) ** 2)
+            assert result.references[name].folds[k] == pytest.approx(1 - left / null, rel=1e-6)
+    np.testing.assert_array_equal(result.references["null"].folds, 0)
 
 
 def test_an_offset_of_counts_is_their_exposure():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from covey.designs import RepeatedColumns, as_design
 from covey.groups import Groups
 from covey.preprocess import WorkingProblem, prepare
-from covey.validation import MatrixLike, PerRow, as_sample_weight, on_host
+from covey.validation import MatrixLike, PerRow
 
 # The largest number of entries of Gram rows held at once (160 MB): the strongest groups that fit are examined.
 MOST_NUMBERS = 20_000_000
@@ -56,11 +57,7 @@ def find_overlaps(
     If the columns of every group are orthonormal, the norm of ``Z_l'Z_m/n`` is the largest canonical correlation of two
     groups; one product with X gives all of them for one group. `centre` tells whether the model has an intercept.
     """
-    design = as_design(X)
-    if groups.overlapping:
-        design, groups = RepeatedColumns(design, groups.members), groups.apart()
-    dummy_response = np.zeros(design.shape[0])
-    problem, groups = prepare(design, dummy_response, groups, fit_intercept=centre, sample_weight=weight)
+    problem, groups = _working(X, groups, weight, fit_intercept=centre)
     n_rows = int(np.count_nonzero(problem.q))
     dependent = tuple(int(l) for l in selected if problem.ranks[l] < groups.sizes[l])
     n_numbers = np.cumsum(problem.ranks[selected]) * problem.n_columns
@@ -74,6 +71,14 @@ def find_overlaps(
         found.setdefault(frozenset((l, closest.other)), closest)
     pairs = tuple(sorted(found.values(), key=lambda pair: -pair.correlation))
     return Overlaps(n_rows, pairs, dependent)
+
+
+def _working(X: MatrixLike, groups: Groups, weight: PerRow, **options: Any) -> tuple[WorkingProblem, Groups]:
+    """The columns in working coordinates, with a dummy response."""
+    design = as_design(X)
+    if groups.overlapping:
+        design, groups = RepeatedColumns(design, groups.members), groups.apart()
+    return prepare(design, np.zeros(design.shape[0]), groups, sample_weight=weight, **options)
 
 
 def _closest(problem: WorkingProblem, l: int, block: NDArray[np.float64]) -> Overlap:
@@ -111,14 +116,10 @@ def inner_coherence(
     X: MatrixLike, groups: Groups, selected: NDArray[np.intp], weight: PerRow = None
 ) -> list[tuple[int, float]]:
     """How far each selected group's correlation matrix is from the identity, ``norm(R_l - I)``, worst first."""
-    design = as_design(X)
-    q = as_sample_weight(weight, design.shape[0])
+    problem, _ = _working(X, groups, weight, standardize="column")
     found = []
     for l in selected:
-        Z = np.asarray(on_host(design.take(groups.members[groups.starts[l] : groups.starts[l + 1]])), dtype=float)
-        Z = Z - q @ Z
-        spread = np.sqrt(q @ Z**2)
-        Z /= np.where(spread > 0, spread, 1.0)
-        eigenvalues = np.linalg.eigvalsh(Z.T @ (q[:, None] * Z))
-        found.append((int(l), float(np.abs(eigenvalues - 1.0).max())))
+        Z = problem.working_columns(np.array([l]))
+        eigenvalues = np.linalg.eigvalsh(Z.T @ (problem.q[:, None] * Z))
+        found.append((int(l), float(np.abs(eigenvalues - 1.0).max(initial=0.0))))
     return sorted(found, key=lambda item: -item[1])
