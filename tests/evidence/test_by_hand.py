@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.linear_model import LassoCV, RidgeCV
-from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold, cross_val_predict, cross_val_score
+from sklearn.model_selection import GroupKFold, KFold, ShuffleSplit, StratifiedKFold, cross_val_predict, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -72,6 +72,9 @@ def test_a_scorer_gives_cross_val_score_itself(case, scoring):
     assert result.mean == pytest.approx(by_hand.mean())
     assert result.margin == pytest.approx(2.92 * np.sqrt((1 / 3 + 1 / 2) * by_hand.var(ddof=1)), rel=1e-3)
     assert result.measure == scoring
+    # of folds that share rows, more do not tell much more
+    often = nested_score(model, X, y, ShuffleSplit(8, test_size=30, random_state=0), scoring=scoring, references=False)
+    assert often.margin == pytest.approx(1.895 * np.sqrt((1 / 8 + 1 / 2) * often.folds.var(ddof=1)), rel=1e-3)
 
 
 @pytest.mark.parametrize("labels", [None, np.repeat(np.arange(30), 3)], ids=["", "labels"])
