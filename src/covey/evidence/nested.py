@@ -151,7 +151,8 @@ def nested_score(
     counts = None if sample_weight is None else read_weight(sample_weight, n)  # as they are: fits count rows by them
     given = {"sample_weight": counts, "offset": offset, "split_groups": split_groups}
     counted, notes = weight, []
-    if response.classes is not None and (given_weight := getattr(last, "class_weight", None)) is not None:
+    given_weight = getattr(last, "class_weight", None) if by_rows else None  # scorers do not know it
+    if response.classes is not None and given_weight is not None:
         codes = (response.values if response.values.ndim == 1 else response.values.argmax(axis=1)).astype(int)
         counted = weight * class_weight_of_rows(given_weight, response.classes, codes, weight)
         notes.append(
