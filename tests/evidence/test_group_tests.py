@@ -256,7 +256,7 @@ def test_groups_may_share_columns():
         ({"model": GroupSparseClassifier(groups=3), "y": [None, *CLASSES[1:]]}, "y has missing labels"),
         ({"model": GroupSparseClassifier(groups=3), "y": [np.nan, *(CLASSES[1:] == "a")]}, "y has missing labels"),
         ({"model": GroupSparseClassifier(groups=3), "y": Y}, "Unknown label type: continuous"),
-        ({"y": np.ones(120)}, "same value in every row"),
+        ({"y": np.ones(120)}, "y is 1 in every row"),
     ],
 )
 def test_refusals(changed, words):

@@ -196,9 +196,10 @@ def test_halves_have_every_class():
         ({"n_pairs": 0}, "n_pairs must be at least 1"),
         ({"always": range(40)}, "Every group is in always"),
         ({"assumption": "normal"}, "assumption must be"),
+        ({"y": np.ones(100)}, "y is 1 in every row"),
         ({"sample_weight": np.r_[1.0, 1.0, np.zeros(98)]}, "2 rows of positive weight are too few"),
     ],
 )
 def test_what_is_refused(data, settings, message):
     with pytest.raises(ValueError, match=message):
-        stability_selection(data.X, data.y, data.groups, **settings)
+        stability_selection(data.X, **{"y": data.y, "groups": data.groups} | settings)
