@@ -300,8 +300,9 @@ def test_labels_of_y_are_the_samples_in_their_order(path):
         ):
             with pytest.raises(ValueError, match=message):
                 fit(bad)
-    with pytest.raises(ValueError, match="sample_weight has the label 's9'"):
-        GroupSparseRegressor().fit(X, y, sample_weight=turned + 1)
+    for name in ("sample_weight", "offset", "split_groups"):
+        with pytest.raises(ValueError, match=f"{name} has the label 's9'"):
+            GroupSparseRegressor().fit(X, y, **{name: turned + 1})
 
 
 @pytest.mark.parametrize("samples", [None, [f"s{i}" for i in range(120, 0, -1)]], ids=["all", "some"])

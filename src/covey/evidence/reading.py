@@ -83,21 +83,6 @@ def read_share(value: object, name: str) -> float:
     return number
 
 
-def read_row_labels(labels: Any, n_rows: int, name: str) -> NDArray[np.intp]:
-    """Labels of rows that belong together as whole numbers, in their order."""
-    values = np.asarray(on_host(labels))
-    if values.shape != (n_rows,):
-        raise ValueError(f"{name} must have one label per row: {n_rows}, not an array of shape {values.shape}.")
-    codes = np.asarray(pd.factorize(values, sort=True)[0], dtype=np.intp)
-    if (codes < 0).any():
-        row, n_missing = int(np.argmin(codes)), int((codes < 0).sum())
-        raise ValueError(
-            f"{name} has missing labels, first in row {row} ({n_missing} in all): give each of these rows a label of "
-            "its own if it belongs to no other, or leave the rows out."
-        )
-    return codes
-
-
 def problem_of(model: BaseEstimator, X: MatrixLike, y: ArrayLike, sample_weight: PerRow, offset: PerRow) -> Problem:
     """The data with the groups or terms, the loss and the options of one of covey's estimators."""
     if not isinstance(model, GroupSparseRegressor | GroupSparseClassifier | GroupSparseCox):

@@ -64,7 +64,8 @@ class Recipe(ABC):
     Attributes
     ----------
     n_groups : int or None
-        The number of groups that the model has, not counting those that are always in; None if all may be in.
+        The number of groups that the model has, not counting those that are always in; None if all may be in. Then
+        ``rule="select"`` leaves the recipe out.
     """
 
     n_groups: int | None
@@ -192,6 +193,8 @@ class Training:
         """
         if far := [int(l) for l in groups if int(l) not in self.table.place]:
             raise ValueError(f"Group {far[0]} is not in training.table.groups: only these have columns in the table.")
+        if lost := set(self.always).difference(map(int, groups)):
+            raise ValueError(f"The model lacks group {min(lost)}, which is always in: see training.always.")
         columns = self.table.columns([self.table.place[int(l)] for l in groups])
         m = self.response.n_outputs
         if W.shape != (m, columns.size) or levels.shape != (m,):
@@ -199,8 +202,10 @@ class Training:
                 f"training.model takes W of shape {(m, columns.size)} and levels of shape {(m,)} for these groups "
                 f"(outputs first), not {W.shape} and {levels.shape}."
             )
-        predictors = self.predictors(columns, W[None], levels[None])[:, :, 0]
         posed = self.posed
+        if levels.any() and posed.response.loss.has_intercept and not posed.intercept:
+            raise ValueError("training.model takes levels of zero if fit_intercept=False (training.posed.intercept).")
+        predictors = self.predictors(columns, W[None], levels[None])[:, :, 0]
         return Model(
             list(groups), predictors, float(columns.size), lambda: posed.to_user(groups, W, levels), shrunk, remark
         )

@@ -21,7 +21,7 @@ from covey.path import Path
 from covey.progress import tell
 from covey.search.constraints.binding import binding_table
 from covey.search.criteria import Criterion, Discrepancy, InformationCriterion, Size, training_table
-from covey.search.dense import dense_is_left_out, score_dense
+from covey.search.dense import Reweighted, dense_is_left_out, score_dense
 from covey.search.held_out import FoldModels, fold_models
 from covey.search.judge import Board, Verdict
 from covey.search.limit_path import path_of
@@ -56,7 +56,8 @@ def read_selection(selection: SelectionLike, random_state: int | None = None, la
     if isinstance(selection, Folds):
         if labels is not None and selection.labels is not None:
             raise ValueError("The rows have labels twice: leave out split_groups=, or labels= of Folds.")
-        return replace(selection, labels=labels) if selection.labels is None else selection
+        seed = random_state if selection.random_state is None else selection.random_state
+        return replace(selection, labels=selection.labels if labels is None else labels, random_state=seed)
     if isinstance(selection, Criterion):
         return selection
     if isinstance(selection, int | np.integer) and not isinstance(selection, bool):
@@ -284,7 +285,7 @@ def _rivals(problem: Problem, choice: Rule, chosen: Recipe) -> pd.DataFrame:
 
 def _price(chosen: Recipe, everything: Board) -> tuple[float, float] | None:
     """By what share the best model on all groups predicts better than a sparse one, and the standard error of that."""
-    dense = [i for i, recipe in enumerate(everything.recipes) if recipe.n_groups is None]
+    dense = [i for i, recipe in enumerate(everything.recipes) if isinstance(recipe, Reweighted)]
     # survival models are compared by differences of partial likelihoods, and shares of those mean nothing
     if chosen.n_groups is None or not dense or everything.scores[0].loss.coupled:
         return None
