@@ -337,18 +337,3 @@ def test_labels_given_twice_are_refused():
     model = GroupSparseRegressor(selection=Folds(5, labels=np.arange(30) // 3))
     with pytest.raises(ValueError, match="labels twice"):
         model.fit(rng.standard_normal((30, 3)), response(30), split_groups=np.arange(30) // 2)
-
-
-@pytest.mark.parametrize(
-    ("labels", "message"),
-    [
-        (np.arange(29) // 3, "split_groups must have one label per row: 30, not an array of shape \\(29,\\)"),
-        (["a"] * 15 + [None] * 5 + ["b"] * 10, "split_groups has missing labels, first in row 15 \\(5 in all\\)"),
-    ],
-)
-def test_bad_labels_are_named(labels, message):
-    X = np.random.default_rng(0).standard_normal((30, 3))
-    with pytest.raises(ValueError, match=message):
-        GroupSparseRegressor().fit(X, response(30), split_groups=labels)
-    with pytest.raises(ValueError, match=message.replace("split_groups", "labels")):
-        GroupSparseRegressor(selection=Folds(5, labels=labels)).fit(X, response(30))
