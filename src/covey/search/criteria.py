@@ -195,7 +195,7 @@ def training_table(posed: Posed, always: list[int], rule: Criterion) -> Training
     table, settings = Table(posed), posed.settings
     (training,) = trainings_of(table, always)
     paths = Paths(table, [always])
-    most = posed.n_groups - int((posed.ranks == 0).sum()) - len(always)
+    most = posed.n_groups - len(always) - int((np.delete(posed.ranks, always) == 0).sum())
     if isinstance(rule, Size):
         paths.advance(min(most, rule.n_groups + settings.spare(rule.n_groups)))
     else:
