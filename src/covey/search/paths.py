@@ -49,7 +49,8 @@ class Knots:
     ----------
     groups : list of int
         The groups in the order in which they woke up, as positions among all groups.
-    times : ndarray, shape (n_models,)
+    times : list of float
+        One per model.
     W, levels : ndarray, shape (n_models, n_outputs, k) and (n_models, n_outputs)
         Coefficients of the groups, and intercepts.
     separated : list of bool

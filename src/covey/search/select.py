@@ -219,10 +219,6 @@ def _error_name(loss: Loss) -> str:
     return "mse" if loss.quadratic and not loss.vector else "deviance"
 
 
-def _error_unit(problem: Problem, posed: Posed) -> float:
-    return float(posed.scale[0] ** 2) if _error_name(problem.loss) == "mse" else 1.0
-
-
 def _candidates(problem: Problem, choice: Rule, first: Verdict, chosen: str) -> pd.DataFrame:
     """All candidates with their scores, the chosen ones marked.
 
@@ -230,7 +226,7 @@ def _candidates(problem: Problem, choice: Rule, first: Verdict, chosen: str) -> 
     is infinite, the chosen model has another name than its recipe.
     """
     last, loss, found = choice.verdict, problem.loss, choice.found
-    unit, place = _error_unit(problem, found.posed), {recipe: i for i, recipe in enumerate(first.recipes)}
+    unit, place = found.posed.error_unit, {recipe: i for i, recipe in enumerate(first.recipes)}
     at = [place[recipe] for recipe in last.recipes]
     errors = first.errors + (last.errors[last.best] - first.errors[at[last.best]])
     standard_errors, weights = first.standard_errors.copy(), np.zeros(errors.size)
@@ -270,7 +266,7 @@ def _rivals(problem: Problem, choice: Rule, chosen: Recipe) -> pd.DataFrame:
             best.setdefault(frozenset(found.groups(verdict.recipes[i], found.final)), int(i))
     counts = Counter(choice.in_splits)
     sets = [*best, *(one for one, _ in counts.most_common() if one not in best)]
-    unit, nan = _error_unit(problem, found.posed), [np.nan] * (len(sets) - len(best))
+    unit, nan = found.posed.error_unit, [np.nan] * (len(sets) - len(best))
     return pd.DataFrame(
         {
             "groups": [[names[l] for l in sorted(one - always)] for one in sets],
