@@ -44,8 +44,8 @@ def constraints_on(
         )
     if loss.vector and not loss.quadratic and not loss.apart():
         raise ValueError(
-            f"constraints= needs outputs that do not interact, and apart() of the {loss.name} loss returns no losses of "
-            "single ones."
+            f"constraints= needs outputs that do not interact, and apart() of the {loss.name} loss returns no losses "
+            "of single ones."
         )
     if expansion is None:
         found = group_constraints(given, groups, columns, always)
