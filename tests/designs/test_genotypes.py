@@ -213,7 +213,7 @@ def few_near(monkeypatch):
 
 @pytest.mark.parametrize("selection", ["holdout", 3])
 def test_far_variants_wake_as_in_the_dense_array(selection, few_near, tmp_path, monkeypatch):
-    monkeypatch.setattr("covey.search.paths.GROWTH", 3)
+    monkeypatch.setattr("covey.search.far.GROWTH", 3)
     G, rng = genotypes(600, 300), np.random.default_rng(5)
     G[:, 200:260] = G[:, 100:160]  # some variants are equal
     D = filled(G)

@@ -84,7 +84,7 @@ class Cleaned(Recipe):
         """The model on the groups that elimination kept, with all digits if it is returned to the user."""
         round_, remark = training.rounds[self.round], ""
         i = round_.place[self]
-        if training.final and (round_.rows is not None or not round_.active.response.loss.quadratic):
+        if not training.rough and (round_.rows is not None or not round_.active.response.loss.quadratic):
             coef, separated = round_.refitted(i)
             round_.put(i, coef)
             if separated:

@@ -114,8 +114,6 @@ class Training:
         The near groups on all rows.
     posed : Posed
     split : Split
-    final : bool
-        Whether this is the split with all rows, whose models are returned to the user with all digits.
     always : list of int
         Groups that are in every model, unpenalised.
     penalties : Penalties
@@ -135,7 +133,6 @@ class Training:
         self.table, self.number, self.always, self.penalties = table, number, always, penalties
         self.posed: Posed = table.posed
         self.split: Split = self.posed.splits[number]
-        self.final = self.split.everything
         self.rounds: list[CleanedRound] = []
         self.dense: DenseRidges | None = None
         self.fits: dict[tuple[frozenset[int], float], tuple[list[int], FloatArray, FloatArray]] = {}
@@ -162,8 +159,8 @@ class Training:
 
     @property
     def rough(self) -> bool:
-        """Whether models are only scored and need few digits."""
-        return not self.final
+        """Whether models are only scored and need few digits; those of all rows are returned to the user."""
+        return not self.split.everything
 
     def predictors(self, columns: NDArray[np.intp], W: FloatArray, levels: FloatArray) -> FloatArray:
         """Predictors of models on the rows to score; (n_scored, n_outputs, n_models).
