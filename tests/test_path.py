@@ -51,7 +51,7 @@ def test_another_number_of_columns_is_refused(kind):
 
 @pytest.mark.parametrize("time", [-1.0, np.nan])
 def test_a_time_before_the_path_is_refused(time):
-    with pytest.raises(ValueError, match="The path starts at time 0; time .* lies before it"):
+    with pytest.raises(ValueError, match=r"The path starts at time 0; time .* lies before it"):
         PATH.at(time)
 
 

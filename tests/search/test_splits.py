@@ -264,6 +264,13 @@ def test_validation_rows_with_columns_in_another_order_are_refused():
         GroupSparseRegressor(selection=other).fit(X, y)
 
 
+class ByX:
+    """Two folds by the first column."""
+
+    def split(self, X, y=None, groups=None):
+        return [(np.flatnonzero(X[:, 0] > 0), np.flatnonzero(X[:, 0] <= 0))]
+
+
 @pytest.mark.parametrize(
     ("selection", "message"),
     [
@@ -276,6 +283,7 @@ def test_validation_rows_with_columns_in_another_order_are_refused():
         (HoldOut(validation=(np.full((4, 3), np.nan), np.ones(4))), "missing|NaN|finite"),
         (Folds(1), "at least 2"),
         (Folds(5, deals=0), "deals must be at least 1"),
+        (ByX(), "Splitters are not given the values of X"),
         (GroupKFold(3), r"GroupKFold\(.*\) needs labels of the rows: call fit\(X, y, split_groups=labels\)"),
     ],
 )

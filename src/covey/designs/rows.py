@@ -86,13 +86,32 @@ def split_masks(n: int, cv: Any, y: FloatArray, labels: ArrayLike | None) -> lis
 
 def _by_splitter(cv: Any, n: int, y: FloatArray, labels: ArrayLike | None) -> list[Any]:
     try:
-        return list(cv.split(np.empty((n, 1)), y, labels))
+        return list(cv.split(Unread(n), y, labels))
     except ValueError as error:
         if labels is None and "groups" in str(error):  # which are not the groups of columns
             raise ValueError(f"{cv!r} needs labels of the rows: call fit(X, y, split_groups=labels).") from error
         raise
 
 
+class Unread:
+    """X as splitters get it, which know how many rows it has and cannot read them: they may be anywhere."""
+
+    def __init__(self, n_rows: int) -> None:
+        self.shape = (n_rows, 1)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(READS_X)
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        raise ValueError(READS_X)
+
+    __getitem__ = __iter__ = __array__
+
+
+READS_X = "Splitters are not given the values of X: give what this one returns, list(cv.split(X, y))."
 SPLITS = "selection must give pairs of training and held-out rows"
 
 
