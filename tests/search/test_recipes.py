@@ -211,7 +211,7 @@ class Given(Recipe):
         (
             lambda training: training.model([0], np.zeros((1, 3)), np.zeros(1)),
             ValueError,
-            "lacks group 7, which is always in",
+            "lacks group 7, which is always in, or a parent",
         ),
         (
             lambda training: training.model([7], np.zeros((1, 3)), np.ones(1)),
@@ -240,3 +240,14 @@ def test_the_price_of_sparsity_is_that_of_ridges_on_all_groups():
     alone, beside = (covey.GroupSparseRegressor(groups=3, recipes=some).fit(X, noisy) for some in ([], [Given(cheat)]))
     assert beside.candidates_.set_index("recipe")["mse"].idxmin() == "given"
     assert beside.price_[0] == pytest.approx(alone.price_[0])
+
+
+def test_a_recipe_that_leaves_out_a_parent_is_refused():
+    def child(training):
+        l = min(training.posed.parents)
+        width = training.table.block(training.table.place[l]).shape[1]
+        return training.model([l], np.zeros((1, width)), np.zeros(1))
+
+    X, y = draw("squared", False)
+    with pytest.raises(ValueError, match="or a parent of one that is in"):
+        covey.GroupSparseRegressor(terms="auto", recipes=[Given(child)]).fit(X[:, :3], y)

@@ -190,8 +190,12 @@ class Training:
         """
         if far := [int(l) for l in groups if int(l) not in self.table.place]:
             raise ValueError(f"Group {far[0]} is not in training.table.groups: only these have columns in the table.")
-        if lost := set(self.always).difference(map(int, groups)):
-            raise ValueError(f"The model lacks group {min(lost)}, which is always in: see training.always.")
+        needed = {*self.always, *(parent for l in groups for parent in self.posed.ancestors(int(l)))}
+        if lost := needed.difference(map(int, groups)):
+            raise ValueError(
+                f"The model lacks group {min(lost)}, which is always in, or a parent of one that is in: see "
+                "training.always, and training.posed.ancestors."
+            )
         columns = self.table.columns([self.table.place[int(l)] for l in groups])
         m = self.response.n_outputs
         if W.shape != (m, columns.size) or levels.shape != (m,):
