@@ -253,9 +253,6 @@ class ByResponse:
         rows = np.argsort(y).reshape(4, -1)
         return [(np.delete(rows, k, axis=0).ravel(), rows[k]) for k in range(4)]
 
-    def get_n_splits(self, *_):
-        return 4
-
 
 def test_a_splitter_of_outer_folds_gets_the_response():
     result = nested_score(GroupSparseRegressor(3, selection="ebic"), X, Y, ByResponse(), references=False)

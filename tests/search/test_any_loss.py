@@ -65,14 +65,8 @@ class Demeaned(LossOnRows):
     def total(self, eta):
         return self._sum(self.residual(eta) ** 2 / 2)
 
-    def deviance(self, eta):
-        return 2 * self.total(eta)
-
     def score(self, eta):
         return self._weighted(self.residual(eta))
-
-    def curvature(self, eta, bounding=False):
-        return self.weight
 
     def gram(self, eta, A, bounding=False):
         return A.T @ (self.weight[:, None] * (A - self.weight @ A / self.weight.sum()))

@@ -306,15 +306,6 @@ def _say_what_is_left_out(design: Design, settings: Settings) -> None:
         )
 
 
-def _say_that_size_is_less(rule: Size, n_chosen: int, n_candidates: int) -> None:
-    """Warn that a model has fewer groups than the user wants."""
-    why = f"there are only {n_candidates}" if n_chosen == n_candidates else "these rows allow no more"
-    warnings.warn(
-        f"selection=Size({rule.n_groups}) asks for {rule.n_groups} groups, and the model has {n_chosen}: {why}.",
-        stacklevel=5,
-    )
-
-
 def _by_criterion(problem: Problem, rule: Criterion, settings: Settings) -> Selected:
     weight = np.asarray(problem.weight)
     (n_rows,) = counts(weight, np.where(weight > 0, 0, -1), problem.loss, problem.y)
@@ -324,8 +315,13 @@ def _by_criterion(problem: Problem, rule: Criterion, settings: Settings) -> Sele
     chosen = table.choose(rule)
     candidates = table.frame(rule).assign(chosen=np.arange(table.rss.size) == chosen)
     recipe, problem = table.recipes[chosen], problem.with_pairs(posed.met)
-    if isinstance(rule, Size) and table.sizes[chosen] < rule.n_groups:
-        _say_that_size_is_less(rule, int(table.sizes[chosen]), problem.groups.n_groups - len(problem.always))
+    n_chosen, n_others = int(table.sizes[chosen]), problem.groups.n_groups - len(problem.always)
+    if isinstance(rule, Size) and n_chosen < rule.n_groups:
+        why = f"there are only {n_others}" if n_chosen == n_others else "these rows allow no more"
+        warnings.warn(
+            f"selection=Size({rule.n_groups}) asks for {rule.n_groups} groups, and the model has {n_chosen}: {why}.",
+            stacklevel=4,
+        )
     model = recipe.fit(table.training)
     path = path_of(posed, table.knots, problem.groups)
     text = _in_words(recipe, model, problem.loss)
