@@ -274,6 +274,7 @@ def test_what_can_be_read_only_once():
     always = REGRESSOR(groups=2, always=(name for name in [0]))
     for _ in range(2):
         refused(always, Y, "always is a generator, which can be read only once: give a list")
+    refused(REGRESSOR(recipes=iter([])), Y, "recipes is a list_iterator, which can be read only once")
     refused(CLASSIFIER(), [0, 1, 0, 1], "X is a generator, which can be read only once", X=(row for row in np.eye(4)))
 
 

@@ -20,7 +20,7 @@ from covey.search.posed import Posed
 from covey.search.problem import Split
 from covey.search.ridges import Penalties
 from covey.search.table import Table
-from covey.validation import FloatArray
+from covey.validation import FloatArray, refuse_odd
 
 if TYPE_CHECKING:
     from covey.search.cleaned import CleanedRound
@@ -214,6 +214,7 @@ class Training:
 
 def read_recipes(recipes: Recipe | Iterable[Recipe]) -> list[Recipe]:
     """Further candidates that a user gives, checked."""
+    refuse_odd(recipes, "recipes")
     try:
         given: list[Recipe] = [recipes] if isinstance(recipes, Recipe | str) else list(recipes)
     except TypeError:
