@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -251,3 +252,17 @@ def test_a_recipe_that_leaves_out_a_parent_is_refused():
     X, y = draw("squared", False)
     with pytest.raises(ValueError, match="or a parent of one that is in"):
         covey.GroupSparseRegressor(terms="auto", recipes=[Given(child)]).fit(X[:, :3], y)
+
+
+def test_the_recipe_of_the_documentation_takes_combinations_of_rows():
+    """Next to no penalty is least squares, if the steps fit the column of the intercept."""
+    page = (Path(__file__).parents[2] / "CONTRIBUTING.md").read_text()
+    names = {"__name__": "__main__"}
+    exec(next(part for part in page.split("```python\n") if "class GroupLasso" in part).split("```")[0], names)
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((900, 12))
+    y = X[:, 0] - X[:, 4] + rng.standard_normal(900)
+    model = covey.GroupSparseRegressor(3, recipes=[names["GroupLasso"](1e-9)]).fit(X, y)
+    errors = model.candidates_.groupby("recipe")["mse"].first()
+    expected = errors["least squares on 4 of the first 4 groups"]
+    assert errors["group lasso at 1e-09 of the largest penalty"] == pytest.approx(expected, rel=1e-6)
