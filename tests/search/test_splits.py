@@ -317,6 +317,15 @@ def test_nonsense_is_refused_with_what_is_allowed(selection):
         read_selection(selection)
 
 
+def test_pairs_that_divide_rows_of_one_label_are_refused():
+    X, halves = np.random.default_rng(0).standard_normal((30, 3)), [(np.arange(15), np.arange(15, 30))]
+    assert GroupSparseRegressor(selection=halves).fit(X, response(30), split_groups=np.arange(30) // 5).n_splits_ == 1
+    with pytest.raises(
+        ValueError, match="split 0 trains on rows with the label 3 of split_groups and holds out others"
+    ):
+        GroupSparseRegressor(selection=halves).fit(X, response(30), split_groups=np.arange(30) // 4)
+
+
 def test_labels_given_twice_are_refused():
     """Those of split_groups= would be left out without a word."""
     rng = np.random.default_rng(0)
