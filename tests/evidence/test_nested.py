@@ -246,6 +246,20 @@ def test_a_number_of_inner_folds_keeps_labelled_rows_together():
     assert model.n_splits_ == 3  # as many as there are labels
 
 
+class ByResponse:
+    """Folds of neighbours in the response."""
+
+    def split(self, X, y=None, groups=None):
+        rows = np.argsort(y).reshape(4, -1)
+        return [(np.delete(rows, k, axis=0).ravel(), rows[k]) for k in range(4)]
+
+
+def test_a_splitter_of_outer_folds_gets_the_response():
+    result = nested_score(GroupSparseRegressor(3, selection="ebic"), X, Y, ByResponse(), references=False)
+    for (_, test), (_, expected) in zip(result.splits, ByResponse().split(X, Y), strict=True):
+        np.testing.assert_array_equal(np.sort(test), np.sort(expected))
+
+
 def test_labelled_rows_stay_together_and_are_one_observation():
     labels = np.repeat(np.arange(20), 4)
     model = GroupSparseRegressor(3, selection=GroupKFold(3))

@@ -22,7 +22,7 @@ from covey.designs.rows import count_rows
 from covey.estimators.constraints import constraints_on
 from covey.estimators.formula import number_response, read_formula
 from covey.estimators.group_views import GroupViews
-from covey.estimators.reading import read_always, read_rows, refuse_constant
+from covey.estimators.reading import read_always, read_row_labels, read_rows, refuse_constant
 from covey.estimators.scale import select_scaled
 from covey.groups import Groups, GroupsLike
 from covey.groups.checks import refuse_other_order
@@ -42,6 +42,9 @@ from covey.validation import FloatArray, MatrixLike, PerRow, Stored, on_host, on
 # How far a linear predictor may leave its range in `fit`, in widths of that range: a trend may go on for half as long
 # again, and the mean of a log link is at most the largest seen times the root of its ratio to the smallest.
 BEYOND = 0.5
+
+# How messages end about what needs held-out rows.
+ON_HELD_OUT = "on held-out rows: give selection= a number of folds, a splitter or 'holdout'."
 
 # What replaces the rules of version 0.2.
 REPLACED = {"min": " Use 'predict' where you had 'min'.", "1se": " Use 'select' where you had '1se'."}
@@ -138,6 +141,8 @@ class GroupSparseEstimator(GroupViews, BaseEstimator):
         """The problem of the data that `read_problem` returned, and the search that selects a model of it."""
         if self.rule not in RULES:
             raise ValueError(f"rule must be 'select' or 'predict', not {self.rule!r}.{REPLACED.get(self.rule, '')}")
+        for values, name in ((offset, "offset"), (split_groups, "split_groups")):
+            design.check_labels(values, name)
         loss, shift = response.loss, response.read_offset(offset)
         loss.check_estimable(response, weight, shift)
         if self.fit_intercept:
@@ -151,16 +156,18 @@ class GroupSparseEstimator(GroupViews, BaseEstimator):
             groups, structure = expansion.groups, expansion.structure
             always = expansion.with_ancestors([*_read_always(groups, self.always), *expansion.always])
             options["factors"] = 0
+        selection, recipes = self._read_selection(split_groups, design.shape[0]), read_recipes(self.recipes)
+        if recipes and not isinstance(selection, Folds | HoldOut):
+            raise ValueError(f"recipes= are compared {ON_HELD_OUT}")
         if self.constraints:
             if self.within is not None:
                 raise ValueError(
                     "constraints= is for whole groups: leave out within='columns', or give groups of one column."
                 )
-            if list(self.recipes):
+            if recipes:
                 raise ValueError("recipes= are fitted without constraints: leave out recipes= or constraints=.")
             found = constraints_on(self.constraints, loss, groups, names, always, expansion)
             structure = structure | {"constraints": found}
-        selection, recipes = self._read_selection(split_groups), read_recipes(self.recipes)
         problem = Problem(design, response.y, weight, groups, always, options, loss, shift, recipes, **structure)
         search = self._search(selection, self.rule)
         if loss.has_scale:
@@ -174,7 +181,7 @@ class GroupSparseEstimator(GroupViews, BaseEstimator):
         search = partial(select, selection=selection, rule=rule)
         return search if self.within is None else partial(select_within, search=search)
 
-    def _read_selection(self, split_groups: PerRow) -> Selection:
+    def _read_selection(self, split_groups: PerRow, n_rows: int) -> Selection:
         """How the model is chosen; the response of a validation set is coded like that of `fit`."""
         selection = read_selection(self.selection, self.random_state, split_groups)
         if split_groups is not None and isinstance(selection, HoldOut) and selection.validation is None:
@@ -182,20 +189,19 @@ class GroupSparseEstimator(GroupViews, BaseEstimator):
                 "A hold-out does not keep rows of one split_groups label together: give selection= a number of folds, "
                 "or a splitter such as sklearn.model_selection.GroupShuffleSplit(1)."
             )
-        if isinstance(selection, Folds) and selection.labels is not None and isinstance(selection.cv, int | np.integer):
-            n_labels = len(np.unique(np.asarray(selection.labels)))
-            if n_labels < 2:
-                raise ValueError("split_groups has the same label in every row, so there are no folds: leave it out.")
-            selection = replace(selection, cv=GroupKFold(min(selection.cv, n_labels)))
+        if isinstance(selection, Folds) and selection.labels is not None:
+            name = "split_groups" if split_groups is not None else "labels"
+            n_labels = int(read_row_labels(selection.labels, n_rows, name).max()) + 1
+            if isinstance(selection.cv, int | np.integer):
+                if n_labels < 2:
+                    raise ValueError(f"{name} has the same label in every row, so there are no folds: leave it out.")
+                selection = replace(selection, cv=GroupKFold(min(selection.cv, n_labels)))
         if self.within is not None:
             one_of(self.within, (None, "columns"), "within")
             if self.terms is not None:
                 raise ValueError("within='columns' is for groups=; with terms=, say what each variable may become.")
             if not isinstance(selection, Folds | HoldOut):
-                raise ValueError(
-                    "within='columns' is decided on held-out rows: give selection= a number of folds, a splitter or "
-                    "'holdout'."
-                )
+                raise ValueError(f"within='columns' is decided {ON_HELD_OUT}")
         if not isinstance(selection, HoldOut) or not isinstance(selection.validation, tuple | list):
             return selection
         if len(selection.validation) < 2:  # the search refuses it

@@ -11,7 +11,8 @@ from joblib import delayed
 from numpy.typing import NDArray
 from scipy import stats
 
-from covey.evidence.reading import columns_of, observations_on, read_row_labels, read_share
+from covey.estimators.reading import read_row_labels
+from covey.evidence.reading import columns_of, observations_on, read_share
 from covey.evidence.score_test import independent_columns
 from covey.groups.checks import plural
 from covey.losses import Binomial, Loss, Quantile, Squared

@@ -15,11 +15,10 @@ from sklearn.metrics import get_scorer
 from covey.designs import Design
 from covey.estimators import GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor
 from covey.estimators.classifier import class_weight_of_rows
-from covey.estimators.reading import read_weight
+from covey.estimators.reading import read_row_labels, read_weight
 from covey.evidence.class_scores import class_position
 from covey.evidence.folds import as_table, event_labels, indexable, outer_folds
 from covey.evidence.nested_result import MethodScore, NestedScore
-from covey.evidence.reading import read_row_labels
 from covey.evidence.refit import FoldResult, Study, refit
 from covey.evidence.scoring import fold_margin, pooled, read_response, row_margin
 from covey.progress import finished, showing

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
@@ -84,21 +83,6 @@ def read_share(value: object, name: str) -> float:
     if number >= 1:
         raise ValueError(f"{name} must lie between 0 and 1, not {number:g}.")
     return number
-
-
-def read_row_labels(labels: Any, n_rows: int, name: str) -> NDArray[np.intp]:
-    """Labels of rows that belong together as whole numbers, in their order."""
-    values = np.asarray(on_host(labels))
-    if values.shape != (n_rows,):
-        raise ValueError(f"{name} must have one label per row: {n_rows}, not an array of shape {values.shape}.")
-    codes = np.asarray(pd.factorize(values, sort=True)[0], dtype=np.intp)
-    if (codes < 0).any():
-        row, n_missing = int(np.argmin(codes)), int((codes < 0).sum())
-        raise ValueError(
-            f"{name} has missing labels, first in row {row} ({n_missing} in all): give each of these rows a label of "
-            "its own if it belongs to no other, or leave the rows out."
-        )
-    return codes
 
 
 def problem_of(model: BaseEstimator, X: MatrixLike, y: ArrayLike, sample_weight: PerRow, offset: PerRow) -> Problem:

@@ -129,7 +129,7 @@ class HoldOut:
     ----------
     fraction : float
         The share of the rows to hold out. The model is then fitted on all rows.
-    validation : (X, y) or None
+    validation : (X, y), (X, y, offset) or None
         Rows to score on; nothing is held out then.
     random_state : int or None
         The seed; None means 0.
