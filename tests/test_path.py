@@ -49,6 +49,12 @@ def test_another_number_of_columns_is_refused(kind):
         PATH.predict(kind(X[:, :2]))
 
 
+@pytest.mark.parametrize("time", [-1.0, np.nan])
+def test_a_time_before_the_path_is_refused(time):
+    with pytest.raises(ValueError, match=r"The path starts at time 0; time .* lies before it"):
+        PATH.at(time)
+
+
 def test_text_is_refused_by_name():
     with pytest.raises(ValueError, match="column 'b'"):
         PATH.predict(pd.DataFrame({"a": [1.0], "b": ["x"], "c": [2.0]}))

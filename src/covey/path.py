@@ -122,7 +122,7 @@ class Path:
 
     def index(self, t: float) -> int:
         """The position of the last recorded time not after ``t``."""
-        if t < self.times[0]:
+        if not t >= self.times[0]:  # so that NaN is refused, too
             raise ValueError(f"The path starts at time {self.times[0]:g}; time {t:g} lies before it.")
         return int(np.searchsorted(self.times, t, side="right") - 1)
 

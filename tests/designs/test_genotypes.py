@@ -193,7 +193,7 @@ def few_near(monkeypatch):
 
 @pytest.mark.parametrize("selection", ["holdout", 3])
 def test_far_variants_wake_as_in_the_dense_array(selection, few_near, tmp_path, monkeypatch):
-    monkeypatch.setattr("covey.search.paths.GROWTH", 3)
+    monkeypatch.setattr("covey.search.far.GROWTH", 3)
     G, rng = genotypes(600, 300), np.random.default_rng(5)
     G[:, 200:260] = G[:, 100:160]  # some variants are equal
     D = filled(G)
@@ -280,8 +280,9 @@ def test_labels_of_y_are_the_samples_in_their_order(path):
         ):
             with pytest.raises(ValueError, match=message):
                 fit(bad)
-    with pytest.raises(ValueError, match="sample_weight has the label 's9'"):
-        GroupSparseRegressor().fit(X, y, sample_weight=turned + 1)
+    for name in ("sample_weight", "offset", "split_groups"):
+        with pytest.raises(ValueError, match=f"{name} has the label 's9'"):
+            GroupSparseRegressor().fit(X, y, **{name: turned + 1})
 
 
 @pytest.mark.parametrize("samples", [None, [f"s{i}" for i in range(120, 0, -1)]], ids=["all", "some"])

@@ -8,6 +8,7 @@ from sklearn.model_selection import KFold
 from sklearn.preprocessing import StandardScaler
 
 from covey import Groups, GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor, TermGroups, survival
+from covey.search.dense import Reweighted
 from covey.selection import Discrepancy, HoldOut, Size
 
 N, P = 40, 6
@@ -18,6 +19,7 @@ POSITIVE = np.exp(Y)
 TWO, THREE = np.arange(N) % 2, np.arange(N) % 3
 TIMES = survival(POSITIVE, TWO == 1)
 FIRST, SECOND = np.arange(20), np.arange(20, 40)
+RIDGE = Reweighted(1.0, 0)
 REGRESSOR, CLASSIFIER, COX = GroupSparseRegressor, GroupSparseClassifier, GroupSparseCox
 
 
@@ -89,6 +91,8 @@ RESPONSES = {
     "other names": (COX(), pd.DataFrame({"t": POSITIVE, "d": TWO}), "no column 'time', but 't', 'd'"),
     "fewer times": (COX(), TIMES[:-1], "y has 39 entries, but X has 40 rows"),
     "a stratum without event": (COX(), survival(POSITIVE, TWO, strata=TWO), "Stratum 0 of y has no event"),
+    "recipes and a criterion": (REGRESSOR(selection="ebic", recipes=RIDGE), Y, "recipes= are compared on held-out"),
+    "recipes and constraints": (REGRESSOR(constraints={0: ">=0"}, recipes=RIDGE), Y, "leave out recipes= or constr"),
     "unknown ties": (COX(ties="exact"), TIMES, "ties must be"),
     "no event held out": (COX(selection=[(TWO == 1, TWO == 0)]), TIMES, "No held-out row of fold 0 has an event: use"),
     "no event trained on": (COX(selection=[(TWO == 0, TWO == 1)]), TIMES, "training rows of fold 0 cannot be fitted"),
@@ -145,6 +149,11 @@ BESIDE = {
     "a short offset": ({"offset": np.zeros(N - 1)}, r"offset has shape \(39,\).*40 rows"),
     "a wide offset": ({"offset": np.zeros((N, 2))}, r"offset has shape \(40, 2\)"),
     "a number": ({"offset": 3.0}, r"offset has shape \(\)"),
+    "short labels": ({"split_groups": np.zeros(N - 1)}, r"split_groups must have one label per row: 40, not .*\(39,\)"),
+    "missing labels": (
+        {"split_groups": ["a"] * 15 + [None] * 5 + ["b"] * 20},
+        r"split_groups has missing labels, first in row 15",
+    ),
     "an offset in words": ({"offset": ["a"] * N}, "offset must hold numbers"),
     "exposures": ({"offset": np.full(N, 1e160)}, "offset must not exceed .*the logarithm of the exposure, not the exp"),
 }
@@ -266,6 +275,7 @@ def test_what_can_be_read_only_once():
     always = REGRESSOR(groups=2, always=(name for name in [0]))
     for _ in range(2):
         refused(always, Y, "always is a generator, which can be read only once: give a list")
+    refused(REGRESSOR(recipes=iter([])), Y, "recipes is a list_iterator, which can be read only once")
     refused(CLASSIFIER(), [0, 1, 0, 1], "X is a generator, which can be read only once", X=(row for row in np.eye(4)))
 
 

@@ -59,6 +59,7 @@ def test_classes_and_a_plot():
     y = np.where(Y + RNG.logistic(size=N) > 0, "yes", "no")
     curve = band(GroupSparseClassifier(terms=TERMS), TABLE, y, "a", n=30)
     assert curve.effect.shape == (30,)
+    assert curve.note.endswith("The odds are those of 'yes' against 'no'")
     assert (curve.low < curve.effect).all()
     display = TermsDisplay([curve]).plot()
     assert len(display.axes_) == 1

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.linear_model import LassoCV, RidgeCV
-from sklearn.model_selection import KFold, StratifiedKFold, cross_val_predict, cross_val_score
+from sklearn.model_selection import GroupKFold, KFold, ShuffleSplit, StratifiedKFold, cross_val_predict, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -72,17 +72,26 @@ def test_a_scorer_gives_cross_val_score_itself(case, scoring):
     assert result.mean == pytest.approx(by_hand.mean())
     assert result.margin == pytest.approx(2.92 * np.sqrt((1 / 3 + 1 / 2) * by_hand.var(ddof=1)), rel=1e-3)
     assert result.measure == scoring
+    # of folds that share rows, more do not tell much more
+    often = nested_score(model, X, y, ShuffleSplit(8, test_size=30, random_state=0), scoring=scoring, references=False)
+    assert often.margin == pytest.approx(1.895 * np.sqrt((1 / 8 + 1 / 2) * often.folds.var(ddof=1)), rel=1e-3)
 
 
-def test_lasso_and_ridge_are_scikit_learns():
+@pytest.mark.parametrize("labels", [None, np.repeat(np.arange(30), 3)], ids=["", "labels"])
+def test_lasso_and_ridge_are_scikit_learns(labels):
+    """The folds that tune them keep labelled rows together, as those that choose the model."""
     y = RESPONSES["squared"]
-    result = nested_score(model_of("squared"), X, y, 3)
-    folds = KFold(FOLDS, shuffle=True, random_state=0)
-    null = cross_val_score(DummyRegressor(), X, y, cv=result.splits, scoring="neg_mean_squared_error")
-    for name, method in {"lasso": LassoCV(cv=folds), "ridge": RidgeCV(RIDGES)}.items():
-        pipeline = make_pipeline(StandardScaler(), method)
-        left = cross_val_score(pipeline, X, y, cv=result.splits, scoring="neg_mean_squared_error")
-        np.testing.assert_allclose(result.references[name].folds, 1 - left / null, rtol=1e-6)
+    result = nested_score(model_of("squared"), X, y, 3, split_groups=labels)
+    for k, (train, test) in enumerate(result.splits):
+        folds = KFold(FOLDS, shuffle=True, random_state=0)
+        if labels is not None:
+            folds = list(GroupKFold(FOLDS).split(train, groups=labels[train]))
+        null = np.sum((y[test] - y[train].mean()) ** 2)
+        tuned = {"lasso": LassoCV(cv=folds), "ridge": RidgeCV(RIDGES, cv=None if labels is None else folds)}
+        for name, method in tuned.items():
+            fitted = make_pipeline(StandardScaler(), method).fit(X[train], y[train])
+            left = np.sum((y[test] - fitted.predict(X[test])) ** 2)
+            assert result.references[name].folds[k] == pytest.approx(1 - left / null, rel=1e-6)
     np.testing.assert_array_equal(result.references["null"].folds, 0)
 
 

@@ -160,6 +160,7 @@ def test_weights_of_classes_count_in_the_score_and_are_said_to_spoil_probabiliti
     model = GroupSparseClassifier(2, selection="bic", class_weight="balanced")
     nested = nested_score(model, X, y, 2, positive="default")
     assert "poor on purpose" in str(nested)
+    assert not nested_score(model, X, y, 2, scoring="roc_auc", references=False).notes
     assert nested.class_scores.table["intercept"].iloc[0] < -2  # probabilities of the rare class are far too high
     # by hand: every class has half of the weight, in the model, the null model and the score
     factor = np.where(y == "default", 1000 / 135, 1000 / 1865)

@@ -157,6 +157,15 @@ def test_neither_units_nor_rows_of_weight_zero_matter():
     same = effect(np.r_[X, X[:30] ** 2], np.r_[Y, np.ones(30)], of=0, sample_weight=weight)
     np.testing.assert_allclose(same.estimates, found.estimates)
     np.testing.assert_allclose(same.covariance, found.covariance)
+    # nor the levels that only such rows have
+    table = pd.DataFrame(X[:, :3], columns=list("abc")).assign(site=np.array(["n", "s", "w"])[np.arange(N) % 3])
+    more = pd.concat([table, table[:30].assign(site="at first")])
+    sites, same = (
+        effect(rows, y, of="site", terms="auto", sample_weight=given)
+        for rows, y, given in ((table, Y, None), (more, np.r_[Y, np.ones(30)], weight))
+    )
+    assert same.names == sites.names == ["site=s", "site=w"]
+    np.testing.assert_allclose(same.covariance, sites.covariance)
 
 
 def test_a_number_that_is_a_name_is_no_position():
@@ -170,6 +179,8 @@ def test_a_number_that_is_a_name_is_no_position():
 def test_few_rows_beyond_a_quantile_are_remarked_on():
     said = [effect(X[:, :4], Y, of=0, loss=Quantile(level)).remarks for level in (0.5, 0.9)]
     assert [any("20 rows are beyond the quantile" in one for one in remarks) for remarks in said] == [False, True]
+    said = [effect(X[:, :2], np.arange(N) % every == 0, of=0, loss="binomial").remarks for every in (10, 40)]
+    assert [any("5 rows are of the rarer class" in one for one in remarks) for remarks in said] == [False, True]
 
 
 def test_one_weight_for_all_rows_changes_nothing():
@@ -217,9 +228,10 @@ TABLE = pd.DataFrame(X[:, :5], columns=["age", "bmi", "c", "d", "e"])
         ({"X": X[:3], "y": Y[:3], "of": [0, 5]}, r"are \d columns, too many for 3 rows"),
         ({"X": TABLE.mask(TABLE["bmi"] > 2.5), "of": "bmi", "terms": "auto"}, r"'bmi' is missing in \d rows"),
         ({"y": (TABLE["age"] > 0).astype(float), "loss": "binomial"}, "separate the responses perfectly"),
-        ({"y": np.ones(N)}, "y has the same value in every row"),
+        ({"y": np.ones(N)}, "y is 1 in every row"),
         ({"clusters": [1, 2]}, "one label per row"),
         ({"clusters": np.where(np.arange(N) == 3, np.nan, np.arange(N) // 4)}, "missing labels, first in row 3"),
+        ({"clusters": np.arange(N) // 50, "sample_weight": np.arange(N) >= 150}, "clusters has the same label"),
         ({"y": np.column_stack([Y, Y])}, "one response per row"),
         ({"confidence": 95}, "confidence must lie between 0 and 1"),
     ],

@@ -167,6 +167,12 @@ def test_elimination_keeps_neighbours_of_true_groups_out():
     (remark,) = found.remarks
     assert "0 with 1 (0.9" in remark
     assert "read each pair as one finding" in remark
+    # a group that is always in cannot take the place of another
+    assert not stability_selection(X, y, 2, n_pairs=10, random_state=0, always=[1]).remarks
+    # rows of weight zero, where two others are alike, are not looked at
+    more, weight = np.r_[X, np.tile(X[:120, :2], 30)], np.r_[np.ones(240), np.zeros(120)]
+    same = stability_selection(more, np.r_[y, y[:120]], 2, n_pairs=10, random_state=0, sample_weight=weight)
+    assert same.remarks == found.remarks
 
 
 def test_halves_have_every_class():
@@ -190,9 +196,10 @@ def test_halves_have_every_class():
         ({"n_pairs": 0}, "n_pairs must be at least 1"),
         ({"always": range(40)}, "Every group is in always"),
         ({"assumption": "normal"}, "assumption must be"),
+        ({"y": np.ones(100)}, "y is 1 in every row"),
         ({"sample_weight": np.r_[1.0, 1.0, np.zeros(98)]}, "2 rows of positive weight are too few"),
     ],
 )
 def test_what_is_refused(data, settings, message):
     with pytest.raises(ValueError, match=message):
-        stability_selection(data.X, data.y, data.groups, **settings)
+        stability_selection(data.X, **{"y": data.y, "groups": data.groups} | settings)

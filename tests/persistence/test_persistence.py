@@ -383,3 +383,12 @@ def test_a_classifier_has_the_classes_of_its_coefficients(classes, tmp_path):
     model.classes_ = np.array(classes)
     with pytest.raises(ModelFileError, match="classes_ do not belong to coef_"):
         covey.save(model, tmp_path / "model.skops")
+
+
+@pytest.mark.parametrize("strata", [["p", "q"], np.array([])], ids=["list", "empty"])
+def test_strata_are_an_array_of_labels(table, strata, tmp_path):
+    frame, y = table
+    model = covey.GroupSparseCox().fit(frame[["a", "b"]], covey.survival(np.exp(y), y > -1, strata=frame["kind"]))
+    model.strata_ = strata
+    with pytest.raises(ModelFileError, match="strata_ is not as it was written"):
+        covey.save(model, tmp_path / "model.skops")

@@ -66,6 +66,11 @@ def test_formulas_and_every_estimator():
     three = GroupSparseClassifier().fit(X, np.digitize(X[:, 0] + 0.5 * RNG.standard_normal(120), [-0.5, 0.5]))
     display = PartialEffectDisplay.from_estimator(three, X, 0)
     assert [text.get_text() for text in display.ax_.get_legend().get_texts()] == ["0", "1", "2"]
+    two = GroupSparseClassifier().fit(X, np.where(X[:, 0] > 0, "ill", "well"))
+    assert PartialEffectDisplay.from_estimator(two, X, 0).ax_.get_ylabel() == "effect on the log odds of well"
+    both = pd.DataFrame({"height": X[:, 0], "weight": X[:, 0] + X[:, 1]})
+    legend = PartialEffectDisplay.from_estimator(GroupSparseRegressor().fit(X, both), X, 0).ax_.get_legend()
+    assert [text.get_text() for text in legend.get_texts()] == ["height", "weight"]
     cox = GroupSparseCox().fit(X, survival(RNG.exponential(np.exp(-2 * X[:, 0])), np.ones(120, dtype=bool)))
     drawn = PartialEffectDisplay.from_estimator(cox, X, 0).ax_
     assert drawn.get_ylabel() == "effect on the log risk"
@@ -83,6 +88,14 @@ def test_frequencies_are_those_of_the_folds(pipeline):
     }
     assert lengths == dict(zip(model.groups_.names, model.fold_frequencies_, strict=True))
     assert display.ax_.get_xlabel() == "folds, of 5"
+
+
+def test_dollars_in_names_are_no_formulas():
+    X = pd.DataFrame(RNG.standard_normal((60, 2)), columns=["$_per_$", "b"])
+    model = GroupSparseRegressor().fit(X, X["$_per_$"] + 0.1 * RNG.standard_normal(60))
+    for display in (FrequencyDisplay, GroupPathDisplay):
+        display.from_estimator(model).figure_.draw_without_rendering()
+    PartialEffectDisplay.from_estimator(model, X, "$_per_$").figure_.draw_without_rendering()
 
 
 def test_only_some_bars_are_drawn():
@@ -106,5 +119,7 @@ def test_what_cannot_be_drawn_says_why(pipeline):
         PartialEffectDisplay.from_estimator(plain, X, 0)
     with pytest.raises(ValueError, match="LinearRegression is not an estimator that this display accepts"):
         PartialEffectDisplay.from_estimator(LinearRegression().fit(X, X[:, 0]), X)
+    with pytest.raises(ValueError, match="use plot_terms of the model"):
+        PartialEffectDisplay.from_estimator(GroupSparseRegressor(terms="auto").fit(TABLE, Y), TABLE, "age")
     with pytest.raises(ValueError, match="values has 3 entries, but X has 40 rows"):
         PartialEffectDisplay.from_estimator(plain, X, 0, values=[1, 2, 3])

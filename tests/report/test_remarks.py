@@ -2,6 +2,7 @@
 
 import inspect
 import tomllib
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -215,6 +216,9 @@ def test_a_copy_of_the_response_is_asked_about(data):
 @pytest.mark.parametrize("selection", ["ebic", 5])
 def test_outer_folds_say_how_certain_a_model_is_whatever_chose_it(data, selection):
     X, y = data
-    model = GroupSparseRegressor(groups=3, selection=selection).fit(X, y)
+    model = fit(X, y, selection=selection)
     nested = nested_score(model, X, y, 3, references=False)
     assert "The outer folds agree" in {remark.heading for remark in remarks(Fitted(model, X, y, nested=nested))}
+    unsure = Fitted(model, X, y, nested=replace(nested, selected=[(), ("a",), ("a", "b")]))
+    (split,) = (remark for remark in remarks(unsure) if remark.heading == "The selection depends on the split")
+    assert "repeated in 3 outer folds: b is in only 1 of 3 repetitions." in split.meaning

@@ -10,7 +10,7 @@ from markupsafe import escape
 from sklearn.metrics import log_loss
 
 import covey
-from covey import GroupSparseClassifier, GroupSparseRegressor, nested_score
+from covey import GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor, nested_score, survival
 from covey.evidence import ClassScores
 from covey.losses import MultiQuantile, Ordinal
 from covey.report import FitReport, render
@@ -155,9 +155,41 @@ def test_a_score_of_your_own_is_called_what_it_is(data):
     report = FitReport.from_model(model, data["X"], classes, nested=nested)
     assert {score.label: score.value for score in report.scores}["Held-out roc_auc"] == nested.mean
     assert not any(BELOW in score.note for score in report.scores)  # those are shares of the deviance
-    page = render(report)
+    page = unescape(render(report))
     assert "roc_auc is a mean over the folds" in page
     assert "roc_auc is the share" not in page
+    assert "(90% interval); that of the null model is 0.5. On rows" in page
+    # of a single fold nothing is known but the score
+    alone = nested_score(model, data["X"], classes, nested.splits[:1], scoring="roc_auc", references=False)
+    page = unescape(render(FitReport.from_model(model, data["X"], classes, nested=alone)))
+    assert "Scores of a single fold have no margin" in page
+    assert "hardly predicts" not in page
+    assert "± nan" not in page
+    assert "<td>nan" not in page
+
+
+def test_rows_of_weight_zero_are_in_no_number_of_a_report(data):
+    rng, X = np.random.default_rng(1), pd.DataFrame(data["X"][:, :6], columns=list("abcdef"))
+    ignored = -X.iloc[:20].assign(c=X["a"])  # there, one column repeats another
+    more, weight = pd.concat([X, ignored], ignore_index=True), np.r_[np.ones(120), np.zeros(20)]
+    folds = [(np.arange(120) % 3 != k, np.arange(120) % 3 == k) for k in range(3)]
+    # both sides of a fold have some of them
+    longer = [(np.r_[train, np.arange(20) < 5], np.r_[test, np.arange(20) >= 5]) for train, test in folds]
+    for model, y in (
+        (GroupSparseRegressor(selection="bic"), data["eta"] + rng.standard_normal(120)),
+        (GroupSparseClassifier(selection="bic"), data["two"]),
+        (GroupSparseCox(selection="bic"), survival(rng.exponential(np.exp(-data["eta"])), rng.random(120) < 0.7)),
+    ):
+        pages = []
+        for table, response, cv, given in (
+            (X, y, folds, {}), (more, np.r_[y, y[:20]], longer, {"sample_weight": weight}),
+        ):  # fmt: skip
+            nested = nested_score(model, table, response, cv, references=False, **given)
+            report = FitReport.from_model(model.fit(table, response, **given), table, response, nested=nested, **given)
+            pages.append(render(report).partition('id="path-data"')[0])
+        # where there are more rows, others of them are drawn
+        one, other = (re.sub(r' d="[^"]*"', "", page) for page in pages)
+        assert one == other
 
 
 def test_one_response_in_a_column_has_the_report_of_the_response(data):
@@ -220,6 +252,13 @@ def test_effects_on_several_responses_share_a_scale(data):
     assert any(len(line) == len(expected) and np.allclose(line, expected[:, 1]) for line in drawn)
 
 
+def test_the_held_out_score_keeps_labelled_rows_together(data):
+    model, labels = GroupSparseRegressor(2, selection="bic").fit(data["X"], data["eta"]), np.arange(120) // 4
+    report = FitReport.from_model(model, data["X"], data["eta"], split_groups=labels, nested=3)
+    expected = nested_score(model, data["X"], data["eta"], 3, split_groups=labels)
+    assert (report.nested.mean, report.nested.margin) == (expected.mean, expected.margin)
+
+
 def test_no_held_out_rows_is_said(data):
     labels = np.where(np.arange(120) == 0, "once", data["two"])
     page = page_of(GroupSparseClassifier(2, selection="bic"), data["X"], labels, nested=3)
@@ -251,7 +290,9 @@ def test_ordered_classes(data):
     model = GroupSparseClassifier(2, loss=Ordinal(order=labels), selection=Size(1)).fit(X, y)
     report = FitReport.from_model(model, X, y, nested=2)
     page = render(report)
-    assert "odds of a higher class" in page
+    assert "odds of a higher class (" in page
+    assert "moves the prediction by" in page
+    assert "on the scale of log odds of a higher class, one standard deviation" in page
     assert "<bdi>low &lt;b&gt;</bdi> &lt; <bdi>middle</bdi> &lt; <bdi>high</bdi>" in page
     assert "rows misclassified" in page
     assert "Held-out class predictions" in page
@@ -273,7 +314,7 @@ def test_ordered_classes(data):
 def test_a_report_says_what_was_estimated(data, loss, words):
     page = page_of(GroupSparseRegressor(2, loss=loss, selection="bic"), data["X"], data["count"], nested=2)
     assert [text for text in words if text not in page] == []
-    assert ("ridge are scikit-learn's" in page) == ("<bdi>ridge</bdi>" in page) == isinstance(loss, str)
+    assert ("The ridge is scikit-learn's" in page) == ("<bdi>ridge</bdi>" in page) == isinstance(loss, str)
 
 
 def test_many_responses_keep_the_page_small():

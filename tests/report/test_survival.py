@@ -34,7 +34,7 @@ def nested():
 
 @pytest.fixture(scope="module")
 def page(nested):
-    return render(FitReport.from_model(MODEL, X, Y, nested=nested))
+    return render(FitReport.from_model(MODEL, X, Y, nested=nested, test=(X[:50], (TIME[:50], EVENT[:50]))))
 
 
 @pytest.mark.parametrize("truncated", [False, True], ids=["", "entries"])
@@ -142,6 +142,7 @@ def test_the_page_shows_the_numbers(page, nested):
     assert "held-out risk: in 3 outer folds" in page
     assert all(f"<bdi>{name}</bdi></b>" in page for name in ("low risk", "middle risk", "high risk"))  # not shortened
     assert f"The event happened in {EVENT.sum()} of {N} rows" in page
+    assert "On 50 test rows" in page
     j = int(np.argmax(np.abs(MODEL.coef_ * X.std(ddof=0).to_numpy())))
     ratios = re.search(r'<table class="ratios".*?</table>', page, re.DOTALL)[0]
     assert f"<bdi>{X.columns[j]}</bdi>" in ratios.split("</tr>")[1]

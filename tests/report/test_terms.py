@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from covey import GroupSparseClassifier, GroupSparseRegressor, Terms, nested_score
+from covey.evidence import test_groups
 from covey.report import FitReport, fit_report, render
 from report.browser import check_structure, check_width, opened
 
@@ -46,7 +47,8 @@ def model(data):
 @pytest.fixture(scope="module")
 def page(model, data):
     nested = nested_score(model, *data, 2, references=False, return_estimator=True)
-    return render(FitReport.from_model(model, *data, nested=nested))
+    tests = test_groups(GroupSparseRegressor(terms=Terms(pairs=None)), *data)
+    return render(FitReport.from_model(model, *data, nested=nested, tests=tests))
 
 
 def test_sections_of_variables_and_columns(model, page):

@@ -1,5 +1,6 @@
 """Which group entered when and which was dropped, as the report draws it."""
 
+import itertools
 import re
 
 import numpy as np
@@ -52,4 +53,5 @@ def test_lines_go_up_where_groups_enter_and_on_to_the_end_of_the_path(path):
         points = [tuple(map(int, point.split())) for point in lines[i][1:].split("L")]
         assert points[0][1] == 1000 > points[1][1]
         assert points[0][0] == points[1][0] < points[-1][0] == 940
+        assert all(a[0] == b[0] or a[1] == b[1] for a, b in itertools.pairwise(points))  # level or upright
     assert lines["2"] == ""

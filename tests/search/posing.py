@@ -8,7 +8,7 @@ from scipy.special import expit
 from covey.designs import as_design
 from covey.groups import Groups
 from covey.losses import Binomial, MultiSquared, Poisson, Squared
-from covey.search import paths, table
+from covey.search import far, table
 from covey.search.dense import score_dense
 from covey.search.posed import pose
 from covey.search.problem import Parts, Problem, Split
@@ -100,7 +100,7 @@ def few_near(monkeypatch, columns, per_check=12, growth=None):
     """Begin with few near columns and check the others often, as in a wide problem."""
     monkeypatch.setattr(table, "NEAR_COLUMNS", columns)
     monkeypatch.setattr(table, "ALL_NEAR", 2 * columns)
-    monkeypatch.setattr(paths, "EVENTS_PER_CHECK", per_check)
+    monkeypatch.setattr(far, "EVENTS_PER_CHECK", per_check)
     if growth is not None:
-        monkeypatch.setattr(paths, "GROWTH", growth)
-        monkeypatch.setattr(paths, "LEAST_GROWTH", 1)
+        monkeypatch.setattr(far, "GROWTH", growth)
+        monkeypatch.setattr(far, "LEAST_GROWTH", 1)

@@ -1,14 +1,16 @@
 """The search asks no loss for its name: a loss that a user wrote gives what the same loss of covey gives."""
 
 import ast
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import covey.search
-from covey import GroupSparseRegressor, losses
+from covey import GroupSparseRegressor, limit_path, losses
 from covey.losses import MultiSquared, Squared
+from covey.losses.base import LossOnRows
 from covey.search.select import read_selection, select
 from covey.search.settings import Settings
 from covey.selection import HoldOut, Size
@@ -51,6 +53,55 @@ def test_no_module_asks_which_loss_it_has(source):
 
 
 # ------------------------------------------------------------------ reductions to squared loss
+
+
+class Demeaned(LossOnRows):
+    """Squared residuals from their mean."""
+
+    def residual(self, eta):
+        residual = (self.y if eta.ndim == 1 else self.y[:, None]) - eta
+        return residual - self.weight @ residual / self.weight.sum()
+
+    def total(self, eta):
+        return self._sum(self.residual(eta) ** 2 / 2)
+
+    def score(self, eta):
+        return self._weighted(self.residual(eta))
+
+    def gram(self, eta, A, bounding=False):
+        return A.T @ (self.weight[:, None] * (A - self.weight @ A / self.weight.sum()))
+
+
+@dataclass(frozen=True)
+class NoConstant(losses.CoupledLoss):
+    """The squared loss with the best constant of all rows."""
+
+    name = "no constant"
+
+    def on(self, y, weight):
+        return Demeaned(self, y, weight)
+
+
+def test_a_coupled_loss_written_by_a_user():
+    X, y, groups = noisy_problem("weak")
+    weight = np.random.default_rng(0).integers(1, 4, len(y)).astype(float)
+    found, expected = (
+        limit_path(X, y, groups, sample_weight=weight, loss=loss, max_groups=6) for loss in (NoConstant(), "squared")
+    )
+    assert [group for group, _ in found.entered] == [group for group, _ in expected.entered]
+    np.testing.assert_allclose(found.coefs.toarray(), expected.coefs.toarray(), atol=1e-8)
+
+
+class Both(MultiSquared):
+    """A loss that does not say that its outputs are apart."""
+
+    name, quadratic, apart, read = "both", False, losses.Loss.apart, losses.Loss.read
+
+
+def test_constraints_need_outputs_that_do_not_interact():
+    X, y, groups = noisy_problem("weak")
+    with pytest.raises(ValueError, match=r"apart\(\) of the both loss returns no losses"):
+        GroupSparseRegressor(groups, loss=Both(), constraints={0: ">=0"}).fit(X, np.column_stack([y, -y]))
 
 
 SELECTIONS = {

@@ -98,6 +98,9 @@ def test_a_size_beyond_what_the_rows_allow_takes_what_there_is():
     with pytest.warns(UserWarning, match="asks for 5 groups, and the model has 2: there are only 2"):
         many = GroupSparseRegressor([[0], [1]], selection=Size(5)).fit(X[:, :2], y)
     assert len(many.selected_groups_) == 2
+    # a constant column that is always in leaves room for all others
+    Z = np.column_stack([np.ones(12), X[:, :3]])
+    assert len(GroupSparseRegressor(selection=Size(3), always=[0]).fit(Z, y).selected_groups_) == 3
 
 
 @pytest.mark.parametrize("k", [-1, 1.5, "3"])

@@ -140,7 +140,7 @@ def test_parents_wake_just_before_their_child(seed, far, monkeypatch):
     y = eta + 0.5 * rng.standard_normal(eta.size)
     posed = on_all_rows(X, y, groups, parents=parents)
     paths = Paths(Table(posed), [[]])
-    assert paths.all_near != far
+    assert paths.far.are_none != far
     paths.advance(12)
     awake, times = reference_events(posed, (y - y.mean()) / y.std(), 12)
     assert paths.groups(0) == awake

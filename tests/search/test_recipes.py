@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -199,7 +200,7 @@ class Given(Recipe):
             r"Given.fit returned NoneType, and must return training.model\(groups, W, levels\)",
         ),
         (
-            lambda training: training.model([0], np.zeros((3, 1)), np.zeros(1)),
+            lambda training: training.model([7], np.zeros((3, 1)), np.zeros(1)),
             ValueError,
             r"W of shape \(1, 3\) and levels of shape \(1,\) .* not \(3, 1\) and \(1,\)",
         ),
@@ -208,10 +209,60 @@ class Given(Recipe):
             ValueError,
             "Group 99 is not in training.table.groups",
         ),
+        (
+            lambda training: training.model([0], np.zeros((1, 3)), np.zeros(1)),
+            ValueError,
+            "lacks group 7, which is always in, or a parent",
+        ),
+        (
+            lambda training: training.model([7], np.zeros((1, 3)), np.ones(1)),
+            ValueError,
+            "levels of zero if fit_intercept=False",
+        ),
     ],
-    ids=["nothing", "turned", "far"],
+    ids=["nothing", "turned", "far", "without always", "with intercept"],
 )
 def test_a_recipe_that_makes_no_model_is_told_what_to_return(make, error, message):
     X, y = draw("squared", False)
     with pytest.raises(error, match=message):
-        covey.GroupSparseRegressor(groups=3, recipes=[Given(make)]).fit(X, y)
+        covey.GroupSparseRegressor(groups=3, recipes=[Given(make)], always=[7], fit_intercept=False).fit(X, y)
+
+
+def test_the_price_of_sparsity_is_that_of_ridges_on_all_groups():
+    """A recipe that may have any number of groups is no model on all of them."""
+
+    def cheat(training):
+        table = training.table
+        coef = np.linalg.lstsq(table.Z, training.response.y, rcond=None)[0]
+        return training.model(table.groups.tolist(), coef[None], np.zeros(1))
+
+    X, y = draw("squared", False)
+    noisy = y + 6 * np.random.default_rng(5).standard_normal(72)
+    alone, beside = (covey.GroupSparseRegressor(groups=3, recipes=some).fit(X, noisy) for some in ([], [Given(cheat)]))
+    assert beside.candidates_.set_index("recipe")["mse"].idxmin() == "given"
+    assert beside.price_[0] == pytest.approx(alone.price_[0])
+
+
+def test_a_recipe_that_leaves_out_a_parent_is_refused():
+    def child(training):
+        l = min(training.posed.parents)
+        width = training.table.block(training.table.place[l]).shape[1]
+        return training.model([l], np.zeros((1, width)), np.zeros(1))
+
+    X, y = draw("squared", False)
+    with pytest.raises(ValueError, match="or a parent of one that is in"):
+        covey.GroupSparseRegressor(terms="auto", recipes=[Given(child)]).fit(X[:, :3], y)
+
+
+def test_the_recipe_of_the_documentation_takes_combinations_of_rows():
+    """Next to no penalty is least squares, if the steps fit the column of the intercept."""
+    page = (Path(__file__).parents[2] / "CONTRIBUTING.md").read_text()
+    names = {"__name__": "__main__"}
+    exec(next(part for part in page.split("```python\n") if "class GroupLasso" in part).split("```")[0], names)
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((900, 12))
+    y = X[:, 0] - X[:, 4] + rng.standard_normal(900)
+    model = covey.GroupSparseRegressor(3, recipes=[names["GroupLasso"](1e-9)]).fit(X, y)
+    errors = model.candidates_.groupby("recipe")["mse"].first()
+    expected = errors["least squares on 4 of the first 4 groups"]
+    assert errors["group lasso at 1e-09 of the largest penalty"] == pytest.approx(expected, rel=1e-6)

@@ -146,12 +146,6 @@ def test_a_fold_of_which_no_row_counts_has_no_error():
     assert np.isfinite(model.candidates_["mse"]).all()
 
 
-def test_a_wrong_number_of_deals_is_refused():
-    X, y, groups = noisy_problem("weak")
-    with pytest.raises(ValueError, match="deals"):
-        GroupSparseRegressor(groups, selection=Folds(5, deals=0)).fit(X, y)
-
-
 # ------------------------------------------------------------------ the rules
 
 

@@ -10,11 +10,10 @@ from covey.designs import as_design
 from covey.losses import Binomial, Squared
 from covey.search.cleaned import Cleaned
 from covey.search.dense import Reweighted
-from covey.search.select import select
 from covey.search.settings import SETTINGS
 from covey.selection import Folds
 from estimator_problems import noisy_problem
-from search.posing import few_near, posed_with, problem_with, searched, verdict_of
+from search.posing import few_near, posed_with, searched, verdict_of
 
 
 def found(X, y, groups, always=(), loss=None, **changed):
@@ -151,20 +150,6 @@ def test_reweightings_count_how_often_penalties_are_divided():
     assert rounds[0] == 0
     assert rounds[1] == 1
     assert 1 <= rounds[5] <= 5
-
-
-def test_strictness_is_what_a_group_needs_against_none():
-    X, y, groups = noisy_problem("strong")
-    problem = problem_with(X, y, groups)
-    verdict = verdict_of(found(X, y, groups))
-    gained = verdict.errors[verdict.null] - verdict.errors[verdict.best]
-    enough = gained / verdict.standard_errors[verdict.null]
-    sizes = {
-        share: len(select(problem, Folds(5, deals=1), settings=replace(SETTINGS, strictness=share * enough)).groups)
-        for share in (0.0, 1.1)
-    }
-    assert sizes[0.0] > 0
-    assert sizes[1.1] == 0
 
 
 @pytest.mark.parametrize("always", [[], [0]], ids=["", "one group always in"])

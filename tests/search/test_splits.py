@@ -16,7 +16,6 @@ from sklearn.model_selection import (
 
 from covey import GroupSparseRegressor, limit_path
 from covey.designs import as_design
-from covey.designs.rows import count_rows
 from covey.losses import get_loss
 from covey.search.select import read_selection
 from covey.search.splits import balanced_folds
@@ -90,51 +89,29 @@ SPLITTERS = {
 
 
 @pytest.mark.parametrize("name", SPLITTERS)
-def test_parts_are_disjoint_and_splits_are_unions_of_them(name):
-    cv, labels = SPLITTERS[name]
-    y, weight = response(), np.random.default_rng(1).uniform(0.5, 2, 53)
-    X = np.zeros((53, 2))
-    parts = Folds(cv, labels).parts(as_design(X), y, weight)
-    n_parts = len(parts.counts)
-    assert set(parts.labels.tolist()) == set(range(n_parts))
-    assert sum(parts.counts) == pytest.approx(count_rows(weight))
-    *scored, every = parts.splits
-    assert every.train == tuple(range(n_parts))
-    assert every.test == ()
-    if name == "number":
-        assert len(scored) == 5
-        assert all(sorted([*split.train, *split.test]) == list(range(5)) for split in scored)
-        return
-    pairs = cv if isinstance(cv, list) else list(cv.split(X, y, labels))
-    assert len(scored) == len(pairs)
-    for split, (train, test) in zip(scored, pairs, strict=True):
-        for numbers, rows in ((split.train, train), (split.test, test)):
-            np.testing.assert_array_equal(np.flatnonzero(np.isin(parts.labels, numbers)), np.sort(rows))
-
-
-@pytest.mark.parametrize("name", [name for name in SPLITTERS if name != "LeaveOneOut"])
 def test_errors_of_any_splitter_are_those_of_direct_fits(name):
     """One group, so that every split has one model to fit: least squares on its training rows."""
     cv, labels = SPLITTERS[name]
     rng = np.random.default_rng(3)
-    X = rng.standard_normal((53, 3))
+    X, weight = rng.standard_normal((53, 3)), rng.integers(1, 4, 53).astype(float)
     y = X.sum(axis=1) + 0.3 * rng.standard_normal(53)
-    model = GroupSparseRegressor([[0, 1, 2]], selection=cv).fit(X, y, split_groups=labels)
+    model = GroupSparseRegressor([[0, 1, 2]], selection=cv).fit(X, y, weight, split_groups=labels)
     if name == "number":
-        fold = balanced_folds(y, np.ones(53), k=5)
+        fold = balanced_folds(y, weight, k=5)
         pairs = [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(5)]
     else:
         pairs = cv if isinstance(cv, list) else list(cv.split(X, y, labels))
     assert model.n_splits_ == len(pairs)
     row = model.candidates_[model.candidates_["recipe"] == "least squares on 1 of the first 1 groups"].iloc[0]
-    squares, n = 0.0, 0
+    squares = 0.0
     for k, (train, test) in enumerate(pairs):
-        A = np.column_stack([np.ones(len(train)), X[train]])
-        w = np.linalg.lstsq(A, y[train], rcond=None)[0]
-        errors = (y[test] - w[0] - X[test] @ w[1:]) ** 2
-        assert row[f"fold_{k}"] == pytest.approx(errors.mean())
-        squares, n = squares + errors.sum(), n + len(test)
-    assert row["mse"] == pytest.approx(squares / n)
+        root = np.sqrt(weight[train])
+        A = root[:, None] * np.column_stack([np.ones(len(train)), X[train]])
+        w = np.linalg.lstsq(A, root * y[train], rcond=None)[0]
+        errors = weight[test] * (y[test] - w[0] - X[test] @ w[1:]) ** 2
+        assert row[f"fold_{k}"] == pytest.approx(errors.sum() / weight[test].sum())
+        squares += errors.sum()
+    assert row["mse"] == pytest.approx(squares / sum(weight[test].sum() for _, test in pairs))
 
 
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
@@ -287,6 +264,13 @@ def test_validation_rows_with_columns_in_another_order_are_refused():
         GroupSparseRegressor(selection=other).fit(X, y)
 
 
+class ByX:
+    """Two folds by the first column."""
+
+    def split(self, X, y=None, groups=None):
+        return [(np.flatnonzero(X[:, 0] > 0), np.flatnonzero(X[:, 0] <= 0))]
+
+
 @pytest.mark.parametrize(
     ("selection", "message"),
     [
@@ -298,8 +282,9 @@ def test_validation_rows_with_columns_in_another_order_are_refused():
         (HoldOut(validation=(np.ones((4, 3)), np.ones(5))), "5"),
         (HoldOut(validation=(np.full((4, 3), np.nan), np.ones(4))), "missing|NaN|finite"),
         (Folds(1), "at least 2"),
+        (Folds(5, deals=0), "deals must be at least 1"),
+        (ByX(), "Splitters are not given the values of X"),
         (GroupKFold(3), r"GroupKFold\(.*\) needs labels of the rows: call fit\(X, y, split_groups=labels\)"),
-        (Folds([(np.arange(15), np.arange(15, 30))], np.arange(30) % 4), "Split 0 of selection= holds out rows with"),
         (Folds(3, labels=np.zeros(29)), r"one label per row: 30, not an array of shape \(29,\)"),
         (Folds(3, labels=[None, *"ab" * 14, "a"]), "split_groups has missing labels, first in row 0"),
     ],
@@ -320,7 +305,8 @@ def test_what_may_be_given():
     assert read_selection(Size(2)) == Size(2)
     assert isinstance(read_selection(KFold(3)), Folds)
     assert read_selection(Folds(3), labels=[1]) == Folds(3, [1])
-    assert read_selection(5, random_state=7) == Folds(5, None, 7)
+    assert read_selection(5, random_state=7) == read_selection(Folds(5), random_state=7) == Folds(5, None, 7)
+    assert read_selection(Folds(5, random_state=2), random_state=7) == Folds(5, None, 2)
     assert isinstance(read_selection("holdout"), HoldOut)
     assert read_selection("holdout") == read_selection("holdout")
 
@@ -331,6 +317,15 @@ def test_what_may_be_given():
 def test_nonsense_is_refused_with_what_is_allowed(selection):
     with pytest.raises(ValueError, match="'holdout', 'ebic'"):
         read_selection(selection)
+
+
+def test_pairs_that_divide_rows_of_one_label_are_refused():
+    X, halves = np.random.default_rng(0).standard_normal((30, 3)), [(np.arange(15), np.arange(15, 30))]
+    assert GroupSparseRegressor(selection=halves).fit(X, response(30), split_groups=np.arange(30) // 5).n_splits_ == 1
+    with pytest.raises(
+        ValueError, match="split 0 trains on rows with the label 3 of split_groups and holds out others"
+    ):
+        GroupSparseRegressor(selection=halves).fit(X, response(30), split_groups=np.arange(30) // 4)
 
 
 def test_labels_given_twice_are_refused():

@@ -7,7 +7,7 @@ import pytest
 
 from covey import Groups, GroupSparseRegressor, limit_path
 from covey.designs import as_design
-from covey.search import paths, table
+from covey.search import far, table
 from storage_kinds import KINDS
 
 
@@ -25,7 +25,7 @@ def problem(request, monkeypatch):
     y = 1.0 + 0.3 * rng.standard_normal(n) + X[:, labels < 6] @ rng.standard_normal(18)
     if wide:
         monkeypatch.setattr(table, "NEAR_COLUMNS", 12)
-        monkeypatch.setattr(paths, "EVENTS_PER_CHECK", 4)
+        monkeypatch.setattr(far, "EVENTS_PER_CHECK", 4)
     return X, y, Groups.from_labels(labels.tolist())
 
 
@@ -63,7 +63,7 @@ def test_without_intercept_and_with_overlapping_groups(kind, tmp_path):
 def test_groups_that_became_near_stay_near_when_rows_are_dealt_again(monkeypatch):
     monkeypatch.setattr(table, "NEAR_COLUMNS", 12)
     monkeypatch.setattr(table, "ALL_NEAR", 20)
-    monkeypatch.setattr(paths, "GROWTH", 3)
+    monkeypatch.setattr(far, "GROWTH", 3)
     before, deal = [], table.Table.dealt
     monkeypatch.setattr(table.Table, "dealt", lambda self, parts: before.append(self) or deal(self, parts))
     rng = np.random.default_rng(3)

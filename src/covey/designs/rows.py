@@ -64,8 +64,10 @@ def split_masks(n: int, cv: Any, y: FloatArray, labels: ArrayLike | None) -> lis
     if type(cv).__module__.partition(".")[0] == "dask":
         cv = PredefinedSplit(np.unique(on_host(cv), return_inverse=True)[1])
     pairs: list[tuple[Mask, Mask]] = []
+    known = None
     if not hasattr(cv, "split") and np.iterable(cv):
         given = list(cv)  # scikit-learn would unpack the pairs without a check
+        known = None if labels is None else np.asarray(on_host(labels)).astype(str)
     else:
         given = _by_splitter(check_cv(cv, y, classifier=False), n, y, labels)
     for number, pair in enumerate(given):
@@ -78,6 +80,11 @@ def split_masks(n: int, cv: Any, y: FloatArray, labels: ArrayLike | None) -> lis
                 f"{SPLITS}: split {number} holds out rows that it trains on, {both.size} in all, first row {both[0]}; "
                 "errors on them would be too small. Leave them out of one of the two."
             )
+        if known is not None and (both := np.intersect1d(known[learn], known[judge])).size:
+            raise ValueError(
+                f"{SPLITS}: split {number} trains on rows with the label {both[0]} of split_groups and holds out "
+                "others: keep them together, or leave out split_groups."
+            )
         pairs.append((learn, judge))
     if not pairs:
         raise ValueError(f"{SPLITS}; there are none. A generator can be used only once: give a list.")
@@ -86,13 +93,32 @@ def split_masks(n: int, cv: Any, y: FloatArray, labels: ArrayLike | None) -> lis
 
 def _by_splitter(cv: Any, n: int, y: FloatArray, labels: ArrayLike | None) -> list[Any]:
     try:
-        return list(cv.split(np.empty((n, 1)), y, labels))
+        return list(cv.split(Unread(n), y, labels))
     except ValueError as error:
         if labels is None and "groups" in str(error):  # which are not the groups of columns
             raise ValueError(f"{cv!r} needs labels of the rows: call fit(X, y, split_groups=labels).") from error
         raise
 
 
+class Unread:
+    """X as splitters get it, which know how many rows it has and cannot read them: they may be anywhere."""
+
+    def __init__(self, n_rows: int) -> None:
+        self.shape = (n_rows, 1)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(READS_X)
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        raise ValueError(READS_X)
+
+    __getitem__ = __iter__ = __array__
+
+
+READS_X = "Splitters are not given the values of X: give what this one returns, list(cv.split(X, y))."
 SPLITS = "selection must give pairs of training and held-out rows"
 
 

@@ -42,6 +42,9 @@ from covey.validation import FloatArray, MatrixLike, PerRow, Stored, one_of
 # again, and the mean of a log link is at most the largest seen times the root of its ratio to the smallest.
 BEYOND = 0.5
 
+# How messages end about what needs held-out rows.
+ON_HELD_OUT = "on held-out rows: give selection= a number of folds, a splitter or 'holdout'."
+
 # What replaces the rules of version 0.2.
 REPLACED = {"min": " Use 'predict' where you had 'min'.", "1se": " Use 'select' where you had '1se'."}
 
@@ -137,6 +140,8 @@ class GroupSparseEstimator(GroupViews, BaseEstimator):
         """The problem of the data that `read_problem` returned, and the search that selects a model of it."""
         if self.rule not in RULES:
             raise ValueError(f"rule must be 'select' or 'predict', not {self.rule!r}.{REPLACED.get(self.rule, '')}")
+        for values, name in ((offset, "offset"), (split_groups, "split_groups")):
+            design.check_labels(values, name)
         loss, shift = response.loss, response.read_offset(offset)
         loss.check_estimable(response, weight, shift)
         if self.fit_intercept:
@@ -150,16 +155,18 @@ class GroupSparseEstimator(GroupViews, BaseEstimator):
             groups, structure = expansion.groups, expansion.structure
             always = expansion.with_ancestors([*_read_always(groups, self.always), *expansion.always])
             options["factors"] = 0
+        selection, recipes = self._read_selection(split_groups, shift), read_recipes(self.recipes)
+        if recipes and not isinstance(selection, Folds | HoldOut):
+            raise ValueError(f"recipes= are compared {ON_HELD_OUT}")
         if self.constraints:
             if self.within is not None:
                 raise ValueError(
                     "constraints= is for whole groups: leave out within='columns', or give groups of one column."
                 )
-            if list(self.recipes):
+            if recipes:
                 raise ValueError("recipes= are fitted without constraints: leave out recipes= or constraints=.")
             found = constraints_on(self.constraints, loss, groups, names, always, expansion)
             structure = structure | {"constraints": found}
-        selection, recipes = self._read_selection(split_groups, shift), read_recipes(self.recipes)
         problem = Problem(design, response.y, weight, groups, always, options, loss, shift, recipes, **structure)
         search = self._search(selection, self.rule)
         if loss.has_scale:
@@ -187,10 +194,7 @@ class GroupSparseEstimator(GroupViews, BaseEstimator):
             if self.terms is not None:
                 raise ValueError("within='columns' is for groups=; with terms=, say what each variable may become.")
             if not isinstance(selection, Folds | HoldOut):
-                raise ValueError(
-                    "within='columns' is decided on held-out rows: give selection= a number of folds, a splitter or "
-                    "'holdout'."
-                )
+                raise ValueError(f"within='columns' is decided {ON_HELD_OUT}")
         if not isinstance(selection, HoldOut) or not isinstance(selection.validation, tuple | list):
             return selection
         if len(selection.validation) < 2:  # the search refuses it

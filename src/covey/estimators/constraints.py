@@ -42,6 +42,11 @@ def constraints_on(
             "constraints= needs two classes, or ordered ones (loss='ordinal'): with more, every column has several "
             "coefficients, and a sign may be right for some of them only. Fit one class against the others."
         )
+    if loss.vector and not loss.quadratic and not loss.apart():
+        raise ValueError(
+            f"constraints= needs outputs that do not interact, and apart() of the {loss.name} loss returns no losses "
+            "of single ones."
+        )
     if expansion is None:
         found = group_constraints(given, groups, columns, always)
     else:

@@ -10,7 +10,8 @@ from sklearn.base import BaseEstimator
 from covey.designs.rows import Mask
 from covey.evidence.double_selection import Effects, double_selection
 from covey.evidence.effect import place_of, terms_without
-from covey.evidence.reading import problem_of
+from covey.evidence.reading import odds_in_words, problem_of
+from covey.groups.checks import plural
 from covey.progress import Progress, showing
 from covey.terms import Terms, expand
 from covey.terms.effects import Effect, FittedTerms, term_means
@@ -137,10 +138,11 @@ def band(
     basis = (basis - share @ design.take(shown))[:, np.isin(shown, columns)]
     margin = _margin(found, basis, np.isin(columns, shown), simultaneous)
     kind = "simultaneous" if simultaneous else "pointwise"
-    note = f"{kind} {confidence:.0%} band, given {len(found.controls)} selected controls"
+    note = f"{kind} {confidence:.0%} band, given {plural(len(found.controls), 'control')}"
+    remarks = *found.remarks, *odds_in_words(y, problem.loss)
     return Effect(
         curve.name, curve.terms, curve.axes, curve.effect, curve.effect - margin, curve.effect + margin, curve.missing,
-        note=". ".join([note, *(one.rstrip(".") for one in found.remarks)]),
+        note=". ".join([note, *(one.rstrip(".") for one in remarks)]),
     )  # fmt: skip
 
 

@@ -13,8 +13,8 @@ from scipy import stats
 
 from covey.evidence.reading import columns_of, observations_on, read_share
 from covey.evidence.score_test import independent_columns
-from covey.losses import Loss, Quantile, Squared
-from covey.losses.base import Response
+from covey.groups.checks import plural
+from covey.losses import Binomial, Loss, Quantile, Squared
 from covey.losses.risk_sets import STRATUM
 from covey.progress import Progress, finished
 from covey.search.criteria import InformationCriterion
@@ -50,6 +50,9 @@ MANY_COLUMNS, FEW_CLUSTERS = 1 / 3, 20
 
 # Quantiles with fewer rows beyond them get a remark: of 200 rows, intervals of 95% for the 0.9 quantile hold in 85%.
 FEW_BEYOND = 50
+
+# The same of two classes with fewer rows of the rarer one: of 300 rows with 5, intervals of 95% hold in 89%.
+FEW_RARE = 10
 
 
 @dataclass(frozen=True, repr=False)
@@ -144,7 +147,7 @@ class Effects:
         controls = f": {some(self.controls, MOST_NAMES)}" if self.controls else ""
         rows = f"{self.n_rows} rows" + (f" in {self.n_clusters} clusters" if self.n_clusters else "")
         head = (
-            f"Effect given {len(self.controls)} selected controls{controls}.",
+            f"Effect given {plural(len(self.controls), 'control')}{controls}.",
             f"It is {self.what}. {rows}; standard errors are robust, intervals have a confidence of "
             f"{self.confidence:.0%}.",
         )
@@ -180,17 +183,14 @@ def double_selection(
             "one class against the others."
         )
     rows = np.flatnonzero(problem.weight > 0)
-    if loss.survival:
-        loss.check_estimable(Response(loss, problem.y), problem.weight)
-    elif np.ptp(np.asarray(problem.y)[rows]) == 0:
-        raise ValueError("y has the same value in every row, so nothing can have an effect on it.")
+    y = np.asarray(problem.y)[rows]
     for name, d in zip(names, D[rows].T, strict=True):
         if not np.isfinite(d).all():
             raise ValueError(f"of: column {name!r} has missing or infinite values: drop these rows, or impute them.")
         if np.ptp(d) == 0:
             raise ValueError(f"of: column {name!r} has the same value in every row, so it has no effect to estimate.")
-    labels = None if clusters is None else read_row_labels(clusters, len(problem.weight), "clusters")
-    if labels is not None and not labels.any():
+    labels = None if clusters is None else read_row_labels(clusters, len(problem.weight), "clusters")[rows]
+    if labels is not None and np.ptp(labels) == 0:
         raise ValueError("clusters has the same label in every row: leave it out.")
     # criteria would count rows by their weights
     searched = replace(problem, weight=(problem.weight > 0).astype(float))
@@ -204,7 +204,7 @@ def double_selection(
         progress(len(tasks) + 1, len(tasks) + 1)
     controls = _union(problem, found)
     refit = _refit(problem, names, D, controls, rows)
-    covariance, df = robust_covariance(refit.response, refit.A, refit.eta, None if labels is None else labels[rows])
+    covariance, df = robust_covariance(refit.response, refit.A, refit.eta, labels)
     remarks, n_columns, m = [], refit.A.shape[1], len(names)
     known_by, what = refit.response.n_informative, "events" if loss.survival else "rows"
     if n_columns > MANY_COLUMNS * known_by:
@@ -213,6 +213,8 @@ def double_selection(
         remarks.append(f"There are {df + 1} clusters: with fewer than {FEW_CLUSTERS}, intervals are often too short.")
     if isinstance(loss, Quantile) and (beyond := min(loss.level, 1 - loss.level) * rows.size) < FEW_BEYOND:
         remarks.append(f"About {beyond:.0f} rows are beyond the quantile: with so few, intervals are often too short.")
+    if isinstance(loss, Binomial) and (rare := min(y.sum(), rows.size - y.sum())) < FEW_RARE:
+        remarks.append(f"About {rare:.0f} rows are of the rarer class: with so few, intervals are often too short.")
     known = problem.groups.names
     by = dict(zip(["response", *names], [[known[l] for l in one] for one in found], strict=True))
     return Effects(

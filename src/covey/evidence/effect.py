@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from covey.designs import RepeatedColumns
+from covey.estimators.reading import read_weight
 from covey.evidence.double_selection import Effects, double_selection
 from covey.evidence.reading import odds_in_words, read_matrix, read_problem
 from covey.groups import Groups, GroupsLike
@@ -116,7 +117,7 @@ def effect(
     if terms is None:
         names, D, X, groups = _read_columns(X, of, groups)
     else:
-        names, D, X, terms = _read_terms(X, of, terms)
+        names, D, X, terms = _read_terms(X, of, terms, sample_weight)
         groups = None
     problem = read_problem(
         X, y, groups, always, loss, offset, sample_weight, terms,
@@ -177,10 +178,14 @@ def _read_columns(
 
 
 def _read_terms(
-    X: MatrixLike, of: Hashable | Iterable[Hashable], terms: TermsLike
+    X: MatrixLike, of: Hashable | Iterable[Hashable], terms: TermsLike, sample_weight: PerRow
 ) -> tuple[list[Hashable], FloatArray, MatrixLike, Terms]:
-    """The variables `of` of a table as named columns, the table of the other variables, and their terms."""
+    """The variables `of` of a table as named columns, the table of the other variables, and their terms.
+
+    A category has the levels of the rows that have a weight.
+    """
     frame = as_frame(X)
+    counted = read_weight(sample_weight, len(frame)) > 0
     names = list(frame.columns)
     chosen = [names[place] for place in _places(of, X, names, len(names))]
     if len(chosen) == len(names):
@@ -201,7 +206,7 @@ def _read_terms(
             columns.append(as_numbers(values))
             continue
         texts = as_labels(values)
-        found = set(texts.tolist())
+        found = set(texts[counted].tolist())
         levels = [level for level in level_order(values, list(found)) if level in found]
         labels += [f"{name}={level}" for level in levels[1:]]
         columns += [(texts == level).astype(float) for level in levels[1:]]

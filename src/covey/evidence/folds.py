@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold, check_cv
 
 from covey.designs import GenotypeDesign
+from covey.designs.rows import Unread
 from covey.losses.cox import FieldNames, read_survival
 from covey.losses.risk_sets import EVENT, START, STOP, STRATUM
 from covey.search.splits import SplitsLike, Splitter
@@ -35,10 +36,10 @@ def outer_folds(
     if isinstance(cv, int | np.integer) and not isinstance(cv, bool):
         n_folds = whole(int(cv), "cv as a number of folds", least=2)
         cv = _splitter(n_folds, y, has_classes, split_groups, random_state, events)
-    labels = y if has_classes else np.zeros(n) if events is None else events
+    labels = y if events is None else events
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The least populated class")  # a stratum may have fewer events than folds
-        pairs = check_cv(cv).split(np.zeros((n, 1)), labels, split_groups)
+        pairs = check_cv(cv).split(Unread(n), labels, split_groups)
         folds = [(_positions(train, n), _positions(test, n)) for train, test in pairs]
     for number, (train, test) in enumerate(folds, start=1):
         if train.size == 0 or test.size == 0:

@@ -20,7 +20,6 @@ from covey.evidence.score_test import independent_columns, score_test
 from covey.evidence.selections import CONTROLS, GroupTests
 from covey.groups import Groups
 from covey.losses import MultiSquared
-from covey.losses.base import Response
 from covey.progress import Progress, finished, showing
 from covey.search.criteria import InformationCriterion
 from covey.search.posed import pose
@@ -135,9 +134,6 @@ def test_groups(
     if not candidates.size:
         raise ValueError("Every group is in always, and none is left to test: covey.evidence.effect tests them.")
     rows = np.flatnonzero(problem.weight > 0)
-    problem.loss.check_estimable(Response(problem.loss, problem.y), problem.weight, problem.offset)
-    if not problem.loss.survival and not np.ptp(np.asarray(problem.y)[rows], axis=0).any():
-        raise ValueError("y has the same value in every row, so nothing can have an effect on it.")
     room, sizes = _room(problem), groups.sizes[candidates]
     if (least := int(sizes.min())) > room:
         size = f"{least} column{'s' * (least > 1)}" + " beside those that are always in" * bool(problem.always)

@@ -17,7 +17,7 @@ from covey.estimators import GroupSparseClassifier, GroupSparseCox, GroupSparseR
 from covey.estimators.classifier import class_weight_of_rows
 from covey.estimators.reading import read_weight
 from covey.evidence.class_scores import class_position
-from covey.evidence.folds import Rows, as_table, event_labels, indexable, outer_folds
+from covey.evidence.folds import as_table, event_labels, indexable, outer_folds
 from covey.evidence.nested_result import MethodScore, NestedScore
 from covey.evidence.refit import FoldResult, Study, refit
 from covey.evidence.scoring import fold_margin, pooled, read_response, row_margin
@@ -150,7 +150,8 @@ def nested_score(
     counts = None if sample_weight is None else read_weight(sample_weight, n)  # as they are: fits count rows by them
     given = {"sample_weight": counts, "offset": offset, "split_groups": split_groups}
     counted, notes = weight, []
-    if response.classes is not None and (given_weight := getattr(last, "class_weight", None)) is not None:
+    given_weight = getattr(last, "class_weight", None) if by_rows else None  # scorers do not know it
+    if response.classes is not None and given_weight is not None:
         codes = (response.values if response.values.ndim == 1 else response.values.argmax(axis=1)).astype(int)
         counted = weight * class_weight_of_rows(given_weight, response.classes, codes, weight)
         notes.append(
@@ -172,19 +173,20 @@ def nested_score(
                 print(f"[covey] outer fold {number} of {len(folds)} ({number / len(folds):.0%}): {found}", flush=True)
             if progress is not None:
                 progress(number)
+    ratio = float(np.mean([np.count_nonzero(weight[test]) / np.count_nonzero(weight[train]) for train, test in folds]))
     if by_rows:
         assert results[0].loss is not None
-        scores = _scores_of_rows(results, folds, counted, split_groups)
+        scores = _scores_of_rows(results, ratio, counted, split_groups)
         measure = "R^2" if results[0].loss.quadratic else "D^2"
     else:
-        scores = _scores_of_folds(results)
+        scores = _scores_of_folds(results, ratio)
         measure = getattr(last, "score_name", "score") if scoring is None else str(scoring)
     of_model = scores.pop("model")
     return NestedScore(
         of_model.mean, of_model.margin, of_model.folds, scores, measure, folds, _predictions(results, n),
         response.classes, response.values, weight, [one.selected for one in results],
         tuple(filter(None, [results[0].note, *notes])), [one.model for one in results if one.model is not None],
-        positive, _scores_of_responses(results, folds, weight, split_groups, getattr(y, "columns", None)),
+        positive, _scores_of_responses(results, ratio, weight, split_groups, getattr(y, "columns", None)),
         "groups" if getattr(last, "terms", None) is None else "terms",
     )  # fmt: skip
 
@@ -220,16 +222,17 @@ def _check(X: Any, y: Any, n: int, offset: PerRow, scoring: object, references: 
 
 
 def _scores_of_rows(
-    results: list[FoldResult], splits: list[tuple[Rows, Rows]], weight: FloatArray, labels: PerRow
+    results: list[FoldResult], ratio: float, weight: FloatArray, labels: PerRow
 ) -> dict[str, MethodScore]:
     """The scores of all methods from the deviances of all test rows; a row tested several times counts by its mean."""
     tested = np.concatenate([one.test for one in results])
     fold = np.repeat(np.arange(len(results)), [one.test.size for one in results])
+    known = weight[tested] > 0
+    tested, fold = tested[known], fold[known]
     counts = np.bincount(tested)
     share = weight[tested] / counts[tested]
     units = tested if labels is None else np.asarray(labels)[tested]
-    ratio = float(np.mean([test.size / train.size for train, test in splits]))
-    losses = {name: np.concatenate([one.scores[name] for one in results]) for name in results[0].scores}
+    losses = {name: np.concatenate([one.scores[name] for one in results])[known] for name in results[0].scores}
     null, n_deals = losses["null"], tested.size / np.count_nonzero(counts)
     means = {name: pooled(values, null, share) for name, values in losses.items()}
 
@@ -250,25 +253,24 @@ def _scores_of_rows(
 
 
 def _scores_of_responses(
-    results: list[FoldResult], splits: list[tuple[Rows, Rows]], weight: FloatArray, labels: PerRow,
-    names: Sequence[Hashable] | None,
-) -> dict[Hashable, MethodScore]:  # fmt: skip
+    results: list[FoldResult], ratio: float, weight: FloatArray, labels: PerRow, names: Sequence[Hashable] | None
+) -> dict[Hashable, MethodScore]:
     """The score of each of several responses."""
     n, found = len(results[0].responses), {}
     for k, name in enumerate(range(n) if names is None else names[:n]):
         of_response = [replace(one, scores=one.responses[k]) for one in results]
-        found[name] = _scores_of_rows(of_response, splits, weight, labels)["model"]
+        found[name] = _scores_of_rows(of_response, ratio, weight, labels)["model"]
     return found
 
 
-def _scores_of_folds(results: list[FoldResult]) -> dict[str, MethodScore]:
+def _scores_of_folds(results: list[FoldResult], ratio: float) -> dict[str, MethodScore]:
     """The mean scores of all methods over folds, because single rows have no score."""
     folds = {name: np.array([one.scores[name] for one in results]) for name in results[0].scores}
     model = folds["model"]
     return {
         name: MethodScore(
-            float(values.mean()), fold_margin(values), values, float((model - values).mean()),
-            fold_margin(model - values), results[0].what.get(name, ""),
+            float(values.mean()), fold_margin(values, ratio), values, float((model - values).mean()),
+            fold_margin(model - values, ratio), results[0].what.get(name, ""),
         )
         for name, values in folds.items()
     }  # fmt: skip

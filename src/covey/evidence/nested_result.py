@@ -159,7 +159,9 @@ class NestedScore(Score):
 
     @property
     def verdict(self) -> str:
-        """How the model compares with methods that do not know the groups, in a sentence."""
+        """How the model compares with the best of the other methods, in a sentence."""
+        if np.isnan(self.margin):
+            return "Scores of a single fold have no margin, so they do not say which method predicts better."
         null = self.references.get("null")
         if null is not None and self.mean - null.mean <= self.margin:
             return "The model predicts no better than the null model, as far as these rows can tell."
@@ -183,22 +185,19 @@ class NestedScore(Score):
             if better:
                 return f"The selection adds to what is always in: {self.measure} is higher by {gap}."
             return f"The selection does not help: what is always in predicts better alone, by {gap}."
+        of_columns = name in ("lasso", "ridge")  # the caller's methods may know the groups
         if unclear:
-            return (
-                f"A {name} of single columns predicts as well (the difference is {gap}), "
-                f"which does not mean that the {self.selects} do not matter."
-            )
+            who = f"A {name} of single columns" if of_columns else repr(name)
+            hint = f", which does not mean that the {self.selects} do not matter" if of_columns else ""
+            return f"{who} predicts as well (the difference is {gap}){hint}."
         if better:
             left = (1 - rival.mean) / (1 - self.mean) if self.measure in MEASURES and self.mean < 1 else 0.0
             error = f", which leaves {left:.3g} times the error" if left else ""
-            return (
-                f"Keeping columns together in {self.selects} helps: {self.measure} is {gap} above that of the {name}, "
-                f"the best of the others{error}."
-            )
-        return (
-            f"The {name}, which does not know the {self.selects}, predicts better: its {self.measure} is higher by "
-            f"{gap}."
-        )
+            what = f"Keeping columns together in {self.selects} helps" if of_columns else "The model predicts best"
+            other = f"the {name}" if of_columns else repr(name)
+            return f"{what}: {self.measure} is {gap} above that of {other}, the best of the others{error}."
+        who = f"The {name}, which does not know the {self.selects}," if of_columns else repr(name)
+        return f"{who} predicts better: its {self.measure} is higher by {gap}."
 
     def as_dict(self) -> dict[str, object]:
         """The figures as plain values, as in run.json."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from covey.designs import RepeatedColumns, as_design
 from covey.groups import Groups
 from covey.preprocess import WorkingProblem, prepare
-from covey.validation import MatrixLike
+from covey.validation import MatrixLike, PerRow
 
 # The largest number of entries of Gram rows held at once (160 MB): the strongest groups that fit are examined.
 MOST_NUMBERS = 20_000_000
@@ -48,29 +49,36 @@ class Overlaps:
     dependent: tuple[int, ...]
 
 
-def find_overlaps(X: MatrixLike, groups: Groups, selected: NDArray[np.intp], *, centre: bool = True) -> Overlaps:
-    """Compare each selected group, the most important first, with every other group.
+def find_overlaps(
+    X: MatrixLike, groups: Groups, selected: NDArray[np.intp], weight: PerRow = None, *, centre: bool = True
+) -> Overlaps:
+    """Compare each selected group, the most important first, with every other group, on rows with these weights.
 
     If the columns of every group are orthonormal, the norm of ``Z_l'Z_m/n`` is the largest canonical correlation of two
     groups; one product with X gives all of them for one group. `centre` tells whether the model has an intercept.
     """
-    design = as_design(X)
-    if groups.overlapping:
-        design, groups = RepeatedColumns(design, groups.members), groups.apart()
-    dummy_response = np.zeros(design.shape[0])
-    problem, groups = prepare(design, dummy_response, groups, standardize="group", fit_intercept=centre)
+    problem, groups = _working(X, groups, weight, fit_intercept=centre)
+    n_rows = int(np.count_nonzero(problem.q))
     dependent = tuple(int(l) for l in selected if problem.ranks[l] < groups.sizes[l])
     n_numbers = np.cumsum(problem.ranks[selected]) * problem.n_columns
     examined = [int(l) for l in selected[n_numbers <= MOST_NUMBERS] if problem.ranks[l] > 0]
     if groups.n_groups < 2 or not examined:
-        return Overlaps(design.shape[0], (), dependent)
+        return Overlaps(n_rows, (), dependent)
     ends = np.cumsum(problem.ranks[examined])
     found: dict[frozenset[int], Overlap] = {}
     for l, block in zip(examined, np.split(problem.gram_rows(examined), ends[:-1]), strict=True):
         closest = _closest(problem, l, block)
         found.setdefault(frozenset((l, closest.other)), closest)
     pairs = tuple(sorted(found.values(), key=lambda pair: -pair.correlation))
-    return Overlaps(design.shape[0], pairs, dependent)
+    return Overlaps(n_rows, pairs, dependent)
+
+
+def _working(X: MatrixLike, groups: Groups, weight: PerRow, **options: Any) -> tuple[WorkingProblem, Groups]:
+    """The columns in working coordinates, with a dummy response."""
+    design = as_design(X)
+    if groups.overlapping:
+        design, groups = RepeatedColumns(design, groups.members), groups.apart()
+    return prepare(design, np.zeros(design.shape[0]), groups, sample_weight=weight, **options)
 
 
 def _closest(problem: WorkingProblem, l: int, block: NDArray[np.float64]) -> Overlap:
@@ -86,7 +94,7 @@ def _closest(problem: WorkingProblem, l: int, block: NDArray[np.float64]) -> Ove
         value = float(np.linalg.norm(between, 2)) if between.size else 0.0
         if value > best:
             best, other = value, int(m)
-    chance = chance_correlation(int(problem.ranks[l]), int(problem.ranks[other]), problem.q.size)
+    chance = chance_correlation(int(problem.ranks[l]), int(problem.ranks[other]), int(np.count_nonzero(problem.q)))
     return Overlap(l, other, min(best, 1.0), chance)
 
 
@@ -104,15 +112,14 @@ def chance_correlation(a: int, b: int, n: float) -> float:
     return float(np.sqrt(p * (1 - q)) + np.sqrt(q * (1 - p)))
 
 
-def inner_coherence(X: MatrixLike, groups: Groups, selected: NDArray[np.intp]) -> list[tuple[int, float]]:
+def inner_coherence(
+    X: MatrixLike, groups: Groups, selected: NDArray[np.intp], weight: PerRow = None
+) -> list[tuple[int, float]]:
     """How far each selected group's correlation matrix is from the identity, ``norm(R_l - I)``, worst first."""
-    design = as_design(X)
+    problem, _ = _working(X, groups, weight, standardize="column")
     found = []
     for l in selected:
-        Z = design.take(groups.members[groups.starts[l] : groups.starts[l + 1]])
-        Z = Z - Z.mean(axis=0)
-        spread = Z.std(axis=0)
-        Z /= np.where(spread > 0, spread, 1.0)
-        eigenvalues = np.linalg.eigvalsh(Z.T @ Z / len(Z))
-        found.append((int(l), float(np.abs(eigenvalues - 1.0).max())))
+        Z = problem.working_columns(np.array([l]))
+        eigenvalues = np.linalg.eigvalsh(Z.T @ (problem.q[:, None] * Z))
+        found.append((int(l), float(np.abs(eigenvalues - 1.0).max(initial=0.0))))
     return sorted(found, key=lambda item: -item[1])

@@ -13,10 +13,11 @@ from sklearn.base import BaseEstimator
 from covey.designs import Design, as_design
 from covey.estimators import GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor
 from covey.estimators.constraints import constraints_on
-from covey.estimators.reading import read_always, read_weight
+from covey.estimators.reading import read_always, read_weight, refuse_constant
 from covey.groups import Groups, GroupsLike
 from covey.layout import spans
 from covey.losses import Cox, Loss, get_loss, survival
+from covey.losses.base import Response
 from covey.losses.classes import read_labels
 from covey.losses.cox import FieldNames, read_survival
 from covey.losses.risk_sets import EVENT, START, STOP, STRATUM
@@ -58,6 +59,8 @@ def read_problem(
         always_in = expansion.with_ancestors([*read_always(groups, always), *expansion.always])
     weight = read_weight(sample_weight, design.shape[0])
     loss, response, weight, offset = read_rows(design, encode_classes(y, loss), weight, loss, offset)
+    if options["fit_intercept"]:
+        refuse_constant(Response(loss, response), weight, offset, None)
     if constraints:
         known = constraints_on(constraints, loss, groups, design.columns, always_in, expansion)
         structure = structure | {"constraints": known}

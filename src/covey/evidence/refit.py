@@ -14,7 +14,7 @@ from sklearn import linear_model
 from sklearn.base import BaseEstimator, clone
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.metrics import make_scorer, mean_tweedie_deviance
-from sklearn.model_selection import GridSearchCV, KFold
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import has_fit_parameter
@@ -73,13 +73,20 @@ class Reference:
         return mean.reshape(task.y_test.shape) * task.scale + task.offset_test
 
 
-def find_references(study: Study, loss: Any, X: MatrixLike) -> tuple[list[Reference], str]:
-    """The methods that scikit-learn has for a loss and these columns, if wanted, and a note if some are missing."""
+def find_references(fold: _Fold) -> tuple[list[Reference], str]:
+    """The methods that scikit-learn has for the loss and the columns, if wanted, and a note if some are missing.
+
+    The folds that tune them keep rows of one label together, as the model's folds do.
+    """
+    study = fold.study
     if not study.references:
         return [], ""
-    if isinstance(X, Design):
+    if isinstance(fold.columns, Design):
         return [], "scikit-learn's lasso and ridge need all columns in memory, and are left out"
-    folds = KFold(FOLDS, shuffle=True, random_state=study.seed)
+    folds: SplitsLike = KFold(FOLDS, shuffle=True, random_state=study.seed)
+    loss, labels = fold.fitted.loss_, fold.given(fold.train, "split_groups").get("split_groups")
+    if labels is not None:
+        folds = list(GroupKFold(min(FOLDS, np.unique(labels).size)).split(labels, groups=labels))
     if study.response.classes is not None:
         if "offset" in study.given:
             return [], "scikit-learn's logistic regression takes no offset, so there is no lasso or ridge"
@@ -89,7 +96,7 @@ def find_references(study: Study, loss: Any, X: MatrixLike) -> tuple[list[Refere
             Reference("ridge", "LogisticRegressionCV with an l2 penalty", _logistic(0.0, "lbfgs", folds)),
         ], ""
     lasso = Reference("lasso", "LassoCV", linear_model.LassoCV(cv=folds))
-    ridge = Reference("ridge", "RidgeCV", linear_model.RidgeCV(RIDGES))
+    ridge = Reference("ridge", "RidgeCV", linear_model.RidgeCV(RIDGES, cv=None if labels is None else folds))
     if loss.name == "squared":
         return [lasso, ridge], ""
     if loss.name == "huber":
@@ -208,7 +215,7 @@ def _deviances(fold: _Fold) -> FoldResult:
         squares = {"model": (task.y_test - predictions) ** 2, "null": (task.y_test - null) ** 2}
         responses = [{name: one[:, k] for name, one in squares.items()} for k in range(null.shape[1])]
     what = {"null": task.null_in_words}
-    references, note = find_references(study, task.loss, fold.columns)
+    references, note = find_references(fold)
     for one in references:
         losses[one.key], what[one.key] = task.deviance(one.means(task, fold.columns, fold.columns_test)), one.what
     for name, fitted, X_test in fold.others():
@@ -228,7 +235,7 @@ def _scores(fold: _Fold) -> FoldResult:
     scores = {"model": score(fitted, fold.X_test)}
     if study.scorer is not None:
         dummy = DummyRegressor() if study.response.classes is None else DummyClassifier(strategy="prior")
-        references, note = find_references(study, getattr(fitted, "loss_", None), fold.columns)
+        references, note = find_references(fold)
         scaler = StandardScaler(with_mean=not sp.issparse(fold.columns))
         methods = {"null": dummy, **{one.key: make_pipeline(scaler, one.estimator) for one in references}}
         scores |= {k: score(fold.fit_other(one, fold.columns), fold.columns_test) for k, one in methods.items()}
@@ -238,7 +245,7 @@ def _scores(fold: _Fold) -> FoldResult:
     if study.scorer is None and isinstance(fitted, GroupSparseCox):
         predictions = fitted.predict(fold.X_test, **fold.given(fold.test, "offset"))
         if fitted.always_groups_:
-            alone = fold.fit_model(clone(fitted).set_params(selection=Size(0), rule="select"))
+            alone = fold.fit_model(clone(fitted).set_params(selection=Size(0), rule="select", recipes=(), within=None))
             scores[ALONE], what[ALONE] = score(alone, fold.X_test), "only what is always in"
     scores |= {name: score(method, X_test) for name, method, X_test in fold.others()}
     return fold.result(scores, predictions=predictions, what=what, note=note)

@@ -174,9 +174,9 @@ def row_margin(
     return float(stdtrit(freedom, (1 + LEVEL) / 2) * error)
 
 
-def fold_margin(scores: FloatArray) -> float:
+def fold_margin(scores: FloatArray, ratio: float) -> float:
     """The same for a mean over folds, if single rows have no scores: Nadeau and Bengio's corrected t interval."""
     k = len(scores)
     if k < 2:
         return float("nan")
-    return float(stdtrit(k - 1, (1 + LEVEL) / 2) * np.sqrt((1 / k + 1 / (k - 1)) * np.var(scores, ddof=1)))
+    return float(stdtrit(k - 1, (1 + LEVEL) / 2) * np.sqrt((1 / k + ratio) * np.var(scores, ddof=1)))

@@ -285,8 +285,12 @@ def _remarks(found: StabilitySelection, problem: Problem) -> tuple[str, ...]:
     selected, names, pairs = np.flatnonzero(found.is_selected), found.groups.names, []
     if selected.size and len(names) > 1:
         centre = problem.options["fit_intercept"]
-        overlaps = find_overlaps(problem.design, found.groups, selected, centre=centre).pairs
-        pairs = [f"{names[p.group]} with {names[p.other]} ({p.correlation:.2f})" for p in overlaps if p.is_close]
+        overlaps = find_overlaps(problem.design, found.groups, selected, problem.weight, centre=centre).pairs
+        pairs = [
+            f"{names[p.group]} with {names[p.other]} ({p.correlation:.2f})"
+            for p in overlaps
+            if p.is_close and p.other not in problem.always
+        ]
     if pairs:
         more = f"; and {len(pairs) - MOST_NAMED} more" if len(pairs) > MOST_NAMED else ""
         remarks.append(

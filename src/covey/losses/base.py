@@ -329,6 +329,10 @@ class CoupledLoss(Loss):
     def on(self, y: FloatArray, weight: FloatArray) -> LossOnRows:
         """The loss on weighted rows, as a function of eta."""
 
+    def null(self, y: FloatArray, weight: FloatArray, offset: FloatArray | None = None) -> float | FloatArray:
+        """Zero: a constant does not change the loss."""
+        return 0.0
+
     def value(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """What each row adds to the loss."""
         return self._alone(y).values(eta)

@@ -123,8 +123,8 @@ def dump_bytes(model: BaseEstimator) -> bytes:
     if foreign:
         raise ModelFileError(
             f"The model holds {', '.join(foreign)}, which covey.load would not trust. Instead of a function for "
-            "groups=, give covey.Groups or covey.TermGroups; save a model with your own loss by pickle, or by skops "
-            "itself with that type trusted."
+            "groups=, give covey.Groups or covey.TermGroups; save a model with a loss, recipe or splitter of your own "
+            "by pickle, or by skops itself with that type trusted."
         )
     if not has_model:
         raise ModelFileError(f"{kind} contains no covey estimator; save it with skops itself.")

@@ -215,7 +215,9 @@ FITTED: dict[str, dict[str, Check]] = {
     },
     "covey.estimators.cox.GroupSparseCox": MODEL
     | {
-        "strata_": _or_none(_each(_is(object))),
+        "strata_": _or_none(
+            lambda value, lengths: isinstance(value, np.ndarray) and value.ndim == 1 and value.size > 0
+        ),
         "baseline_times_": _array("baseline_times_"),
         "baseline_strata_": _array("baseline_times_", integer=True, least=0),
         "baseline_hazards_": _array("baseline_times_", least=0),

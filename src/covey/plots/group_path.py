@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from sklearn.base import BaseEstimator
 
 from covey.path import Path
-from covey.plots.style import GREY, MARK, Display, colour, fitted_step, label_ends, make_axes, quiet
+from covey.plots.style import GREY, MARK, Display, colour, fitted_step, label_ends, make_axes, plain, quiet
 
 # Distance of the fitted model from the end of a limit path, relative to the path's length.
 GAP = 0.1
@@ -95,7 +95,7 @@ class GroupPathDisplay(Display):
         if path.ends_apart and norms[-1].any():
             # least squares on many similar groups can make their strengths arbitrarily large
             ax.set_ylim(0, min(1.05 * norms.max(), MOST_OUTGROWN * norms[-1].max()))
-        label_ends(ax, [path.groups.names[l] for l in named], norms[-1, named])
+        label_ends(ax, [plain(path.groups.names[l]) for l in named], norms[-1, named])
         if self.time is not None:
             text = "the model" if at == len(path) - 1 else f"time {self.time:g}"
             ax.axvline(times[at], color=MARK, lw=1, ls="--")

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
 from covey.designs import as_design
-from covey.plots.style import GREY, MARK, Display, colour, fitted_step, make_axes, quiet, unit_of
+from covey.plots.style import GREY, MARK, Display, colour, fitted_step, make_axes, plain, quiet, unit_of
 from covey.validation import FloatArray, MatrixLike, on_host, pandas_frame
 
 
@@ -56,7 +56,7 @@ class PartialEffectDisplay(Display):
     """
 
     def __init__(
-        self, values: ArrayLike, effect: FloatArray, name: str = "", outputs: Sequence[object] | None = None,
+        self, values: ArrayLike, effect: FloatArray, name: str = "", outputs: Sequence[object] = (),
         unit: str = "",
     ) -> None:  # fmt: skip
         self.values, self.effect = pd.Series(np.asarray(values)), np.asarray(effect)
@@ -85,6 +85,8 @@ class PartialEffectDisplay(Display):
         ax : Axes, optional
         """
         last = fitted_step(estimator)
+        if hasattr(last, "expansion_"):
+            raise ValueError("A variable may have several terms: use plot_terms of the model, which draws their sum.")
         if group is None:
             group = last.groups_.names[int(np.argmax(last.group_strengths_))]
         given = pandas_frame(X)
@@ -92,8 +94,7 @@ class PartialEffectDisplay(Display):
         name = str(group)
         if values is None:
             name, values = _variable(last, given, expanded, group)
-        outputs = getattr(last, "classes_", None) if last.coef_.ndim == 2 and len(last.coef_) > 1 else None
-        return cls(values, last.partial_effect(expanded, group), name, outputs, unit_of(last.loss_)).plot(ax=ax)
+        return cls(values, last.partial_effect(expanded, group), name, last._outputs(), unit_of(last)).plot(ax=ax)
 
     def plot(self, *, ax: Axes | None = None) -> PartialEffectDisplay:
         """Draw."""
@@ -107,9 +108,9 @@ class PartialEffectDisplay(Display):
             known = self.values.astype(object).where(self.values.notna(), "missing")
             levels, first = np.unique(known.to_numpy().astype(str), return_index=True)
             order, x = first, np.arange(len(levels))
-            self.ax_.set_xticks(x, levels)
+            self.ax_.set_xticks(x, [plain(level) for level in levels])
         for k in range(effects.shape[1]):
-            label = None if effects.shape[1] == 1 else str(k if self.outputs is None else self.outputs[k])
+            label = None if effects.shape[1] == 1 else plain(self.outputs[k] if self.outputs else k)
             self.ax_.plot(x, effects[order, k], "-" if numeric else "o", color=colour(k), lw=1.6, label=label)
         self.ax_.axhline(0.0, color=MARK, lw=0.8, ls=":")
         if numeric:  # a rug that shows the rows
@@ -118,7 +119,7 @@ class PartialEffectDisplay(Display):
             )
         if effects.shape[1] > 1:
             self.ax_.legend(fontsize=8, frameon=False)
-        quiet(self.ax_, xlabel=self.name, ylabel=f"effect on the {self.unit or 'linear predictor'}")
+        quiet(self.ax_, xlabel=plain(self.name), ylabel=f"effect on the {self.unit or 'linear predictor'}")
         return self
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from covey.evidence import StabilitySelection
-from covey.plots.style import GREY, MARK, Display, colour, label_ends, make_axes, quiet
+from covey.plots.style import GREY, MARK, Display, colour, label_ends, make_axes, plain, quiet
 
 
 class StabilityDisplay(Display):
@@ -63,7 +63,7 @@ class StabilityDisplay(Display):
         ax.axhline(found.threshold, color=MARK, lw=1, ls="--")
         ax.set_ylim(-0.02, 1.02)
         ax.set_xlim(0, max(1, found.n_first))
-        label_ends(ax, [found.groups.names[l] for l in named], shares[-1, named])
+        label_ends(ax, [plain(found.groups.names[l]) for l in named], shares[-1, named])
         bound = f"mistakes expected: at most {found.expected_false:.2g}"
         title = f"{found.n_selected} of {found.n_groups} groups selected; {bound}"
         quiet(ax, title=title, xlabel="groups selected by a half-sample", ylabel="share of half-samples")

@@ -12,13 +12,15 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
-from covey.losses import Loss
 from covey.validation import last_step
 
 # Okabe and Ito's colours, without yellow, which is too pale on white.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 GREY = "#B8B8B8"
 MARK = "#444444"
+
+# The most letters of a name.
+LONGEST = 60
 
 # The least distance of labels, relative to the height of the axes.
 LABEL_GAP = 0.05
@@ -47,11 +49,25 @@ def fitted_step(estimator: BaseEstimator) -> BaseEstimator:
     )
 
 
-def unit_of(loss: Loss) -> str:
-    """The scale of the linear predictor, in words."""
+def unit_of(model: BaseEstimator) -> str:
+    """The scale of the linear predictor, in words: of two classes, the log odds of the second."""
+    loss, classes = model.loss_, [*getattr(model, "classes_", ())]
     if loss.identity_link:
         return "prediction"
-    return {"binomial": "log odds", "cox": "log risk"}.get(loss.name, "linear predictor")
+    unit = {"binomial": "log odds", "cox": "log risk"}.get(loss.name, "linear predictor")
+    return f"{unit} of {plain(classes[1], 12)}" if len(classes) == 2 else unit
+
+
+def plain(text: object, longest: int = LONGEST) -> str:
+    r"""Text for a plot: on one line, the middle of a long one left out, dollar signs without a meaning.
+
+    >>> plain("a\n$x$"), plain("abcdefghij", 7)
+    ('a \\$x\\$', 'abc…hij')
+    """
+    line = " ".join(str(text).split())
+    if len(line) > longest:
+        line = f"{line[: longest // 2]}…{line[-(longest // 2) :]}"
+    return line.replace("$", r"\$")
 
 
 def make_axes(ax: AxesLike, n: int, width: float = 3.6, height: float = 2.9) -> tuple[Figure, list[Axes]]:
@@ -80,7 +96,7 @@ def bars(
     figure, (ax,) = make_axes(ax, 1, width=6.4, height=1.2 + 0.25 * max(at.size, 4))
     colours = [PALETTE[0] if one else GREY for one in in_colour]
     ax.barh(at, np.asarray(ends) - left, left=left, color=colours)
-    ax.set_yticks(at, [str(name) for name in names], fontsize=8)
+    ax.set_yticks(at, [plain(name) for name in names], fontsize=8)
     ax.invert_yaxis()
     return figure, ax
 

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
-from covey.plots.style import GREY, MARK, colour, label_ends
+from covey.plots.style import GREY, MARK, colour, label_ends, plain
 from covey.terms.effects import Effect
 from covey.terms.parts import Axis
 from covey.validation import Array, FloatArray
@@ -20,24 +20,11 @@ from covey.validation import Array, FloatArray
 MOST_LEVELS, MOST_CURVES = 14, 6
 # Cells of a table that have their number written in.
 MOST_WRITTEN = 42
-LONGEST = 26
-# Longer names of levels would leave no room for what is drawn.
-LONGEST_LEVEL = 18
+# Longer names of variables and levels would leave no room for what is drawn.
+LONGEST, LONGEST_LEVEL = 26, 18
 # The least distance of names at the ends of curves, relative to the height of a small panel.
 LABEL_GAP = 0.08
 DIVERGING = "RdBu_r"
-
-
-def plain(text: object, longest: int = LONGEST) -> str:
-    r"""Text for a plot: on one line, the middle of a long one left out, dollar signs without a meaning.
-
-    >>> plain("a\n$x$"), plain("abcdefghij", 7)
-    ('a \\$x\\$', 'abc…hij')
-    """
-    line = " ".join(str(text).split())
-    if len(line) > longest:
-        line = f"{line[: longest // 2]}…{line[-(longest // 2) :]}"
-    return line.replace("$", r"\$")
 
 
 def _labels(axis: Axis) -> list[str]:
@@ -61,17 +48,17 @@ def draw_panel(
         return _draw_levels(ax, effect, limits) or scale, ""
     if len(effect.axes) == 1:
         _draw_curve(ax, effect, limits)
-        return plain(first.name), scale
+        return plain(first.name, LONGEST), scale
     values = effect.by_output(effect.effect)[..., output]
     if first.has_levels and second.has_levels:
         _draw_table(ax, first, second, values)
-        return plain(second.name), plain(first.name)
+        return plain(second.name, LONGEST), plain(first.name, LONGEST)
     if first.has_levels or second.has_levels:
         number, levels = (second, first) if first.has_levels else (first, second)
         _draw_curves(ax, number, levels, values.T if number is first else values, limits)
-        return plain(number.name), scale
+        return plain(number.name, LONGEST), scale
     _draw_map(ax, first, second, values, dots)
-    return plain(first.name), plain(second.name)
+    return plain(first.name, LONGEST), plain(second.name, LONGEST)
 
 
 def _draw_curve(ax: Axes, effect: Effect, limits: tuple[float, float]) -> None:

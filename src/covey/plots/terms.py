@@ -13,8 +13,8 @@ from matplotlib.lines import Line2D
 from sklearn.base import BaseEstimator
 
 from covey.estimators.term_views import Refits
-from covey.plots.style import MARK, AxesLike, colour, fitted_step, make_axes, quiet, unit_of
-from covey.plots.term_panels import Dots, common_limits, draw_panel, plain
+from covey.plots.style import MARK, AxesLike, colour, fitted_step, make_axes, plain, quiet, unit_of
+from covey.plots.term_panels import Dots, common_limits, draw_panel
 from covey.terms.effects import Effect
 from covey.validation import MatrixLike, pandas_frame
 
@@ -104,7 +104,8 @@ class TermsDisplay:
         if names is None:
             effects.sort(key=lambda one: (len(one.axes), -one.span))
         dots = None if X is None else pandas_frame(X)
-        display = cls(effects[:MOST_PANELS], _unit(last), dots)
+        unit = "responses (in SD)" if last.loss_.several else unit_of(last)
+        display = cls(effects[:MOST_PANELS], unit, dots)
         display.n_left = len(effects) - len(display.effects)
         return display.plot(ax=ax)
 
@@ -167,15 +168,6 @@ def _variables(name: str, known: Container[str]) -> list[str]:
     """
     splits = [[name[:j], name[j + 1 :]] for j, letter in enumerate(name) if letter == ":" and name not in known]
     return next((pair for pair in splits if pair[0] in known and pair[1] in known), [name])
-
-
-def _unit(model: BaseEstimator) -> str:
-    """What effects are on: of two classes, the log odds of the second; several responses have one scale."""
-    unit = unit_of(model.loss_)
-    if model.loss_.several:
-        return "responses (in SD)"
-    classes = [str(label) for label in getattr(model, "classes_", ())]
-    return f"{unit} of {plain(classes[1], 12)}" if len(classes) == 2 else unit
 
 
 def _grid(n: int) -> tuple[Figure, list[Axes]]:

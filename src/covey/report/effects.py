@@ -19,7 +19,7 @@ from covey.report.drawing import Axis, Plot, Ticks
 from covey.report.page import MOST_COLOURS, colour, shown
 from covey.terms.effects import Effect
 from covey.terms.parts import Axis as Values
-from covey.validation import Array, FloatArray, IntArray, MatrixLike, last_step
+from covey.validation import Array, FloatArray, IntArray, MatrixLike, PerRow, last_step
 
 # The most effects on a page, levels of a category (the most common ones), and outputs with a plot of a pair each.
 MOST_EFFECTS, MOST_LEVELS, MOST_OUTPUTS = 30, 20, 6
@@ -31,7 +31,9 @@ N_POINTS, N_SIDE = 80, 28
 N_QUANTILES = 200
 
 
-def pipeline_effects(model: BaseEstimator, X: MatrixLike | None, nested: NestedScore | None) -> tuple[Effect, ...]:
+def pipeline_effects(
+    model: BaseEstimator, X: MatrixLike | None, nested: NestedScore | None, weight: PerRow = None
+) -> tuple[Effect, ...]:
     """The effects of columns that a `ColumnTransformer` expands, largest first, with their spread over refits.
 
     There are none unless `model` is a pipeline of it and an estimator with one linear predictor, and X a DataFrame.
@@ -39,6 +41,7 @@ def pipeline_effects(model: BaseEstimator, X: MatrixLike | None, nested: NestedS
     if not _expands_columns(model) or not isinstance(X, pd.DataFrame):
         return ()
     refits = [refit for refit in (nested.estimators if nested is not None else []) if _expands_columns(refit)]
+    X = X if weight is None else X[np.asarray(weight) > 0]
     base = X.dropna().iloc[:1]
     base = X.iloc[:1] if base.empty else base
     coef = np.ravel(last_step(model).coef_)

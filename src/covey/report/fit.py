@@ -119,6 +119,7 @@ class FitReport:
         *,
         sample_weight: PerRow = None,
         offset: PerRow = None,
+        split_groups: PerRow = None,
         title: str | None = None,
         target: str | None = None,
         outputs: Sequence[str] | None = None,
@@ -138,7 +139,7 @@ class FitReport:
             Fitted.
         X, y : array-like, optional
             The training data. Without them the report has no training R^2 and no remarks on correlated groups.
-        sample_weight, offset : array-like, optional
+        sample_weight, offset, split_groups : array-like, optional
             As given to `fit`.
         title : str, optional
         target : str, optional
@@ -178,7 +179,8 @@ class FitReport:
             y, target = as_table(model, y), target or f"{model.time} to {model.event}"
         if sample_weight is not None and y is not None:
             sample_weight = read_weight(sample_weight, np.shape(y)[0])
-        score, why_not = _nested(*given, y, sample_weight, offset, nested, positive)
+        known: dict[str, Any] = {"sample_weight": sample_weight, "offset": offset, "split_groups": split_groups}
+        score, why_not = _nested(*given, y, known, nested, positive)
         if (classes := getattr(model, "classes_", None)) is not None and len(classes) == 2:
             chosen = positive if score is None else score.positive
             position = positive_position(classes) if chosen is None else class_position(classes, chosen)
@@ -198,7 +200,7 @@ class FitReport:
             title=title or f"What predicts {name}",
             estimator=type(model).__name__,
             target=name,
-            n_rows=None if y is None else np.shape(y)[0],
+            n_rows=None if y is None else int(np.count_nonzero(fit.row_weight)),
             n_columns=model.groups_.n_columns,
             n_groups=model.groups_.n_groups - len(always),
             model=say(in_words(model)),
@@ -223,9 +225,7 @@ class FitReport:
             | {"system": platform.platform(terse=True)},
             unpenalised=model.loss_.unpenalised,
             effect=model.loss_.effect,
-            strength_unit=UNITS.get(
-                model.loss_.effect or "", "standard deviations of the responses" if model.loss_.several else ""
-            ),
+            strength_unit=_unit(model),
             classes=tuple(map(str, getattr(model, "classes_", ()))),
             always=tuple(str(group) for group in model.always_groups_),
             along=along_the_path(fit, frames),
@@ -235,7 +235,7 @@ class FitReport:
             survival=survival_part(fit, expanded_columns(given[0])),
             stability=stability,
             tests=tests,
-            effects=pipeline_effects(*given, score),
+            effects=pipeline_effects(*given, score, fit.weight),
             terms=term_part(model, score),
             residuals=residuals(fit),
             command=command,
@@ -253,6 +253,15 @@ def _folds(model: BaseEstimator, nested: NestedScore | None) -> tuple[IntArray |
     return np.array(list(counts)), nested.n_folds
 
 
+def _unit(model: BaseEstimator) -> str:
+    """The scale of strengths and effects; empty for that of one response."""
+    if model.loss_.several:
+        return "standard deviations of the responses"
+    classes = [f" of {label}" for label in getattr(model, "classes_", ())]
+    whose = classes[1] if len(classes) == 2 else " of a higher class" if classes and model.loss_.coupled else ""
+    return UNITS.get(model.loss_.effect or "", "") + whose
+
+
 def _outputs(model: BaseEstimator, y: PerRow, given: Sequence[str] | None) -> tuple[str, ...]:
     """The names of several outputs: classes or responses."""
     m = model.path_.n_outputs
@@ -268,7 +277,7 @@ def _outputs(model: BaseEstimator, y: PerRow, given: Sequence[str] | None) -> tu
 
 
 def _nested(
-    model: BaseEstimator, X: MatrixLike | None, y: PerRow, weight: PerRow, offset: PerRow, given: NestedScore | int,
+    model: BaseEstimator, X: MatrixLike | None, y: PerRow, known: dict[str, Any], given: NestedScore | int,
     positive: object,
 ) -> tuple[NestedScore | None, str]:  # fmt: skip
     """The nested score, or the reason why there is none."""
@@ -277,9 +286,7 @@ def _nested(
     if X is None or y is None or not given:
         return None, ""
     try:
-        return nested_score(
-            model, X, y, given, sample_weight=weight, offset=offset, positive=positive, return_estimator=True
-        ), ""
+        return nested_score(model, X, y, given, **known, positive=positive, return_estimator=True), ""
     except ValueError as reason:
         return None, str(reason).rstrip(".")
 

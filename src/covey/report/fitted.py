@@ -101,7 +101,8 @@ class Fitted:
     @cached_property
     def overlaps(self) -> Overlaps:
         """The groups that each selected group is most easily confused with."""
-        return find_overlaps(self.X, self.model.groups_, self.selected, centre=self.model.fit_intercept)
+        model = self.model
+        return find_overlaps(self.X, model.groups_, self.selected, self.weight, centre=model.fit_intercept)
 
     @property
     def is_average(self) -> bool:

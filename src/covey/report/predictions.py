@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from covey.evidence.class_scores import ClassScores
+from covey.losses.responses import weighted_quantile
 from covey.report.drawing import Axis, Plot, Vector
 from covey.report.fitted import Fitted
 from covey.report.page import shown
@@ -101,9 +102,10 @@ def _calibration_plot(scores: ClassScores) -> Plot:
 
 @dataclass(frozen=True)
 class Residuals:
-    """A numeric response and its predictions, one entry per row."""
+    """A numeric response and its predictions, one entry per row, and the weights of the rows."""
 
     observed: FloatArray
+    weight: FloatArray
     fitted: FloatArray  # by the model, on its training rows
     held_out: FloatArray | None  # by refits without the row; NaN if there is none
 
@@ -118,7 +120,7 @@ def residuals(fit: Fitted) -> Residuals | None:
     observed = np.ravel(in_memory(fit.y))
     if held_out is not None and (held_out.shape != observed.shape or np.isnan(held_out).all()):
         held_out = None
-    return Residuals(observed, np.ravel(in_memory(model.predict(fit.X, **shift))), held_out)
+    return Residuals(observed, fit.row_weight, np.ravel(in_memory(model.predict(fit.X, **shift))), held_out)
 
 
 def residual_view(found: Residuals | None) -> dict[str, object] | None:
@@ -126,7 +128,7 @@ def residual_view(found: Residuals | None) -> dict[str, object] | None:
     if found is None:
         return None
     predicted = found.fitted if found.held_out is None else found.held_out
-    rows = np.flatnonzero(~np.isnan(predicted))
+    rows = np.flatnonzero(~np.isnan(predicted) & (found.weight > 0))
     drawn = rows[np.unique(np.linspace(0, rows.size - 1, min(rows.size, MOST_POINTS)).astype(int))]
     x, y = predicted[drawn], found.observed[drawn]
     both, across, around_zero = (Axis.around(values, MARGIN) for values in (np.r_[x, y], x, np.r_[y - x, 0.0]))
@@ -134,9 +136,9 @@ def residual_view(found: Residuals | None) -> dict[str, object] | None:
         "Observed against predicted": _scatter("observed", x, y, both, both, (both.low, both.high)),
         "Residual against predicted": _scatter("residual", x, y - x, across, around_zero, (0.0, 0.0)),
     }
-    summaries = {"training rows": _summary(found.observed, found.fitted)}
+    summaries = {"training rows": _summary(found, found.fitted)}
     if found.held_out is not None:
-        summaries = {"held-out rows": _summary(found.observed, found.held_out), **summaries}
+        summaries = {"held-out rows": _summary(found, found.held_out), **summaries}
     return {
         "plots": plots,
         "n_drawn": drawn.size,
@@ -153,14 +155,14 @@ def _scatter(what: str, x: Vector, y: Vector, across: Axis, down: Axis, rule: tu
     return plot
 
 
-def _summary(observed: FloatArray, predicted: FloatArray) -> dict[str, str]:
-    known = ~np.isnan(predicted)
-    left = observed[known] - predicted[known]
-    most = int(np.argmax(np.abs(left)))
-    low, quarter, middle, three, high = np.quantile(left, [0.05, 0.25, 0.5, 0.75, 0.95]).tolist()
+def _summary(found: Residuals, predicted: FloatArray) -> dict[str, str]:
+    known = ~np.isnan(predicted) & (found.weight > 0)
+    left, weight = found.observed[known] - predicted[known], found.weight[known] / found.weight[known].sum()
+    most, mean = int(np.argmax(np.abs(left))), float(weight @ left)
+    low, quarter, middle, three, high = (weighted_quantile(left, weight, q) for q in (0.05, 0.25, 0.5, 0.75, 0.95))
     return {
-        "mean": shown(float(left.mean()) if abs(left.mean()) > ROUNDING * np.abs(left).max() else 0.0),
-        "standard deviation": shown(float(left.std())),
+        "mean": shown(mean if abs(mean) > ROUNDING * np.abs(left).max() else 0.0),
+        "standard deviation": shown(float(np.sqrt(weight @ (left - mean) ** 2))),
         "median": shown(middle),
         "middle half": f"{shown(quarter)} to {shown(three)}",
         "90 % of rows": f"{shown(low)} to {shown(high)}",

@@ -45,17 +45,19 @@ def quality(fit: Fitted, test: Test) -> tuple[Score, ...]:
     capital = f"{name[:1].upper()}{name[1:]}"
     if test is not None:
         shift = test[2] if len(test) > 2 else None
-        note = f"On {len(test[1])} test rows, which were used for nothing else."
+        note = f"On {np.shape(test[0])[0]} test rows, which were used for nothing else."
         found.append(Score(f"{capital} on test rows", Fitted(model, test[0], test[1], offset=shift).explained, note))
         if hasattr(model, "classes_"):
             accuracy = model.score(test[0], test[1], offset=shift)
             found.append(Score("Accuracy on test rows", accuracy, note, is_share=True))
     if nested is not None:
         null = nested.references.get("null")
-        chance = "" if nested.measure in MEASURES or null is None else f"; chance is {null.mean:g}"
+        known = [] if np.isnan(nested.margin) else [f"± {nested.margin:.{nested.digits}f} (90% interval)"]
+        if nested.measure not in MEASURES and null is not None:
+            known.append(f"{null.what or 'that of the null model'} is {null.mean:.3g}".replace("-", "−"))
         note = (
-            f"± {nested.margin:.{nested.digits}f} (90% interval){chance}. On rows that played no part "
-            f"in choosing the model: the whole fit was repeated in {nested.n_folds} outer folds."
+            f"{'; '.join(known)}{'. ' * bool(known)}On rows that played no part in choosing the model: the whole fit "
+            f"was repeated in {nested.n_folds} outer folds."
         )
         found.append(Score(f"Held-out {nested.measure.replace('^2', '²')}", nested.mean, note, nested.digits))
         if (classes := nested.class_scores) is not None:

@@ -81,9 +81,9 @@ def score(fit: Fitted) -> Found:
     nested = fit.nested
     if nested is not None and nested.measure not in MEASURES:  # not a share of an error
         null = nested.references.get("null")
-        if null is None or nested.mean - null.mean > nested.margin:
+        if null is None or not nested.mean - null.mean <= nested.margin:  # a single fold has no margin
             return None
-        return "hardly_orders", {"nested": nested, "chance": null.mean}
+        return "hardly_orders", {"nested": nested, "null": null, "what": null.what or "that of the null model"}
     r2 = nested.mean if nested is not None else None if fit.judged is None else fit.judged.r2
     if r2 is None or r2 >= POOR_R2:
         return None
@@ -154,7 +154,7 @@ def split(fit: Fitted) -> Found:
         return None
     warning = split_warning(fit.names, nested.frequencies, nested.n_folds, "repetitions")
     which = warning.partition(": ")[2]
-    return ("depends_on_the_split", {"n": nested.n_folds, "which": which[0].upper() + which[1:]}) if which else None
+    return ("depends_on_the_split", {"n": nested.n_folds, "which": which}) if which else None
 
 
 def sparsity(fit: Fitted) -> Found:
@@ -249,7 +249,7 @@ def correlation(fit: Fitted) -> Found:
     if fit.model.standardize == "group":
         return None
     groups = fit.model.groups_
-    names = [groups.names[l] for l, value in inner_coherence(fit.X, groups, fit.selected) if value >= INNER]
+    names = [groups.names[l] for l, value in inner_coherence(fit.X, groups, fit.selected, fit.weight) if value >= INNER]
     return ("correlated", {"names": _listed(names)}) if names else None
 
 

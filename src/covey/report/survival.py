@@ -89,16 +89,18 @@ def survival_part(fit: Fitted, expanded: Collection[int] = ()) -> Survival | Non
     if not model.loss_.survival or fit.X is None:
         return None
     times = survival_times(model, fit.y)
-    q = np.ones(len(times)) if fit.weight is None else np.asarray(fit.weight, dtype=float)
+    weight = np.ones(len(times)) if fit.weight is None else np.asarray(fit.weight, dtype=float)
     held_out = None if nested is None else nested.predictions
-    risk = model.predict(fit.X, fit.offset) if held_out is None else held_out
+    risk = np.asarray(model.predict(fit.X, fit.offset) if held_out is None else held_out, dtype=float)
+    rows = weight > 0
+    times, q, risk = times[rows], weight[rows], risk[rows]
     everyone = _curve("all rows", times, q)
     reached = everyone.y <= 0.5
     return Survival(
-        thirds=_by_risk(times, q, np.asarray(risk, dtype=float)),
+        thirds=_by_risk(times, q, risk),
         n_folds=0 if nested is None or held_out is None else nested.n_folds,
         baseline=_baseline(model, times),
-        ratios=() if hasattr(model, "expansion_") else _ratios(model, fit.X, expanded),
+        ratios=() if hasattr(model, "expansion_") else _ratios(model, fit.X, weight, expanded),
         n_rows=len(times),
         n_events=everyone.n_events,
         median=float(everyone.x[reached][0]) if reached.any() else None,
@@ -141,12 +143,15 @@ def _baseline(model: BaseEstimator, times: FloatArray) -> tuple[Curve, ...]:
     return tuple(found)
 
 
-def _ratios(model: BaseEstimator, X: MatrixLike, expanded: Collection[int]) -> tuple[HazardRatio, ...]:
+def _ratios(
+    model: BaseEstimator, X: MatrixLike, weight: FloatArray, expanded: Collection[int]
+) -> tuple[HazardRatio, ...]:
     """The ratios of columns with nonzero coefficients, by the strength of their groups, then by size."""
     groups, coef = model.groups_, np.asarray(model.coef_, dtype=float)
-    used = np.flatnonzero(coef)
+    used, share = np.flatnonzero(coef), weight / weight.sum()
+    columns_used = np.asarray(on_host(as_design(X).take(used)), dtype=float)
     deviations = np.zeros(coef.size)
-    deviations[used] = np.asarray(on_host(as_design(X).take(used)), dtype=float).std(axis=0)
+    deviations[used] = np.sqrt(share @ (columns_used - share @ columns_used) ** 2)
     found: dict[int, HazardRatio] = {}
     for l in np.argsort(-model.group_strengths_, kind="stable"):
         columns = groups.members[groups.starts[l] : groups.starts[l + 1]].tolist()

@@ -130,10 +130,6 @@ class ActiveSet:
         found = [near.score(eta[:, a : a + m]) for a in range(0, n * m, m)]
         return self._on_table(stack(found, 1) / self.response.total_weight)
 
-    def predictor(self, n_groups: int) -> FloatArray:
-        """The linear predictor of the model on the first groups, for the training rows; (n_rows, n_outputs)."""
-        return self.predictor_of(self.models[n_groups])
-
     def predictor_of(self, coef: FloatArray) -> FloatArray:
         """The linear predictor of a model on the first columns, for the training rows; (n_rows, n_outputs)."""
         return host(self.A[:, : len(coef)] @ like(coef, self.A))
@@ -213,10 +209,9 @@ class ActiveSet:
         self._begin(response)
         self.eta = self.predictor_of(self.models[-1])
 
-    def mean_deviance(self, n_groups: int | None = None) -> float:
-        """The mean deviance of the model on the first groups, by default of the last model."""
-        eta = host(self.eta) if n_groups is None else self.predictor(n_groups)
-        return self.response.deviance(eta) / self.response.total_weight
+    def mean_deviance(self, n_groups: int) -> float:
+        """The mean deviance of the model on the first groups."""
+        return self.response.deviance(self.predictor_of(self.models[n_groups])) / self.response.total_weight
 
     def predictors(self, which: NDArray[np.intp], first: int, last: int) -> FloatArray:
         """Predictors of the models on the first m groups, for every m from first to last, on some rows of the table.

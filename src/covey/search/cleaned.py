@@ -23,7 +23,7 @@ from covey.search.active import DEPENDENT, ActiveSet
 from covey.search.constraints.cone import Rows
 from covey.search.constraints.nested import eliminate_within, ridges_within
 from covey.search.curvature import Curvature
-from covey.search.elimination import Eliminated, QuadraticForm, eliminate_all
+from covey.search.elimination import Eliminated, eliminate_all
 from covey.search.newton import minimise
 from covey.search.paths import Paths
 from covey.search.quadratic import Quadratic, least_norm
@@ -84,7 +84,7 @@ class Cleaned(Recipe):
         """The model on the groups that elimination kept, with all digits if it is returned to the user."""
         round_, remark = training.rounds[self.round], ""
         i = round_.place[self]
-        if training.final and (round_.rows is not None or not round_.active.response.loss.quadratic):
+        if not training.rough and (round_.rows is not None or not round_.active.response.loss.quadratic):
             coef, separated = round_.refitted(i)
             round_.put(i, coef)
             if separated:
@@ -406,12 +406,10 @@ def clean(
     if ridges:
         # at once, so that a design that has to be read for them is read once
         trainings[0].penalties.learn([l for one in rounds for l in one.groups])
-    quadratics, forms = list[Quadratic](), list[QuadraticForm]()
-    for one in rounds:
-        quadratic = Quadratic.around(one.active, len(one.groups), *one.end())
-        quadratics.append(quadratic)
-        forms.append((quadratic.K, quadratic.c, quadratic.starts, posed.parents_among(one.groups)))
-    units = None
+    quadratics = [Quadratic.around(one.active, len(one.groups), *one.end()) for one in rounds]
+    parents = [posed.parents_among(one.groups) for one in rounds]
+    forms = [(one.K, one.c, one.starts, some) for one, some in zip(quadratics, parents, strict=True)]
+    units = [np.maximum(np.diff(one.starts), 1.0) for one in quadratics]
     if paths.late:
         # only some columns of a detail matter: per dimension, dropping it costs less than dropping a line that is
         # there by chance, one of many. So costs are compared with what noise gives to the best of all groups
@@ -423,8 +421,8 @@ def clean(
     else:
         constrained = [one.rows for one in rounds if one.rows]
         eliminated = [
-            eliminate_within(form, rows, n_always, None if units is None else units[i])
-            for i, (form, rows) in enumerate(zip(forms, constrained, strict=True))
+            eliminate_within(form, rows, n_always, unit)
+            for form, rows, unit in zip(forms, constrained, units, strict=True)
         ]
     if recipes is None:
         unit, ratio = "columns" if posed.pieces and round_ else "groups", settings.ridge_sizes

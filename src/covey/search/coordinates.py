@@ -17,7 +17,7 @@ from scipy.linalg.lapack import dposv, dpstrf
 
 from covey.arrays import host
 from covey.designs.rows import count_rows
-from covey.layout import offsets
+from covey.layout import group_tiles, offsets
 from covey.search.curvature import Curvature, factorised
 from covey.search.newton import ROUGH, minimise
 from covey.search.observations import Observations
@@ -223,17 +223,15 @@ class RowCoordinates:
         """Positions of columns in the groups' layout, and the scaled columns of all rows."""
         working, other = self.posed.working, self.posed.validation
         designs = [working.design] if other is None else [working.design, other.design]
-        starts, first = working.layout.starts[: self.posed.n_mains + 1], 0
+        starts = working.layout.starts[: self.posed.n_mains + 1]
         # every tile of an X that is streamed is a pass
         tile = max((TILE if working.design.reads_columns else HELD_OF_STREAM) // max(len(self.table.labels), 1), 1)
-        while first < self.posed.n_mains:
-            last = max(first + 1, int(np.searchsorted(starts, starts[first] + tile, side="right")) - 1)
-            places = np.arange(starts[first], starts[min(last, self.posed.n_mains)])
+        for first, last in group_tiles(starts, tile):
+            places = np.arange(starts[first], starts[last])
             B = np.concatenate([np.asarray(design.take(working.layout.members[places])) for design in designs])
             B -= working.mean[places]
             B *= self.gains[places]
             yield places, B
-            first = last
 
     def unit(self, training: Training) -> float:
         """The unit of penalties on the training rows."""

@@ -195,7 +195,7 @@ def training_table(posed: Posed, always: list[int], rule: Criterion) -> Training
     table, settings = Table(posed), posed.settings
     (training,) = trainings_of(table, always)
     paths = Paths(table, [always])
-    most = posed.n_groups - int((posed.ranks == 0).sum()) - len(always)
+    most = posed.n_groups - len(always) - int((np.delete(posed.ranks, always) == 0).sum())
     if isinstance(rule, Size):
         paths.advance(min(most, rule.n_groups + settings.spare(rule.n_groups)))
     else:
@@ -206,9 +206,9 @@ def training_table(posed: Posed, always: list[int], rule: Criterion) -> Training
     scores = Scores(table.response.rows(training.scored), np.ones(training.scored.size, dtype=bool))
     errors = scores.errors(Cleaned.scored(round_.recipes, training)[0]) / scores.weight
     loss, m, n = posed.response.loss, posed.scale.size, posed.counts[0]
-    unit = float(posed.scale[0] ** 2) if loss.quadratic and not loss.vector else 1.0
+    errors = np.maximum(errors, ROUNDING * errors.max(initial=0.0)) * posed.error_unit
     return TrainingTable(
-        training, paths.knots(0), round_.recipes, np.maximum(errors, ROUNDING * errors.max(initial=0.0)) * n * unit,
+        training, paths.knots(0), round_.recipes, n * errors,
         (np.array(round_.sizes) + float(posed.intercept)) * loss.free_outputs(m), n * loss.observations(m),
     )  # fmt: skip
 
@@ -217,7 +217,8 @@ def _advance(paths: Paths, rule: InformationCriterion, most: int) -> None:
     """Advance until the criterion has not fallen for a while, or there are too many columns for it."""
     posed, settings = paths.posed, paths.posed.settings
     loss, n, L, m = posed.response.loss, posed.counts[0], posed.n_groups, posed.scale.size
-    active, begun, deviances = paths.active(0), len(paths.starts[0]), [paths.active(0).mean_deviance()]
+    active, begun = paths.active(0), len(paths.starts[0])
+    deviances = [active.mean_deviance(begun)]
     while not paths.ended and paths.n_events() < most:
         done = paths.n_events()
         paths.advance(done + 1)
@@ -226,8 +227,7 @@ def _advance(paths: Paths, rule: InformationCriterion, most: int) -> None:
             paths.end_at(active.widths[begun + done] - active.n_first)
             return
         # parents wake with their child
-        between = [active.mean_deviance(begun + m) for m in range(done + 1, columns.size - 1)]
-        deviances = [*deviances[: done + 1], *between, active.mean_deviance()][: columns.size]
+        deviances += [active.mean_deviance(begun + m) for m in range(done + 1, columns.size)]
         values = rule.value(
             np.maximum(deviances, ROUNDING * deviances[0]) * n, columns * loss.free_outputs(m),
             np.arange(columns.size, dtype=float), L - begun, n * loss.observations(m), loss,

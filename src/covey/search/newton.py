@@ -75,13 +75,11 @@ class Fit:
     status : str
         "converged": the gradient is below the tolerance. "separated": the minimum lies at infinity, as with perfectly
         separated classes. "stalled": no step lowers the loss any further.
-    n_steps : int
     """
 
     coef: FloatArray
     eta: FloatArray
     status: Literal["converged", "separated", "stalled"]
-    n_steps: int
 
 
 def minimise(
@@ -127,7 +125,7 @@ def minimise(
         coef, eta = rows.nearest(coef), None
     eta = response.predictor(A, coef) if eta is None else like(eta, response.weight)
     if len(coef) == 0:
-        return Fit(coef, eta, "converged", 0)
+        return Fit(coef, eta, "converged")
     curvature = curvature or Curvature()
     if quadratic:
         if factor is None and not curvature.known:
@@ -135,7 +133,7 @@ def minimise(
         direction = _only_step(
             gradient_of(response.score(eta), A, coef, penalty), coef, penalty, rows, factor, curvature
         )
-        return Fit(coef + direction, eta + response.predictor(A, direction), "converged", 1)
+        return Fit(coef + direction, eta + response.predictor(A, direction), "converged")
     squares = np.full(len(coef), response.total_weight) if rough else host(like(response.weight, A) @ (A * A))
     unit = response.unit * np.sqrt(squares)[:, None]
     unit[unit == 0] = np.inf
@@ -155,7 +153,7 @@ def minimise(
             way.see(size)
         # a fit may start where another ended, far on the way to infinity: a small gradient there is no minimum
         if size <= TOLERANCE and not (step == 0 and way.may_recede):
-            return Fit(coef, eta, "separated" if way.is_infinite else "converged", step)
+            return Fit(coef, eta, "separated" if way.is_infinite else "converged")
         # 2. the step to the minimum of the quadratic model; whether it leads to infinity
         if rows is None:
             fresh = not rough or not curvature.known or not response.isotropic or size > KEPT_SHRINKS * last
@@ -167,7 +165,7 @@ def minimise(
         last = size
         move = response.predictor(A, direction)
         if way.may_recede and way.slow > SLOW_STEPS and recedes(response, score, eta, value, move):
-            return Fit(coef, eta, "separated", step)
+            return Fit(coef, eta, "separated")
         # 3. shorter steps until the loss falls enough
         found = line_search(response, eta, coef, value, gradient, direction, move, penalty)
         if found is None and not fresh:
@@ -185,8 +183,8 @@ def minimise(
                 direction, move, found = other, image, safe
         if found is None:
             if way.is_infinite:
-                return Fit(coef, eta, "separated", step)
-            return Fit(coef, eta, "converged" if size <= np.sqrt(TOLERANCE) else "stalled", step)
+                return Fit(coef, eta, "separated")
+            return Fit(coef, eta, "converged" if size <= np.sqrt(TOLERANCE) else "stalled")
         length, value, lowered = found[0], found[1], value - found[1]
         coef, eta = coef + length * direction, eta + length * move
         # 4. whether that step was the last
@@ -195,17 +193,17 @@ def minimise(
             (ROUGH if fresh else ROUGH * KEPT_ROUGH) * response.scale(value - bend(penalty, coef)) if rough else 0.0
         )
         if length == 1.0 and promised <= enough and not way.goes_on(moved):
-            return Fit(coef, eta, "converged", step + 1)
+            return Fit(coef, eta, "converged")
         way.go(size, moved, known=length == 1.0 and fresh)
         # a step that lowers the loss by less than its round-off error leaves only round-off error in the gradient
         still = still + 1 if lowered <= 4 * EPS * abs(value) else 0
         if still > STILL_STEPS and size <= np.sqrt(TOLERANCE):
-            return Fit(coef, eta, "separated" if way.is_infinite else "converged", step)
+            return Fit(coef, eta, "separated" if way.is_infinite else "converged")
         if still > STALLED_STEPS and length < 1.0:
-            return Fit(coef, eta, "stalled", step)
+            return Fit(coef, eta, "stalled")
         if length < 1.0:
             last = 0.0
-    return Fit(coef, eta, "separated" if way.slow and way.may_recede else "stalled", MOST_STEPS)
+    return Fit(coef, eta, "separated" if way.slow and way.may_recede else "stalled")
 
 
 @dataclass

@@ -151,8 +151,7 @@ class Observations:
         """Minus the derivative of the total in the predictor; shape (n_rows, n_outputs)."""
         if self.loss.coupled:
             return self.on_rows.score(self._to_loss(eta))[:, None]
-        residual = self.loss.residual(self.y, self._to_loss(eta))
-        return self.weight[:, None] * (residual @ self.contrasts.T if self.loss.vector else residual[:, None])
+        return self.weight[:, None] * self._from_loss(self.loss.residual(self.y, self._to_loss(eta)))
 
     def score_by_row(self, eta: FloatArray, A: FloatArray) -> FloatArray:
         """What each row adds to minus the derivative in the coefficients of columns A, for a loss of one output."""

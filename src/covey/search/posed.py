@@ -254,6 +254,12 @@ class Posed:
         """What strengths of outputs are divided by where they are combined: several responses have their own units."""
         return self.scale if self.response.loss.several else np.ones_like(self.scale)
 
+    @property
+    def error_unit(self) -> float:
+        """What errors are multiplied by in the user's units: squared errors of one response have units, others none."""
+        loss = self.response.loss
+        return float(self.scale[0] ** 2) if loss.quadratic and not loss.vector else 1.0
+
     def levels(self, levels: FloatArray) -> FloatArray:
         """Convert intercepts of contrasts to outputs in the user's units; shape (..., n_outputs)."""
         return np.asarray(self.level + (levels @ self.response.contrasts) * self.scale)

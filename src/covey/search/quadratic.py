@@ -11,7 +11,7 @@ from scipy.linalg import lstsq
 from scipy.linalg.lapack import dpotrf, dtrtrs
 
 from covey.arrays import host, like
-from covey.layout import offsets
+from covey.layout import spans
 from covey.search.active import DEPENDENT, ActiveSet
 from covey.validation import FloatArray
 
@@ -77,9 +77,7 @@ class Quadratic:
 
     def positions(self, groups: Sequence[int]) -> NDArray[np.intp]:
         """The positions of the columns of some groups."""
-        sizes = np.diff(self.starts)[list(groups)]
-        first = np.repeat(self.starts[list(groups)] - offsets(sizes)[:-1], sizes)
-        return first + np.arange(first.size)
+        return spans(self.starts, np.asarray(groups, dtype=np.intp))
 
     def levels(self, W: FloatArray) -> FloatArray:
         """The intercepts of models of shape (n_models, n_outputs, k)."""

@@ -29,20 +29,13 @@ def ranked_groups(problem: Problem, n_groups: int) -> list[int]:
         explain.
     """
     with fitting_threads(problem.design.shape, problem.design.on_device):
-        return _ranked_groups(problem, n_groups)
-
-
-def _ranked_groups(problem: Problem, n_groups: int) -> list[int]:
-    posed = pose(problem, Parts.everything(problem.weight, count_rows(problem.weight)))
-    table, begun = Table(posed), len(problem.always)
-    paths = Paths(table, [problem.always])
-    paths.advance(min(int((posed.ranks > 0).sum()), n_groups + posed.settings.spare(n_groups)))
-    total = begun + paths.n_events()
-    if total == begun:
-        return []
-    trainings = trainings_of(table, problem.always)
-    clean(trainings, paths, 0, ())
-    awake, places = paths.groups(0), list[int]()
-    for left in sorted(trainings[0].rounds[0].sets.values(), key=len):
-        places += [place for place in left if place >= begun and place not in places]
-    return [awake[place] for place in places[:n_groups]]
+        posed = pose(problem, Parts.everything(problem.weight, count_rows(problem.weight)))
+        table, begun = Table(posed), len(problem.always)
+        paths = Paths(table, [problem.always])
+        paths.advance(n_groups + posed.settings.spare(n_groups))
+        (training,) = trainings = trainings_of(table, problem.always)
+        clean(trainings, paths, 0, ())
+        awake, places = paths.groups(0), list[int]()
+        for left in sorted(training.rounds[0].sets.values(), key=len):
+            places += [place for place in left if place >= begun and place not in places]
+        return [awake[place] for place in places[:n_groups]]

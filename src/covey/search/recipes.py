@@ -20,7 +20,7 @@ from covey.search.posed import Posed
 from covey.search.problem import Split
 from covey.search.ridges import Penalties
 from covey.search.table import Table
-from covey.validation import FloatArray
+from covey.validation import FloatArray, refuse_odd
 
 if TYPE_CHECKING:
     from covey.search.cleaned import CleanedRound
@@ -64,7 +64,8 @@ class Recipe(ABC):
     Attributes
     ----------
     n_groups : int or None
-        The number of groups that the model has, not counting those that are always in; None if all may be in.
+        The number of groups that the model has, not counting those that are always in; None if all may be in. Then
+        ``rule="select"`` leaves the recipe out.
     """
 
     n_groups: int | None
@@ -113,8 +114,6 @@ class Training:
         The near groups on all rows.
     posed : Posed
     split : Split
-    final : bool
-        Whether this is the split with all rows, whose models are returned to the user with all digits.
     always : list of int
         Groups that are in every model, unpenalised.
     penalties : Penalties
@@ -134,7 +133,6 @@ class Training:
         self.table, self.number, self.always, self.penalties = table, number, always, penalties
         self.posed: Posed = table.posed
         self.split: Split = self.posed.splits[number]
-        self.final = self.split.everything
         self.rounds: list[CleanedRound] = []
         self.dense: DenseRidges | None = None
         self.fits: dict[tuple[frozenset[int], float], tuple[list[int], FloatArray, FloatArray]] = {}
@@ -161,8 +159,8 @@ class Training:
 
     @property
     def rough(self) -> bool:
-        """Whether models are only scored and need few digits."""
-        return not self.final
+        """Whether models are only scored and need few digits; those of all rows are returned to the user."""
+        return not self.split.everything
 
     def predictors(self, columns: NDArray[np.intp], W: FloatArray, levels: FloatArray) -> FloatArray:
         """Predictors of models on the rows to score; (n_scored, n_outputs, n_models).
@@ -192,6 +190,12 @@ class Training:
         """
         if far := [int(l) for l in groups if int(l) not in self.table.place]:
             raise ValueError(f"Group {far[0]} is not in training.table.groups: only these have columns in the table.")
+        needed = {*self.always, *(parent for l in groups for parent in self.posed.ancestors(int(l)))}
+        if lost := needed.difference(map(int, groups)):
+            raise ValueError(
+                f"The model lacks group {min(lost)}, which is always in, or a parent of one that is in: see "
+                "training.always, and training.posed.ancestors."
+            )
         columns = self.table.columns([self.table.place[int(l)] for l in groups])
         m = self.response.n_outputs
         if W.shape != (m, columns.size) or levels.shape != (m,):
@@ -199,8 +203,10 @@ class Training:
                 f"training.model takes W of shape {(m, columns.size)} and levels of shape {(m,)} for these groups "
                 f"(outputs first), not {W.shape} and {levels.shape}."
             )
-        predictors = self.predictors(columns, W[None], levels[None])[:, :, 0]
         posed = self.posed
+        if levels.any() and posed.response.loss.has_intercept and not posed.intercept:
+            raise ValueError("training.model takes levels of zero if fit_intercept=False (training.posed.intercept).")
+        predictors = self.predictors(columns, W[None], levels[None])[:, :, 0]
         return Model(
             list(groups), predictors, float(columns.size), lambda: posed.to_user(groups, W, levels), shrunk, remark
         )
@@ -208,6 +214,7 @@ class Training:
 
 def read_recipes(recipes: Recipe | Iterable[Recipe]) -> list[Recipe]:
     """Further candidates that a user gives, checked."""
+    refuse_odd(recipes, "recipes")
     try:
         given: list[Recipe] = [recipes] if isinstance(recipes, Recipe | str) else list(recipes)
     except TypeError:

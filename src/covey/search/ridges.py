@@ -136,8 +136,7 @@ class Penalties:
 
     def matrix(self, groups: Sequence[int], n_free: int) -> FloatArray:
         """The block-diagonal penalty of several groups; zero for the first `n_free` of them."""
-        self.learn(groups)
-        forms = [self._forms[int(l)] for l in groups]
+        forms = self.of(groups)
         ends = offsets(np.array([len(M) for M in forms], dtype=np.intp))
         out = np.zeros((int(ends[-1]), int(ends[-1])))
         for a, b, M in zip(ends[n_free:-1], ends[n_free + 1 :], forms[n_free:], strict=True):

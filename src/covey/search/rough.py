@@ -63,13 +63,10 @@ class ModelSet:
 
     def begin(self, K: FloatArray, scales: FloatArray) -> None:
         """Take the second derivative, on all columns, that all models share at first, and a scale for each of them."""
-        self._share(K[self.columns[:, None], self.columns], scales[self.models], self.models)
+        self._use(self.models, [K[self.columns[:, None], self.columns]] * len(self.models), scales[self.models])
 
-    def _share(self, K: FloatArray, scales: FloatArray, models: list[int]) -> None:
-        self._use({model: (K, scale) for model, scale in zip(models, scales.tolist(), strict=True)})
-
-    def _use(self, grams: dict[int, tuple[FloatArray, float]]) -> None:
-        self._grams, self._factors = grams, {}
+    def _use(self, models: list[int], grams: list[FloatArray], scales: FloatArray) -> None:
+        self._grams, self._factors = dict(zip(models, zip(grams, scales.tolist(), strict=True), strict=True)), {}
 
     def step(
         self, steps: Steps, models: list[int], response: Observations, A: ArrayOrTensor, eta: ArrayOrTensor
@@ -90,10 +87,8 @@ class ModelSet:
             grams = response.grams(here[:, which], A[:, self.columns])
             for K in grams:
                 K.flat[:: len(K) + 1] *= 1 + JITTER
-            if self._shares:
-                self._share(grams[0], response.relative_curvatures(here, which[0]), models)
-            else:
-                self._use({model: (K, 1.0) for model, K in zip(models, grams, strict=True)})
+            scales = response.relative_curvatures(here, which[0]) if self._shares else np.ones(len(models))
+            self._use(models, grams * len(models) if self._shares else grams, scales)
             steps.exact[moving[which]], steps.fresh[moving], self._shares, solved = True, True, False, None
         self.shrunk = size
         if solved is None:

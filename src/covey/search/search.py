@@ -95,17 +95,13 @@ class Found:
         """All rows."""
         return self.trainings[-1]
 
-    def scores(self) -> list[Scores]:
-        """The held-out rows of every split of the first deal."""
-        return [_scores_of(training) for training in self.scored]
-
-    def scores_for_late(self) -> list[Scores]:
-        """The held-out rows of every split that models with late groups can predict.
+    def scores(self, late: bool = False) -> list[Scores]:
+        """The held-out rows of every split; if `late`, those that models with late groups can predict.
 
         Of classes and counts, all rows: a log-likelihood grows slowly where a row is far from its prediction.
         """
-        late = () if self.always_noisy else self.late
-        return [_scores_of(training, late) for training in self.scored]
+        groups = self.late if late and not self.always_noisy else ()
+        return [_scores_of(training, groups) for training in self.scored]
 
     @property
     def n_rounds(self) -> int:
@@ -125,8 +121,7 @@ class Found:
         paths = self.paths = Paths(self.table, self.starts, mains=mains, late=late)
         # groups that became near when the paths began may have changed the rows of the table
         version = self.table.version
-        scores = self.judge.scores if version == self.version else self.scores()
-        scores = self.scores_for_late() if late else scores
+        scores = self.judge.scores if version == self.version and not late else self.scores(late)
         errors = [self._errors(scores, 0, 0)[0]]
         best, end = 0, None
         while end is None:
@@ -136,7 +131,7 @@ class Found:
             if target > done:
                 errors = errors[: paths.advance(target, checked=False) + 1]
                 if version != self.table.version:
-                    version, scores = self.table.version, self.scores_for_late() if late else self.scores()
+                    version, scores = self.table.version, self.scores(late)
                 reached = min(paths.n_events(), most_events(paths, settings.most_columns))
                 if reached >= len(errors):
                     later = self._errors(scores, len(errors), reached)
@@ -315,7 +310,7 @@ class Found:
 
     def late_judge(self) -> Judge:
         """The judge of models with late groups: on the rows that they can predict."""
-        return self.judge.scored_by(self.scores_for_late())
+        return self.judge.scored_by(self.scores(late=True))
 
     def groups(self, recipe: Recipe, training: Training) -> list[int]:
         """The groups of a recipe on a split; pieces stand for their group."""

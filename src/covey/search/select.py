@@ -21,7 +21,7 @@ from covey.path import Path
 from covey.progress import tell
 from covey.search.constraints.binding import binding_table
 from covey.search.criteria import Criterion, Discrepancy, InformationCriterion, Size, training_table
-from covey.search.dense import dense_is_left_out, score_dense
+from covey.search.dense import Reweighted, dense_is_left_out, score_dense
 from covey.search.held_out import FoldModels, fold_models
 from covey.search.judge import Board, Verdict
 from covey.search.limit_path import path_of
@@ -56,7 +56,8 @@ def read_selection(selection: SelectionLike, random_state: int | None = None, la
     if isinstance(selection, Folds):
         if labels is not None and selection.labels is not None:
             raise ValueError("The rows have labels twice: leave out split_groups=, or labels= of Folds.")
-        return replace(selection, labels=labels) if selection.labels is None else selection
+        seed = random_state if selection.random_state is None else selection.random_state
+        return replace(selection, labels=selection.labels if labels is None else labels, random_state=seed)
     if isinstance(selection, Criterion):
         return selection
     if isinstance(selection, int | np.integer) and not isinstance(selection, bool):
@@ -218,10 +219,6 @@ def _error_name(loss: Loss) -> str:
     return "mse" if loss.quadratic and not loss.vector else "deviance"
 
 
-def _error_unit(problem: Problem, posed: Posed) -> float:
-    return float(posed.scale[0] ** 2) if _error_name(problem.loss) == "mse" else 1.0
-
-
 def _candidates(problem: Problem, choice: Rule, first: Verdict, chosen: str) -> pd.DataFrame:
     """All candidates with their scores, the chosen ones marked.
 
@@ -229,7 +226,7 @@ def _candidates(problem: Problem, choice: Rule, first: Verdict, chosen: str) -> 
     is infinite, the chosen model has another name than its recipe.
     """
     last, loss, found = choice.verdict, problem.loss, choice.found
-    unit, place = _error_unit(problem, found.posed), {recipe: i for i, recipe in enumerate(first.recipes)}
+    unit, place = found.posed.error_unit, {recipe: i for i, recipe in enumerate(first.recipes)}
     at = [place[recipe] for recipe in last.recipes]
     errors = first.errors + (last.errors[last.best] - first.errors[at[last.best]])
     standard_errors, weights = first.standard_errors.copy(), np.zeros(errors.size)
@@ -269,7 +266,7 @@ def _rivals(problem: Problem, choice: Rule, chosen: Recipe) -> pd.DataFrame:
             best.setdefault(frozenset(found.groups(verdict.recipes[i], found.final)), int(i))
     counts = Counter(choice.in_splits)
     sets = [*best, *(one for one, _ in counts.most_common() if one not in best)]
-    unit, nan = _error_unit(problem, found.posed), [np.nan] * (len(sets) - len(best))
+    unit, nan = found.posed.error_unit, [np.nan] * (len(sets) - len(best))
     return pd.DataFrame(
         {
             "groups": [[names[l] for l in sorted(one - always)] for one in sets],
@@ -284,7 +281,7 @@ def _rivals(problem: Problem, choice: Rule, chosen: Recipe) -> pd.DataFrame:
 
 def _price(chosen: Recipe, everything: Board) -> tuple[float, float] | None:
     """By what share the best model on all groups predicts better than a sparse one, and the standard error of that."""
-    dense = [i for i, recipe in enumerate(everything.recipes) if recipe.n_groups is None]
+    dense = [i for i, recipe in enumerate(everything.recipes) if isinstance(recipe, Reweighted)]
     # survival models are compared by differences of partial likelihoods, and shares of those mean nothing
     if chosen.n_groups is None or not dense or everything.scores[0].loss.coupled:
         return None
@@ -309,15 +306,6 @@ def _say_what_is_left_out(design: Design, settings: Settings) -> None:
         )
 
 
-def _say_that_size_is_less(rule: Size, n_chosen: int, n_candidates: int) -> None:
-    """Warn that a model has fewer groups than the user wants."""
-    why = f"there are only {n_candidates}" if n_chosen == n_candidates else "these rows allow no more"
-    warnings.warn(
-        f"selection=Size({rule.n_groups}) asks for {rule.n_groups} groups, and the model has {n_chosen}: {why}.",
-        stacklevel=5,
-    )
-
-
 def _by_criterion(problem: Problem, rule: Criterion, settings: Settings) -> Selected:
     weight = np.asarray(problem.weight)
     (n_rows,) = counts(weight, np.where(weight > 0, 0, -1), problem.loss, problem.y)
@@ -327,8 +315,13 @@ def _by_criterion(problem: Problem, rule: Criterion, settings: Settings) -> Sele
     chosen = table.choose(rule)
     candidates = table.frame(rule).assign(chosen=np.arange(table.rss.size) == chosen)
     recipe, problem = table.recipes[chosen], problem.with_pairs(posed.met)
-    if isinstance(rule, Size) and table.sizes[chosen] < rule.n_groups:
-        _say_that_size_is_less(rule, int(table.sizes[chosen]), problem.groups.n_groups - len(problem.always))
+    n_chosen, n_others = int(table.sizes[chosen]), problem.groups.n_groups - len(problem.always)
+    if isinstance(rule, Size) and n_chosen < rule.n_groups:
+        why = f"there are only {n_others}" if n_chosen == n_others else "these rows allow no more"
+        warnings.warn(
+            f"selection=Size({rule.n_groups}) asks for {rule.n_groups} groups, and the model has {n_chosen}: {why}.",
+            stacklevel=4,
+        )
     model = recipe.fit(table.training)
     path = path_of(posed, table.knots, problem.groups)
     text = _in_words(recipe, model, problem.loss)

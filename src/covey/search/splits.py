@@ -87,14 +87,7 @@ class Folds:
             parts = range(int(labels.max()) + 1)
             splits = [Split(tuple(k for k in parts if k != f), (f,)) for f in range(n_folds)]
         else:
-            masks, used = split_masks(design.shape[0], self.cv, balance, together), weight > 0
-            for number, (train, test) in enumerate(masks):
-                if together is not None and np.intersect1d(together[train & used], together[test & used]).size:
-                    raise ValueError(
-                        f"Split {number} of selection= holds out rows with the same label in split_groups as rows "
-                        "that it trains on: give a number of folds, or a splitter such as scikit-learn's GroupKFold."
-                    )
-            labels, splits = _from_splitter(masks)
+            labels, splits = _from_splitter(split_masks(design.shape[0], self.cv, balance, together))
             labels = np.where(weight > 0, labels, -1)
         for number, split in enumerate(splits):
             for name, parts_of in (("held-out", split.test), ("training", split.train)):

@@ -249,11 +249,8 @@ class Table:
         roots = self._roots(posed.design, posed.response.y[:n], parts)
         if (other := posed.validation) is not None:
             roots += self._roots(other.design, posed.response.y[n:], [posed.response.weight[n:]])
-        rows, r, e = (
-            np.concatenate(roots),
-            int(self.starts[-1]),
-            0 if posed.factors is None else posed.factors.n_factors,
-        )
+        rows, r = np.concatenate(roots), int(self.starts[-1])
+        e = 0 if posed.factors is None else posed.factors.n_factors
         self.labels = np.repeat(np.arange(len(roots)), [len(root) for root in roots])
         self.Z, self.extras = np.asfortranarray(rows[:, :r]), rows[:, r : r + e]
         y = rows[:, r + e + 1 :]

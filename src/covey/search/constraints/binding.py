@@ -57,10 +57,8 @@ def binding_table(posed: Posed, coef: FloatArray, intercept: FloatArray, n_rows:
     products = gradient.copy()
     cone.project(products, np.arange(working.ranks.size), working.starts)
     cut_off = np.linalg.norm([working.group_norms(one) for one in (gradient - products).T], axis=0) / unit
-    groups, firsts = (
-        [l for one in cone.constraints for l in one.groups],
-        offsets([len(one.groups) for one in cone.constraints]),
-    )
+    groups = [l for one in cone.constraints for l in one.groups]
+    firsts = offsets([len(one.groups) for one in cone.constraints])
     ranks = m * np.maximum(np.add.reduceat(working.ranks[groups], firsts[:-1]), 1.0)
     noise, lines = noise_weights(ranks, 1 / TABLES, len(ranks)), []
     inside = set(np.repeat(np.arange(working.ranks.size), layout.sizes)[coef[:, layout.members].any(axis=0)].tolist())
