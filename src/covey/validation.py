@@ -14,8 +14,8 @@ __all__ = [
     "Array", "ArrayOrTensor", "Dtype", "FloatArray", "IntArray", "MatrixLike", "PerRow", "Stored", "as_int_vector",
     "as_matrix", "as_numbers", "as_numeric_matrix", "as_response", "as_sample_weight", "boolean", "check_scale",
     "check_sparse", "column_names", "finite_response", "is_sparse", "is_tensor", "last_step", "listed", "name_columns",
-    "on_host", "one_of", "one_value", "pandas_frame", "positive", "real", "refuse_odd", "response_numbers", "some",
-    "whole",
+    "on_host", "one_of", "one_value", "pandas_frame", "positive", "read_row_labels", "real", "refuse_odd",
+    "response_numbers", "some", "whole",
 ]  # fmt: skip
 
 Array = NDArray[Any]
@@ -267,6 +267,23 @@ def as_response(y: object, n_rows: int, *, name: str = "y") -> FloatArray:
     if bad.size:
         raise ValueError(f"{name} has missing or infinite values, first in row {bad[0]} ({bad.size} in all).")
     return np.ascontiguousarray(vector)
+
+
+def read_row_labels(labels: Any, n_rows: int, name: str) -> NDArray[np.intp]:
+    """Labels of rows that belong together as whole numbers, in their order."""
+    from pandas import factorize
+
+    values = np.asarray(on_host(labels))
+    if values.shape != (n_rows,):
+        raise ValueError(f"{name} must have one label per row: {n_rows}, not an array of shape {values.shape}.")
+    codes = np.asarray(factorize(values, sort=True)[0], dtype=np.intp)
+    if (codes < 0).any():
+        row, n_missing = int(np.argmin(codes)), int((codes < 0).sum())
+        raise ValueError(
+            f"{name} has missing labels, first in row {row} ({n_missing} in all): give each of these rows a label of "
+            "its own if it belongs to no other, or leave the rows out."
+        )
+    return codes
 
 
 def response_numbers(y: ArrayLike, name: str) -> FloatArray:

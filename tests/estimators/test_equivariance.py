@@ -110,7 +110,7 @@ def test_order_of_the_rows(given, rule, problem):
     assert_same(found, expected)
 
 
-def test_float32_selects_the_same_groups(problem):
+def test_float32_selects_the_same_groups_and_predicts_any_level(problem):
     X, y, groups = problem
     X = X.astype(np.float32)
     expected = GroupSparseRegressor(groups).fit(X.astype(float), y)
@@ -118,6 +118,9 @@ def test_float32_selects_the_same_groups(problem):
     assert found.coef_.dtype == np.float32
     assert found.selected_groups_ == expected.selected_groups_
     np.testing.assert_allclose(found.coef_, expected.coef_, atol=1e-4 * np.abs(expected.coef_).max())
+    # a level that float32 does not hold
+    raised = GroupSparseRegressor(groups).fit(X, y + 1e9)
+    np.testing.assert_allclose(raised.predict(X) - 1e9, found.predict(X), atol=1e-4 * np.ptp(y))
 
 
 def test_number_of_threads(problem, fitted):

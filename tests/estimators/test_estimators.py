@@ -6,13 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.compose import ColumnTransformer
-from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, SplineTransformer, StandardScaler
+from sklearn.preprocessing import OneHotEncoder, SplineTransformer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from covey import Groups, GroupSparseClassifier, GroupSparseRegressor, TermGroups
-from covey.datasets import load_diabetes_splines, make_group_sparse
+from covey.datasets import make_group_sparse
 from covey.selection import Size
 from estimator_problems import noisy_problem
 
@@ -50,28 +49,6 @@ def test_the_active_groups_are_found_and_not_shrunk(data):
     assert abs(model.coef_ - data.w_star).max() < 0.3
 
 
-def test_data_frame_in_names_out():
-    data = load_diabetes_splines()
-    model = GroupSparseRegressor(groups=data.groups).fit(data.X, data.y)
-    assert model.feature_names_in_.tolist() == data.X.columns.tolist()
-    assert set(model.selected_groups_) <= set(data.groups.names)
-    assert {"bmi", "s5"} <= set(model.selected_groups_)
-    assert model.group_table().index.tolist() == model.selected_groups_
-    np.testing.assert_allclose(model.predict(data.X), data.X.to_numpy() @ model.coef_ + model.intercept_)
-    with pytest.raises(ValueError, match="feature names"):
-        model.predict(data.X[data.X.columns[::-1]])
-
-
-@pytest.mark.parametrize("groups", [{"a": ["x1", "x2"], "b": ["x3"]}, [["x1", "x2"], ["x3"]], ["a", "a", "b"]])
-def test_groups_by_column_names(groups):
-    rng = np.random.default_rng(0)
-    X = pd.DataFrame(rng.standard_normal((60, 3)), columns=["x1", "x2", "x3"])
-    y = X["x1"] - X["x2"] + 0.1 * rng.standard_normal(60)
-    model = GroupSparseRegressor(groups=groups).fit(X, y)
-    assert model.selected_groups_[0] in ("a", 0)
-    np.testing.assert_allclose(model.coef_, [1, -1, 0], atol=0.1)
-
-
 def test_masks_are_splits_too(data):
     mask = np.arange(120) < 60
     masks = [(mask, ~mask), (~mask, mask)]
@@ -79,18 +56,10 @@ def test_masks_are_splits_too(data):
     np.testing.assert_array_equal(fit(data, selection=masks).coef_, fit(data, selection=positions).coef_)
 
 
-def test_folds_repeat_and_another_seed_deals_rows_otherwise():
+def test_another_seed_deals_rows_otherwise():
     X, y, groups = noisy_problem("strong")
-    first, second, other = (GroupSparseRegressor(groups, random_state=seed).fit(X, y) for seed in (None, None, 1))
-    pd.testing.assert_frame_equal(first.candidates_, second.candidates_)
+    first, other = (GroupSparseRegressor(groups, random_state=seed).fit(X, y) for seed in (None, 1))
     assert not np.allclose(first.candidates_["fold_0"].iloc[0], other.candidates_["fold_0"].iloc[0])
-
-
-def test_in_a_pipeline_and_a_grid_search(data):
-    pipeline = make_pipeline(StandardScaler(), GroupSparseRegressor(groups=3))
-    assert cross_val_score(pipeline, data.X, data.y, cv=3).min() > 0.8
-    search = GridSearchCV(pipeline, {"groupsparseregressor__group_weights": ["sqrt", None]}, cv=3).fit(data.X, data.y)
-    assert search.best_score_ > 0.8
 
 
 def test_the_summary_says_how_the_model_was_made(data):
@@ -104,14 +73,9 @@ def test_the_summary_says_how_the_model_was_made(data):
     assert shrunk.shrunk_
     text = str(shrunk.summary())
     assert f"Model: {shrunk.recipe_}; coefficients are shrunk." in text
-
-
-def test_the_summary_of_an_empty_model():
-    rng = np.random.default_rng(0)
-    model = GroupSparseRegressor(selection=Size(0)).fit(rng.standard_normal((20, 3)), rng.standard_normal(20))
-    printed = str(model.summary())
-    assert "0 of 3 groups selected" in printed
-    assert "no group" in printed
+    empty = str(fit(data, selection=Size(0)).summary())
+    assert "0 of 20 groups selected" in empty
+    assert "Model: no group" in empty
 
 
 def test_verbose_tells_what_was_chosen(data, capsys):
@@ -137,7 +101,7 @@ CASES = {
 
 
 @pytest.mark.filterwarnings("ignore:y has only the values 0 and 1")
-@pytest.mark.parametrize("options", [{}, {"rule": "select"}, {"rule": "predict"}, {"selection": "ebic"}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"rule": "predict"}, {"selection": "ebic"}], ids=str)
 @pytest.mark.parametrize("case", CASES)
 def test_degenerate_data_give_finite_answers(case, options):
     rng = np.random.default_rng(0)

@@ -18,7 +18,7 @@ import covey
 from covey import Groups, GroupSparseClassifier, GroupSparseRegressor
 from covey.losses import Quantile, get_loss
 from covey.selection import Folds, HoldOut, Size
-from estimator_problems import assert_one_model, coded, linear_predictor, noisy_problem
+from estimator_problems import assert_one_model, coded, linear_predictor
 from loss_problems import KINDS, MAIN, Quadratic, estimator, grouped_problem
 
 QUICK = [kind for kind in KINDS if kind != "quantiles"]
@@ -270,6 +270,9 @@ def test_validation_rows_with_offsets():
     expected = GroupSparseRegressor(loss="gamma", selection=HoldOut(validation=(X, y))).fit(X, y)
     assert found.recipe_ == expected.recipe_
     np.testing.assert_allclose(found.coef_, expected.coef_, atol=1e-7)
+    for model, given, lacking in ((found, None, "the rows of fit"), (expected, offset, "the validation rows")):
+        with pytest.raises(ValueError, match=f"There is an offset, but not for {lacking}"):
+            clone(model).fit(X, y, offset=given)
 
 
 # ------------------------------------------------------------------ always
@@ -362,8 +365,6 @@ def test_scores_of_rows_that_no_finite_constant_fits():
     for wrong in (y[:-1], np.stack([y, y], axis=1)):
         with pytest.raises(ValueError, match="y "):
             model.score(X, wrong)
-    with pytest.raises(ValueError, match="sample_weight"):
-        model.score(X, y, sample_weight=np.ones(3))
 
 
 @pytest.mark.parametrize("way", [{"selection": Size(2)}, {"selection": 3, "rule": "predict"}], ids=str)
@@ -375,14 +376,6 @@ def test_a_constant_column_that_is_always_in_does_nothing(loss, way):
     assert len(model.selected_groups_) >= 2
     assert 4 not in model.selected_groups_
     assert not model.path_.strengths[:, [4]].toarray().any()
-
-
-def test_the_number_of_responses_is_that_of_y():
-    X, y, groups = noisy_problem("weak")
-    plain, named = (GroupSparseRegressor(groups, loss=loss).fit(X, y) for loss in ("squared", "multi-squared"))
-    np.testing.assert_array_equal(named.coef_, plain.coef_)
-    several = GroupSparseRegressor(groups, loss="multi-squared").fit(X, np.column_stack([y, y]))
-    assert several.coef_.shape == (2, X.shape[1])
 
 
 @pytest.mark.parametrize("standardize", ["group", "column", "block", False])

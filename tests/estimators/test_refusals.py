@@ -167,13 +167,15 @@ def test_weights_and_offsets(case, model, y):
 
 
 @pytest.mark.parametrize("model", [REGRESSOR(loss="poisson", selection=Size(1)), CLASSIFIER(selection=Size(1))])
-def test_offsets_of_other_rows(model):
+def test_offsets_and_weights_of_other_rows(model):
     y = np.where(TWO, 1.0, 0.0)
     model.fit(X, y)
     for offset, match in ((np.full(N, 5e3), "must not exceed 1000"), (np.zeros(N - 1), r"offset has shape \(39,\)")):
         for call in (lambda given: model.predict(X, offset=given), lambda given: model.score(X, y, offset=given)):
             with pytest.raises(ValueError, match=match):
                 call(offset)
+    with pytest.raises(ValueError, match="sample_weight must not be negative; row 0"):
+        model.score(X, y, sample_weight=-np.ones(N))
     labels = CLASSIFIER(selection=Size(1))
     refused(labels, THREE, "one column per class", offset=np.zeros(N))
     with pytest.raises(ValueError, match="one column per class"):
@@ -202,6 +204,8 @@ PARAMETERS = {
     "weights by other names": ({"group_weights": pd.Series(1.0, index=list("abcdef"))}, "'a' is none"),
     "weights in words": ({"group_weights": "heavy"}, "group_weights must be"),
     "an unknown scale": ({"standardize": "rows"}, "standardize must be"),
+    "an intercept in words": ({"fit_intercept": "no"}, "fit_intercept must be True or False, not 'no'"),
+    "a seed in words": ({"random_state": "a"}, "'a' cannot be used to seed"),
     "every group always": ({"always": range(6)}, "always names all 6 groups.*leave some out"),
     "an unknown group": ({"always": ["age"]}, "always.*'age'|'age'.*always"),
     "an unknown position": ({"always": [99]}, "99"),
@@ -211,9 +215,6 @@ PARAMETERS = {
     ),
     "no amount held out": (
         {"loss": "gamma", "selection": HoldOut(validation=(X, 0 * POSITIVE))}, "y_val must be above zero",
-    ),
-    "a validation set with a short offset": (
-        {"loss": "gamma", "selection": HoldOut(validation=(X, POSITIVE, Y[:-1]))}, "offset",
     ),
     "rows within groups": ({"within": "rows"}, "must be None or 'columns'"),
     "columns by a criterion": ({"within": "columns", "selection": "bic"}, "held-out rows"),
@@ -307,7 +308,7 @@ def test_one_value_whose_square_overflows_is_neither_missing_nor_infinite(value)
 
 
 def test_models_that_are_not_fitted_and_groups_of_no_transformer():
-    for call in (lambda: REGRESSOR().predict(X), lambda: REGRESSOR().summary()):
+    for call in (lambda: REGRESSOR().predict(X), lambda: REGRESSOR().score(X, Y), lambda: REGRESSOR().summary()):
         with pytest.raises(NotFittedError):
             call()
     with pytest.raises(ValueError, match="starts with none of the inputs 'a'"):

@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
-from covey import GroupSparseRegressor
+from covey import GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor, survival
 from covey.datasets import make_group_sparse
 from covey.designs.rows import count_rows
+from covey.selection import HoldOut
 
 N = 90
 
@@ -60,19 +62,38 @@ def test_weights_are_repetitions(make, selection, rule):
 
 
 @pytest.mark.parametrize("rule", ["select", "predict"])
-def test_weights_are_repetitions_in_folds_that_are_given(rule):
+@pytest.mark.parametrize("given", ["folds", "labels"])
+def test_weights_are_repetitions_in_folds_that_are_given(given, rule):
     weighted, repeated, rows = twins(iid, seed=2)
-    fold = np.arange(N) % 4
+    label = np.arange(N) % (4 if given == "folds" else 11)
 
-    def folds(of):
-        return [(np.flatnonzero(of != k), np.flatnonzero(of == k)) for k in range(4)]
+    def fit(label, X, y, weight):
+        folds = [(np.flatnonzero(label != k), np.flatnonzero(label == k)) for k in range(4)]
+        selection, labels = (folds, None) if given == "folds" else (4, label)
+        return GroupSparseRegressor(3, selection=selection, rule=rule).fit(X, y, weight, split_groups=labels)
 
-    a, b = (
-        GroupSparseRegressor(3, selection=folds(of), rule=rule).fit(*problem)
-        for of, problem in ((fold, weighted), (fold[rows], repeated))
-    )
+    a, b = fit(label, *weighted), fit(label[rows], *repeated)
     check(a, b)
     np.testing.assert_allclose(a.candidates_["mse"], b.candidates_["mse"], rtol=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("model", "respond"),
+    [
+        (GroupSparseCox(3), lambda eta, rng: survival(rng.exponential(np.exp(-eta)))),
+        (GroupSparseClassifier(3, loss="ordinal"), lambda eta, rng: np.digitize(eta + rng.logistic(size=60), [-1, 1])),
+    ],
+    ids=["cox", "ordinal"],
+)
+def test_only_ratios_of_weights_count_beside_validation_rows(model, respond):
+    """The loss of a row depends on the others, so that the validation rows must not outweigh them."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 12))
+    y, weight = respond(X[:, :3].sum(axis=1), rng), rng.integers(1, 4, 40)
+    model.set_params(selection=HoldOut(validation=(X[40:], y[40:])))
+    found, expected = (clone(model).fit(X[:40], y[:40], weight * unit) for unit in (1 / 700, 1.0))
+    assert found.recipe_ == expected.recipe_
+    np.testing.assert_allclose(found.coef_, expected.coef_, atol=1e-6)
 
 
 @pytest.mark.parametrize("least", [1e-3, 1e-12])

@@ -5,8 +5,7 @@ import pandas as pd
 import pytest
 
 from covey import survival
-from covey.losses import Binomial, Cox, Huber, Loss, Multinomial, MultiSquared, Poisson, Squared
-from covey.losses.base import Response
+from covey.losses import Binomial, Cox, Huber, Multinomial, MultiSquared, Poisson, Squared
 from covey.losses.classes import read_labels
 
 Y = np.array([0.5, 2.0, 3.0, 1.0])
@@ -110,27 +109,3 @@ def test_a_class_thought_impossible_has_a_finite_deviance():
     assert Binomial().deviance_at_mean(np.array([1.0]), np.array([0.0])) == pytest.approx(bound)
     assert Multinomial().deviance_at_mean(np.eye(2)[[0]], np.array([[0.0, 1.0]])) == pytest.approx(bound)
     np.testing.assert_allclose(Squared().deviance_at_mean(Y, Y + 1), 1.0)
-
-
-class Rows(Loss):
-    """Squared distance of two outputs, as a user would write it."""
-
-    name = "pairs"
-    vector = True
-
-    def value(self, y, eta):
-        return np.square(y - eta).sum(axis=-1) / 2
-
-    def residual(self, y, eta):
-        return y - eta
-
-    def curvature(self, y, eta):
-        return np.ones(np.shape(eta)[:-1])
-
-
-def test_a_vector_loss_of_the_user_reads_its_columns():
-    response = Rows().read(np.column_stack([Y, Y]).tolist())
-    assert isinstance(response, Response)
-    assert (response.n_outputs, response.columns) == (2, True)
-    with pytest.raises(ValueError, match=r"must have two dimensions \(rows, outputs\)"):
-        Rows().read(Y)

@@ -103,6 +103,9 @@ def test_what_load_would_refuse_is_not_written(table, tmp_path):
     estimator.fit(frame[list("abcde")], y)
     with pytest.raises(ModelFileError, match="would not trust"):
         covey.save(estimator, tmp_path / "model.skops")
+    estimator = covey.GroupSparseRegressor(selection=HoldOut(validation=(frame[list("abcde")], y)))
+    with pytest.raises(ModelFileError, match=r"cannot be saved: selection= is or holds a table.*\.to_numpy"):
+        covey.save(estimator.fit(frame[list("abcde")], y), tmp_path / "model.skops")
     with pytest.raises(ModelFileError, match="contains no covey estimator"):
         covey.save(Ridge(), tmp_path / "model.skops")
     assert not list(tmp_path.iterdir())

@@ -79,11 +79,9 @@ def test_a_response_without_variation_wakes_nothing(y, intercept):
         assert_events(path, simulate(X, y, lists, intercept=False), X)
 
 
-@pytest.mark.parametrize("how", ["always", "start", "both"])
-def test_groups_that_are_awake_from_the_start(how):
+def test_groups_that_are_awake_from_the_start():
     X, y, lists = mixed_problem()
-    options = {"always": {"always": [8, 3]}, "start": {"start": [8, 3]}, "both": {"always": [8], "start": [8, 3]}}[how]
-    path = limit_path(X, y, Groups.from_lists(lists), **options)
+    path = limit_path(X, y, Groups.from_lists(lists), always=[8, 3, 8])
     expected = simulate(X, y, lists, awake=[8, 3])
     assert path.entered[:2] == [(8, 0.0), (3, 0.0)]
     assert_events(path, expected, X)
@@ -93,7 +91,7 @@ def test_the_path_goes_on_from_the_groups_of_an_earlier_one_at_time_zero():
     """A start is a model, not a state: what sleeping groups had added up before is forgotten."""
     X, y, lists = mixed_problem()
     first = run(X, y, lists, most=3)
-    again = limit_path(X, y, Groups.from_lists(lists), start=[l for l, _ in first.entered])
+    again = limit_path(X, y, Groups.from_lists(lists), always=[l for l, _ in first.entered])
     np.testing.assert_allclose(again.predict(X)[:, 0], first.predict(X)[:, -1], rtol=1e-10)
     assert again.times[0] == 0
 
@@ -214,7 +212,6 @@ def test_strengths_are_standard_deviations_of_the_groups_parts():
         ({"max_groups": -1}, "max_groups"),
         ({"max_groups": 1.5}, "max_groups"),
         ({"always": ["nonsense"]}, "nonsense"),
-        ({"start": [99]}, "99"),
         ({"group_weights": "nonsense"}, "group_weights"),
         ({"group_weights": [1.0]}, "10 groups"),
         ({"group_weights": [1.0] * 9 + [0.0]}, "above 0"),

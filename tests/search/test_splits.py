@@ -285,6 +285,8 @@ class ByX:
         (Folds(5, deals=0), "deals must be at least 1"),
         (ByX(), "Splitters are not given the values of X"),
         (GroupKFold(3), r"GroupKFold\(.*\) needs labels of the rows: call fit\(X, y, split_groups=labels\)"),
+        (Folds(3, labels=np.zeros(29)), r"one label per row: 30, not an array of shape \(29,\)"),
+        (Folds(3, labels=[None, *"ab" * 14, "a"]), "split_groups has missing labels, first in row 0"),
     ],
 )
 def test_bad_splits_are_named(selection, message):

@@ -38,6 +38,8 @@ def check(adata, kind):
     model = GroupSparseRegressor(groups).fit(design, y)
     assert model.selected_groups_ == ["path2"]
     assert list(model.feature_names_in_) == [f"g{j}" for j in range(P)]
+    with pytest.raises(ValueError, match=r"y has the label 'c119' in row 0, .* give y\.loc\[X\.row_names\]"):
+        GroupSparseRegressor(groups).fit(design, pd.Series(y, adata.obs_names)[::-1])
     return model.coef_
 
 
@@ -82,6 +84,11 @@ def test_what_cannot_be_used():
     obs.loc["c5", "age"] = np.nan
     with pytest.raises(ValueError, match="1 rows have no 'obs:age', the first is 'c5'"):
         from_anndata(adata, y="obs:age")
+    for name in ("path2", "g22"):  # of a pathway, and of another variable without one
+        var.loc["g22", "pathway"] = None
+        other = stand_in(X, obs, var.rename({"g23": name}))
+        with pytest.raises(ValueError, match=f"variable '{name}' has no 'var:pathway', and another group has its name"):
+            from_anndata(other, groups="var:pathway")
     with pytest.raises(ValueError, match="is a ndarray without 'X'; it must be an AnnData object"):
         from_anndata(X)
     with pytest.raises(ValueError, match=r"For an AnnData object use covey.from_anndata"):

@@ -271,7 +271,7 @@ class Design(ABC):
             row = int(np.argmin(same))
             raise ValueError(
                 f"{name} has the label {labels[row]!r} in row {row}, where {self.name} has {self.row_names[row]!r}: "
-                f"give {name}.loc[X.samples], in the order of {self.name}."
+                f"give {name}.loc[X.row_names], in the order of {self.name}."
             )
 
     def refuse(self, bad: Array, *, overflow: bool = True) -> None:

@@ -13,8 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 from sklearn.base import BaseEstimator
-from sklearn.model_selection import GroupKFold
-from sklearn.utils import Tags
+from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from covey.designs import Design, as_design
@@ -22,7 +21,7 @@ from covey.designs.rows import count_rows
 from covey.estimators.constraints import constraints_on
 from covey.estimators.formula import number_response, read_formula
 from covey.estimators.group_views import GroupViews
-from covey.estimators.reading import read_always, read_row_labels, read_rows, refuse_constant
+from covey.estimators.reading import read_always, read_rows, refuse_constant
 from covey.estimators.scale import select_scaled
 from covey.groups import Groups, GroupsLike
 from covey.groups.checks import refuse_other_order
@@ -37,7 +36,7 @@ from covey.search.select import Selected, Selection, SelectionLike, read_selecti
 from covey.selection import Folds, HoldOut
 from covey.terms import Constraints, Expansion, TermsLike
 from covey.terms.effects import term_means
-from covey.validation import FloatArray, MatrixLike, PerRow, Stored, on_host, one_of
+from covey.validation import FloatArray, MatrixLike, PerRow, Stored, one_of
 
 # How far a linear predictor may leave its range in `fit`, in widths of that range: a trend may go on for half as long
 # again, and the mean of a log link is at most the largest seen times the root of its ratio to the smallest.
@@ -156,7 +155,7 @@ class GroupSparseEstimator(GroupViews, BaseEstimator):
             groups, structure = expansion.groups, expansion.structure
             always = expansion.with_ancestors([*_read_always(groups, self.always), *expansion.always])
             options["factors"] = 0
-        selection, recipes = self._read_selection(split_groups, design.shape[0]), read_recipes(self.recipes)
+        selection, recipes = self._read_selection(split_groups, shift), read_recipes(self.recipes)
         if recipes and not isinstance(selection, Folds | HoldOut):
             raise ValueError(f"recipes= are compared {ON_HELD_OUT}")
         if self.constraints:
@@ -181,21 +180,15 @@ class GroupSparseEstimator(GroupViews, BaseEstimator):
         search = partial(select, selection=selection, rule=rule)
         return search if self.within is None else partial(select_within, search=search)
 
-    def _read_selection(self, split_groups: PerRow, n_rows: int) -> Selection:
+    def _read_selection(self, split_groups: PerRow, offset: PerRow) -> Selection:
         """How the model is chosen; the response of a validation set is coded like that of `fit`."""
+        check_random_state(self.random_state)
         selection = read_selection(self.selection, self.random_state, split_groups)
         if split_groups is not None and isinstance(selection, HoldOut) and selection.validation is None:
             raise ValueError(
                 "A hold-out does not keep rows of one split_groups label together: give selection= a number of folds, "
                 "or a splitter such as sklearn.model_selection.GroupShuffleSplit(1)."
             )
-        if isinstance(selection, Folds) and selection.labels is not None:
-            name = "split_groups" if split_groups is not None else "labels"
-            n_labels = int(read_row_labels(selection.labels, n_rows, name).max()) + 1
-            if isinstance(selection.cv, int | np.integer):
-                if n_labels < 2:
-                    raise ValueError(f"{name} has the same label in every row, so there are no folds: leave it out.")
-                selection = replace(selection, cv=GroupKFold(min(selection.cv, n_labels)))
         if self.within is not None:
             one_of(self.within, (None, "columns"), "within")
             if self.terms is not None:
@@ -207,6 +200,12 @@ class GroupSparseEstimator(GroupViews, BaseEstimator):
         if len(selection.validation) < 2:  # the search refuses it
             return selection
         X, y, *rest = selection.validation
+        if (offset is None) != (not rest or rest[0] is None):
+            lacking = "the rows of fit" if offset is None else "the validation rows"
+            raise ValueError(
+                f"There is an offset, but not for {lacking}: give fit(X, y, offset=) and "
+                "HoldOut(validation=(X, y, offset)) one, or neither."
+            )
         if hasattr(self, "expansion_"):
             X = self.expansion_.design(X)
         else:
@@ -248,7 +247,7 @@ class GroupSparseEstimator(GroupViews, BaseEstimator):
             self.term_means_ = term_means(self.expansion_, design, weight, np.atleast_2d(self.coef_), chosen)
         self.predictor_range_ = None
         if not self.loss_.identity_link and self.selected_groups_:
-            seen = np.asarray(on_host(self._predictor(design)), dtype=float)[weight > 0]
+            seen = self._predictor(design)[weight > 0]
             self.predictor_range_ = np.stack([seen.min(axis=0), seen.max(axis=0)])
         self._calibrate(design, found.folds, response, weight, problem.offset)
         return self
@@ -270,29 +269,29 @@ class GroupSparseEstimator(GroupViews, BaseEstimator):
         self.selected_groups_ = [groups.names[l] for l in strongest if l in in_model]
         self.group_strengths_ = found.strengths
 
-    def _linear(self, X: MatrixLike, offset: PerRow) -> Any:
+    def _linear(self, X: MatrixLike, offset: PerRow) -> FloatArray:
         """The linear predictor of rows; shape (n_rows, n_outputs)."""
         check_is_fitted(self)
         design = read_rows(self, X)
         eta = self._in_range(self._predictor(design))
         return eta if offset is None else eta + read_offset(offset, design.shape[0], eta.shape[1], self.loss_)
 
-    def _predictor(self, design: Design) -> Any:
+    def _predictor(self, design: Design) -> FloatArray:
         """The linear predictor without an offset; shape (n_rows, n_outputs)."""
         coef = np.atleast_2d(self.coef_)
         used = np.flatnonzero(coef.any(axis=0))
-        return design.predict(used, coef[:, used], np.atleast_1d(np.asarray(self.intercept_, dtype=coef.dtype)))
+        # in float64 for any X: the response may vary little about a large mean
+        return design.predict(used, coef[:, used], np.atleast_1d(np.asarray(self.intercept_, dtype=float)))
 
-    def _in_range(self, eta: Any) -> Any:
+    def _in_range(self, eta: FloatArray) -> FloatArray:
         """Linear predictors, bounded where their exponential would be far beyond anything that was seen in `fit`."""
         if self.predictor_range_ is None:
             return eta
-        given = np.asarray(on_host(eta))
-        bounded = self._bounded(given)
-        n_outside = int((bounded != given).reshape(len(given), -1).any(axis=1).sum())
+        bounded = self._bounded(eta)
+        n_outside = int((bounded != eta).reshape(len(eta), -1).any(axis=1).sum())
         if n_outside:
             warnings.warn(
-                f"{n_outside} of {len(given)} rows are so far outside the rows of fit that their linear predictor "
+                f"{n_outside} of {len(eta)} rows are so far outside the rows of fit that their linear predictor "
                 "leaves the range seen there by more than half its width; it is bounded there. Check the columns of "
                 "these rows, and splines that continue beyond the range of their data.",
                 stacklevel=4,
@@ -305,7 +304,7 @@ class GroupSparseEstimator(GroupViews, BaseEstimator):
             return eta
         low, high = self.predictor_range_
         beyond = BEYOND * (high - low)
-        return np.clip(eta, low - beyond, high + beyond).astype(eta.dtype, copy=False)
+        return np.clip(eta, low - beyond, high + beyond)
 
     def _calibrate(
         self, design: Design, folds: FoldModels | None, response: Response, weight: FloatArray,

@@ -21,7 +21,7 @@ from covey.estimators.base import GroupSparseEstimator
 from covey.estimators.documentation import documented
 from covey.estimators.formula import column_response
 from covey.estimators.intervals import class_scores, class_sets, fold_predictors
-from covey.estimators.reading import read_problem
+from covey.estimators.reading import read_problem, read_weight
 from covey.losses import Loss, Ordinal
 from covey.losses.base import Response
 from covey.losses.classes import ClassLoss, read_labels
@@ -189,7 +189,7 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
     ) -> None:  # fmt: skip
         self.fold_thresholds_ = None
         if isinstance(self.loss_, Ordinal):
-            eta = np.asarray(on_host(self._predictor(design)), dtype=float)[:, 0]
+            eta = self._predictor(design)[:, 0]
             eta = eta if offset is None else eta + offset
             self.loss_ = self.loss_.with_thresholds(response.y, eta, weight)
         super()._calibrate(design, folds, response, weight, offset)
@@ -231,7 +231,7 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
         -------
         ndarray of shape (n_rows,) or (n_rows, n_classes)
         """
-        eta = np.asarray(self._linear(X, offset))
+        eta = self._linear(X, offset)
         return eta[:, 0] if eta.shape[1] == 1 else eta
 
     def predict_proba(self, X: MatrixLike, offset: PerRow = None) -> FloatArray:
@@ -247,7 +247,7 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
         ndarray of shape (n_rows, n_classes)
             Columns in the order of `classes_`.
         """
-        eta = np.asarray(self._linear(X, offset))
+        eta = self._linear(X, offset)
         return self.loss_.probabilities(eta)
 
     def predict_log_proba(self, X: MatrixLike, offset: PerRow = None) -> FloatArray:
@@ -262,7 +262,7 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
         -------
         ndarray of shape (n_rows, n_classes)
         """
-        eta = np.asarray(self._linear(X, offset))
+        eta = self._linear(X, offset)
         return self.loss_.log_probabilities(eta)
 
     def predict(self, X: MatrixLike, offset: PerRow = None, *, interval: float | None = None) -> Any:
@@ -298,7 +298,7 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
             held_out, eta = fold_predictors(self, X, offset)
             p = np.stack([self._fold_loss(k).probabilities(eta[:, k]) for k in range(eta.shape[1])], axis=1)
             return class_sets(held_out, p, interval)
-        eta = np.asarray(self._linear(X, offset))
+        eta = self._linear(X, offset)
         return self.classes_[self.loss_.log_probabilities(eta).argmax(axis=1)]
 
     def summary(self) -> Summary:
@@ -342,7 +342,7 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
         labels = column_or_1d(on_host(y))
         if len(labels) != len(predicted):
             raise ValueError(f"y has {len(labels)} entries, but X has {len(predicted)} rows.")
-        return float(accuracy_score(labels, predicted, sample_weight=sample_weight))
+        return float(accuracy_score(labels, predicted, sample_weight=read_weight(sample_weight, len(predicted))))
 
 
 def for_odds_of(model: BaseEstimator, label: object) -> BaseEstimator:

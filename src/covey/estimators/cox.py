@@ -166,7 +166,7 @@ class GroupSparseCox(GroupSparseEstimator):
         self, design: Design, folds: FoldModels | None, response: Response, weight: FloatArray,
         offset: FloatArray | None,
     ) -> None:  # fmt: skip
-        rows, eta = response.y, np.asarray(on_host(self._predictor(design)), dtype=float)[:, 0]
+        rows, eta = response.y, self._predictor(design)[:, 0]
         # Breslow's estimate of every stratum's hazard: by stratum, earliest first
         which, increments = self.loss_.on(rows, weight).hazards(eta if offset is None else eta + offset)
         order = np.lexsort((rows[which, STOP], rows[which, STRATUM]))
@@ -246,7 +246,7 @@ class GroupSparseCox(GroupSparseEstimator):
         if at is None:
             if strata is not None:
                 raise ValueError("The log risk does not depend on strata: leave strata= out, or give at= or interval=.")
-            return np.asarray(self._linear(X, offset))[:, 0]
+            return self._linear(X, offset)[:, 0]
         times = np.atleast_1d(np.asarray(at, dtype=float))
         if times.ndim != 1 or not (times >= 0).all():
             raise ValueError(f"at must be a list of times that are not negative, not {at!r}.")

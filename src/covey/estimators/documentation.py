@@ -113,7 +113,7 @@ feature_names_in_ : ndarray of str
 sample_weight : array-like of shape (n_rows,), optional
     A weight of two is the same as repeating the row.
 split_groups : array-like of shape (n_rows,), optional
-    Rows with the same label stay in the same fold; a number of folds is that of a `GroupKFold`.
+    Rows with the same label stay in the same fold.
 strata : array-like of shape (n_rows,), optional
     The stratum of each row; required if the model was fitted with strata.
 return_array : bool

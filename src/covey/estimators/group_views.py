@@ -15,7 +15,7 @@ from covey.search.agreement import fold_counts, split_warning
 from covey.search.chosen import FittedModel, binding, interchangeable, judged, price_of_sparsity
 from covey.summary import Summary, digits
 from covey.tables.complaint import in_sentence
-from covey.validation import FloatArray, IntArray, MatrixLike, on_host
+from covey.validation import FloatArray, IntArray, MatrixLike
 
 if TYPE_CHECKING:
     from covey.groups import Groups
@@ -141,8 +141,7 @@ class GroupViews(TermViews):
             )
         columns = np.sort(self.groups_[group])
         coef = np.atleast_2d(self.coef_)
-        predicted = read_rows(self, X).predict(columns, coef[:, columns], np.zeros(len(coef), dtype=coef.dtype))
-        effect = np.asarray(on_host(predicted), dtype=float)
+        effect = read_rows(self, X).predict(columns, coef[:, columns], np.zeros(len(coef)))
         effect -= effect.mean(axis=0)
         return effect[:, 0] if len(coef) == 1 else effect
 

@@ -10,7 +10,7 @@ from typing import Any, TypeGuard
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import validate_data
@@ -93,21 +93,6 @@ def read_problem(
                 "squares overflow: change the units."
             )
     return design, response, read_weight(sample_weight, design.shape[0])
-
-
-def read_row_labels(labels: Any, n_rows: int, name: str) -> NDArray[np.intp]:
-    """Labels of rows that belong together as whole numbers, in their order."""
-    values = np.asarray(on_host(labels))
-    if values.shape != (n_rows,):
-        raise ValueError(f"{name} must have one label per row: {n_rows}, not an array of shape {values.shape}.")
-    codes = np.asarray(pd.factorize(values, sort=True)[0], dtype=np.intp)
-    if (codes < 0).any():
-        row, n_missing = int(np.argmin(codes)), int((codes < 0).sum())
-        raise ValueError(
-            f"{name} has missing labels, first in row {row} ({n_missing} in all): give each of these rows a label of "
-            "its own if it belongs to no other, or leave the rows out."
-        )
-    return codes
 
 
 def refuse_constant(

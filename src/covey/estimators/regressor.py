@@ -152,10 +152,9 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
 
         Returns
         -------
-        array of shape (n_rows,), or (n_rows, n_responses)
-            A numpy array, or the array type in which X stores its rows. With `interval`, two numpy arrays of this
-            shape: the lower and the upper ends of the intervals. They lie in the range of the response, and are whole
-            numbers where all counts were.
+        ndarray of shape (n_rows,), or (n_rows, n_responses)
+            With `interval`, two arrays of this shape: the lower and the upper ends of the intervals. They lie in the
+            range of the response, and are whole numbers where all counts were.
 
         Examples
         --------
@@ -179,8 +178,7 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
             return (lower[:, 0], upper[:, 0]) if np.ndim(self.coef_) == 1 else (lower, upper)
         eta = self._linear(X, offset)
         eta = eta[:, 0] if np.ndim(self.coef_) == 1 else eta
-        plain = type(self.loss_).inverse_link is Loss.inverse_link
-        return eta if plain else self.loss_.inverse_link(on_host(eta))
+        return self.loss_.inverse_link(eta)
 
     def score(self, X: MatrixLike, y: ArrayLike, sample_weight: PerRow = None, offset: PerRow = None) -> float:
         """The share of the best constant's deviance that the predictions explain: R^2 for squared loss.
@@ -196,7 +194,7 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
         -------
         float
         """
-        loss, eta = self.loss_, np.asarray(on_host(self._linear(X, offset)), dtype=float)
+        eta, loss = self._linear(X, offset), self.loss_
         response = Response(loss, loss.check(pandas_frame(on_host(y), "y")))
         eta = eta if loss.vector else eta[:, 0]
         if response.y.shape != eta.shape:

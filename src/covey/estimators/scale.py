@@ -15,7 +15,7 @@ from covey.losses.responses import weighted_median
 from covey.search.problem import Problem
 from covey.search.select import Selected
 from covey.search.splits import EmptyFoldError
-from covey.validation import FloatArray, on_host
+from covey.validation import FloatArray
 
 # Residuals below this share of the response's spread are round-off error, and useless as the scale of a loss.
 LEAST_NOISE = 1e-6
@@ -64,7 +64,7 @@ def select_scaled(
         columns = np.flatnonzero(found.coef.any(axis=0))
         design = problem.with_pairs(found.met).design
         predicted = design.predict(columns, found.coef[:, columns], found.intercept)
-        eta = offset + np.asarray(on_host(predicted), dtype=float).reshape(y.shape)
+        eta = offset + predicted.reshape(y.shape)
         residuals = y - eta
         before = outlying
         if far.any():

@@ -11,7 +11,6 @@ from joblib import delayed
 from numpy.typing import NDArray
 from scipy import stats
 
-from covey.estimators.reading import read_row_labels
 from covey.evidence.reading import columns_of, observations_on, read_share
 from covey.evidence.score_test import independent_columns
 from covey.groups.checks import plural
@@ -24,7 +23,7 @@ from covey.search.observations import Observations
 from covey.search.problem import Problem
 from covey.search.select import select
 from covey.summary import Summary
-from covey.validation import FloatArray, PerRow, some
+from covey.validation import FloatArray, PerRow, read_row_labels, some
 
 # The most controls that a summary names.
 MOST_NAMES = 12

@@ -15,7 +15,7 @@ from sklearn.metrics import get_scorer
 from covey.designs import Design
 from covey.estimators import GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor
 from covey.estimators.classifier import class_weight_of_rows
-from covey.estimators.reading import read_row_labels, read_weight
+from covey.estimators.reading import read_weight
 from covey.evidence.class_scores import class_position
 from covey.evidence.folds import as_table, event_labels, indexable, outer_folds
 from covey.evidence.nested_result import MethodScore, NestedScore
@@ -26,7 +26,7 @@ from covey.search.splits import SplitsLike
 from covey.selection import Folds
 from covey.terms.guessing import with_dates_and_codes
 from covey.terms.reading import as_frame
-from covey.validation import FloatArray, MatrixLike, PerRow, as_sample_weight, last_step, pandas_frame
+from covey.validation import FloatArray, MatrixLike, PerRow, as_sample_weight, last_step, pandas_frame, read_row_labels
 
 
 def nested_score(

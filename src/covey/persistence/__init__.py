@@ -117,7 +117,7 @@ def dump_bytes(model: BaseEstimator) -> bytes:
         content: bytes = skops.dumps(model, compression=zipfile.ZIP_DEFLATED)
         unchecked, foreign, has_model = _audit(content)
     except Exception as reason:
-        raise ModelFileError(f"{kind} cannot be saved: {reason}") from reason
+        raise ModelFileError(f"{kind} cannot be saved: {_unwritable(model) or reason}") from reason
     if unchecked:
         raise ModelFileError(f"The model holds {', '.join(unchecked)}, and {UNCHECKED}")
     if foreign:
@@ -133,6 +133,19 @@ def dump_bytes(model: BaseEstimator) -> bytes:
     except Exception as reason:
         raise ModelFileError(f"{kind} cannot be saved: covey.load would refuse it ({reason}).") from reason
     return content
+
+
+def _unwritable(model: BaseEstimator) -> str:
+    """The parameter that skops cannot write, and the remedy; empty if there is none."""
+    for name, value in last_step(model).get_params(deep=False).items():
+        try:
+            import_skops().dumps(value)
+        except Exception:
+            return (
+                f"{name}= is or holds a table, or names that are no text or numbers. Give arrays (.to_numpy()), lists "
+                "and text there, or pickle the model."
+            )
+    return ""
 
 
 def _audit(content: bytes, largest: int = LARGEST) -> tuple[list[str], list[str], bool]:

@@ -31,7 +31,6 @@ def limit_path(
     groups: GroupsLike = None,
     *,
     always: Iterable[Hashable] = (),
-    start: Iterable[Hashable] = (),
     max_groups: int | None = None,
     group_weights: ArrayLike | None = "noise",
     standardize: Standardize = "group",
@@ -58,9 +57,7 @@ def limit_path(
     groups : None, int, labels, lists of columns, dict or Groups
         See `covey.Groups`; None makes every column its own group.
     always : iterable
-        Names of groups that are awake from the start.
-    start : iterable
-        Names of further groups that are awake from the start, for instance those of an earlier model.
+        Names of groups that are awake from the start, for instance those of an earlier model.
     max_groups : int, optional
         The path ends when this many groups are awake; by default, when nothing is left to explain.
     group_weights : "noise", "sqrt", None or array-like, shape (n_groups,)
@@ -117,7 +114,7 @@ def limit_path(
     """
     design = as_design(X)
     partition = Groups.coerce(groups, design.shape[1], design.columns)
-    first = list(dict.fromkeys([*partition.positions(always, "always"), *partition.positions(start, "start")]))
+    first = partition.positions(always, "always")
     most = partition.n_groups if max_groups is None else whole(max_groups, "max_groups", least=0)
     fitted, response, weight, shift = read_rows(design, y, sample_weight, get_loss(loss), offset)
     options = {

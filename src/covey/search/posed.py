@@ -23,7 +23,7 @@ from covey.search.observations import Observations
 from covey.search.pairs import AllPairs, PairRates
 from covey.search.problem import Parts, Problem, Split, Validation, ancestors
 from covey.search.settings import SETTINGS, Settings
-from covey.validation import ArrayOrTensor, FloatArray, whole
+from covey.validation import ArrayOrTensor, FloatArray, boolean, whole
 
 __all__ = ["Posed", "pose"]
 
@@ -278,7 +278,8 @@ def pose(problem: Problem, parts: Parts, settings: Settings = SETTINGS) -> Posed
         if validation is not None:
             validation = replace(validation, design=RepeatedColumns(validation.design, groups.members))
         groups = groups.apart()
-    fit_intercept, weight = problem.options["fit_intercept"], np.asarray(problem.weight, dtype=float)
+    fit_intercept = boolean(problem.options["fit_intercept"], "fit_intercept")
+    weight = np.asarray(problem.weight, dtype=float)
     has_intercept = fit_intercept and loss.has_intercept
     response, level, scale, total = _working_response(problem, weight, has_intercept)
     if loss.quadratic:

@@ -14,7 +14,7 @@ from covey.designs.rows import canonical_keys, count_rows, hold_out, is_continge
 from covey.losses import Loss, Squared
 from covey.losses.responses import read_offset
 from covey.search.problem import Parts, Split, Validation, in_parts
-from covey.validation import Array, FloatArray, MatrixLike, PerRow, on_host, whole
+from covey.validation import Array, FloatArray, MatrixLike, PerRow, on_host, read_row_labels, whole
 
 __all__ = ["EmptyFoldError", "Folds", "HoldOut", "MissingClassError", "SplitsLike", "balanced_folds", "counts"]
 
@@ -45,7 +45,7 @@ class Folds:
         neighbours among the sorted responses go to different folds, equal rows to the same one. The order of the rows
         does not matter.
     labels : array-like of shape (n_rows,), optional
-        Labels of the rows, for splitters such as GroupKFold.
+        Rows with the same label stay in the same fold, whose number is then at most that of the labels.
     random_state : int or None
         Decides which neighbour goes to which fold.
     deals : int
@@ -61,11 +61,11 @@ class Folds:
     @property
     def most_deals(self) -> int:
         """How often the rows can be dealt to folds; once if the folds are given."""
-        return whole(self.deals, "deals", least=1) if self._counted else 1
+        return whole(self.deals, "deals", least=1) if self._counted and self.labels is None else 1
 
     @property
     def _counted(self) -> bool:
-        return isinstance(self.cv, int | np.integer) and not isinstance(self.cv, bool) and self.labels is None
+        return isinstance(self.cv, int | np.integer) and not isinstance(self.cv, bool)
 
     def parts(
         self, design: Design, y: FloatArray, weight: FloatArray, loss: Loss = SQUARED, deal: int = 0, keys: RowKeys = ()
@@ -73,8 +73,12 @@ class Folds:
         """The parts of the rows of a problem; those of a later deal lack the split with all rows, and take its keys."""
         y, weight = np.asarray(y), np.asarray(weight)
         balance = loss.balance(y, weight)
+        together = None if self.labels is None else read_row_labels(self.labels, len(weight), "split_groups")
         if self._counted:
-            folds, keys = self._deal(design, y, balance, weight, loss, deal, keys)
+            if together is None:
+                folds, keys = self._deal(design, y, balance, weight, loss, deal, keys)
+            else:
+                folds = labelled_folds(together, weight, whole(self.cv, "the number of folds", least=2))
             n_folds = int(folds.max()) + 1
             if n_folds < 2:
                 raise ValueError("Folds need at least 2 rows of positive weight; choose selection='ebic' instead.")
@@ -83,7 +87,7 @@ class Folds:
             parts = range(int(labels.max()) + 1)
             splits = [Split(tuple(k for k in parts if k != f), (f,)) for f in range(n_folds)]
         else:
-            labels, splits = _from_splitter(split_masks(design.shape[0], self.cv, balance, self.labels))
+            labels, splits = _from_splitter(split_masks(design.shape[0], self.cv, balance, together))
             labels = np.where(weight > 0, labels, -1)
         for number, split in enumerate(splits):
             for name, parts_of in (("held-out", split.test), ("training", split.train)):
@@ -130,7 +134,7 @@ class HoldOut:
     fraction : float
         The share of the rows to hold out. The model is then fitted on all rows.
     validation : (X, y), (X, y, offset) or None
-        Rows to score on; nothing is held out then.
+        Rows to score on, with an offset if the rows of the fit have one; nothing is held out then.
     random_state : int or None
         The seed; None means 0.
     """
@@ -146,7 +150,9 @@ class HoldOut:
         """The parts of the rows of a problem."""
         y, weight = np.asarray(y), np.asarray(weight)
         if self.validation is not None:
-            other = read_validation(self.validation, design.shape[1], loss)
+            # each counts as one row of the fit, however the weights of these are scaled
+            row = float(weight.sum()) / count_rows(weight)
+            other = read_validation(self.validation, design.shape[1], loss, row)
             labels = np.where(weight > 0, 0, -1)
             n = counts(other.weight, np.zeros(len(other.weight), dtype=np.intp), loss, other.y)
             return Parts(labels, [*counts(weight, labels, loss, y), *n], [Split((0,), (1,), everything=True)], other)
@@ -168,8 +174,8 @@ class HoldOut:
         return np.asarray(hold_out(design, y, weight, self.fraction, seed, classes))
 
 
-def read_validation(validation: Any, n_columns: int, loss: Loss = SQUARED) -> Validation:
-    """Check a validation set."""
+def read_validation(validation: Any, n_columns: int, loss: Loss, weight: float) -> Validation:
+    """Check a validation set, whose rows all have this weight."""
     if not isinstance(validation, tuple | list) or len(validation) not in (2, 3):
         raise ValueError("validation must be a pair (X, y) of rows to score on, or (X, y, offset).")
     X, y, *rest = validation
@@ -183,7 +189,7 @@ def read_validation(validation: Any, n_columns: int, loss: Loss = SQUARED) -> Va
     offset: FloatArray | None = None
     if rest and rest[0] is not None:
         offset = read_offset(rest[0], n, response.shape[1] if loss.vector else 1, loss)
-    return Validation(design, response, np.ones(n), offset)
+    return Validation(design, response, np.full(n, weight), offset)
 
 
 class EmptyFoldError(ValueError):
@@ -290,6 +296,30 @@ def balanced_folds(
     rounds = [rng.permutation(k) for _ in range(1 if classes else -(-n // k))]
     dealt = np.resize(np.concatenate(rounds), n) if n else np.empty(0, dtype=np.intp)
     out[used] = dealt[rank]
+    return out
+
+
+def labelled_folds(labels: NDArray[np.intp], weight: FloatArray, k: int) -> NDArray[np.intp]:
+    """The fold of every row, that of its label; -1 for weight zero.
+
+    These are the folds of scikit-learn's GroupKFold if rows count by weight: the heaviest label first, each goes to the
+    fold that is lightest so far.
+
+    >>> labelled_folds(np.array([7, 7, 8, 9, 9]), np.array([1.0, 1.0, 3.0, 1.0, 0.0]), 2).tolist()
+    [1, 1, 0, 1, -1]
+    """
+    used = np.flatnonzero(weight > 0)
+    which = np.unique(labels[used], return_inverse=True)[1]
+    shares = np.bincount(which, weights=weight[used]) / weight.sum()
+    if shares.size < 2:
+        raise ValueError("split_groups has the same label in every row, so there are no folds: leave it out.")
+    fold, totals = np.empty(shares.size, dtype=np.intp), np.zeros(min(k, shares.size))
+    # sums that should be equal differ by round-off error
+    for label in np.argsort(_ranks(shares), kind="stable")[::-1]:
+        fold[label] = np.argmin(np.round(totals, 12))
+        totals[fold[label]] += shares[label]
+    out = np.full(labels.size, -1)
+    out[used] = fold[which]
     return out
 
 

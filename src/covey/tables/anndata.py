@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -56,14 +57,22 @@ def from_anndata(
         raise ValueError(f"y: {response.isna().sum()} rows have no {y!r}, the first is {first!r}; leave them out.")
     labels = _column(adata.var, groups, "var")
     if labels is not None:
-        labels = [name if gap else label for name, label, gap in zip(names, labels, labels.isna(), strict=True)]
-        labels = [label if isinstance(label, int | np.integer) else str(label) for label in labels]
+        given = [label if isinstance(label, int | np.integer) else str(label) for label in labels]
+        alone = labels.isna().to_numpy()
+        labels = [name if gap else label for name, label, gap in zip(names, given, alone, strict=True)]
+        counts = Counter(labels)
+        if twice := [labels[j] for j in np.flatnonzero(alone) if counts[labels[j]] > 1]:
+            raise ValueError(
+                f"groups: variable {twice[0]!r} has no {groups!r}, and another group has its name: rename it, or give "
+                "it a value."
+            )
     in_memory = isinstance(stored, np.ndarray) or type(stored).__module__.partition(".")[0] in KINDS
     if in_memory or sp.issparse(stored):
         X = as_design(stored, name=where)
         X.columns = names
     else:
         X = BackedDesign(stored, columns=names, name=where)
+    X.row_names = np.array(list(map(str, adata.obs_names)), dtype=object)
     return (
         X,
         y if response is None else response.to_numpy(),
