@@ -3,7 +3,7 @@
     .venv-bench/bin/python benchmarks/run_suite.py --join benchmarks/glm_cells.py --only --problems binomial
 
 The error is the excess of the expected deviance over the true model's on 4000 fresh rows (several responses: mean
-squared error of the means). Settings were decided on seeds 0 to 4. What 0.2.0 reached is in `results/glm.md`.
+squared error of the means). Settings were decided on seeds 0 to 4. What they print is in `results/glm.md`.
 
 Groups of five columns, five of them active, coefficients standard normal times the signal; columns are independent or
 autoregressive with 0.8 between neighbours. Counts have linear predictors of standard deviation 1 or 0.5 instead, for

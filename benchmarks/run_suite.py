@@ -104,6 +104,8 @@ def main() -> None:
     if args.page:
         write(store, DOCS)
     else:
+        if args.problems:
+            store.rows = {key: row for key, row in store.rows.items() if key[1] in names}
         print("\n".join(tables(store)))
 
 
