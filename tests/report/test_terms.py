@@ -59,6 +59,7 @@ def test_sections_of_variables_and_columns(model, page):
     assert 'class="shade s' in page  # the heat map
     assert "One line per level of <bdi>sex</bdi>" in page
     assert 'class="cells"' in page
+    assert "no row has both" not in page
     assert "free text" in page or "identifiers" in page
     for term in model.terms_["term"]:
         assert page.count(f'<bdi>{escape(term)}</bdi></th><td class="strength"') == 1  # listed once
@@ -99,6 +100,18 @@ def test_effects_on_the_page_are_those_of_the_model(model, data):
         )
         np.testing.assert_allclose(one.effect, again.effect)
     assert "There are no bands" in render(report)
+
+
+def test_cells_of_a_pair_without_rows_are_in_brackets(data):
+    rows = ~((data[0]["sex"] == "m") & (data[0]["site"] == "b"))
+    table, y = data[0].loc[rows, ["sex", "site"]], data[1][rows]
+    model = GroupSparseRegressor(terms="auto", always=["sex:site"]).fit(table, y)
+    page = render(FitReport.from_model(model, table, y, nested=0))
+    assert len(re.findall(r"<td>\([−-]?\d[^)]*\)</td>", page)) == 1
+    assert "In brackets: no row has both levels." in page
+    display = model.plot_terms(["sex:site"])
+    assert len(display.axes_[0].texts) == 5
+    assert "blank: no row has both levels" in display.figure_.get_supxlabel()
 
 
 def test_classes_have_a_line_each(data, tmp_path):

@@ -154,6 +154,8 @@ class TermsDisplay:
         said += {one.note.partition(",")[0]: None for one in self.effects if one.low is not None and not one.n_refits}
         pairs = any(len(one.axes) == 2 for one in self.effects)
         said += ["pairs are drawn with the effects of both variables"] if pairs else []
+        empty = any(one.empty is not None and one.empty.any() for one in self.effects)
+        said += ["blank: no row has both levels"] if empty else []
         said += [f"{self.n_left} smaller effect{'s' * (self.n_left > 1)} not drawn"] if self.n_left else []
         if said and alone:
             self.figure_.supxlabel("; ".join(said), fontsize=8, color=MARK)
