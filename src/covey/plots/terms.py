@@ -7,6 +7,7 @@ from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -15,8 +16,12 @@ from sklearn.base import BaseEstimator
 from covey.estimators.term_views import Refits
 from covey.plots.style import MARK, AxesLike, colour, fitted_step, make_axes, quiet, unit_of
 from covey.plots.term_panels import Dots, common_limits, draw_panel, plain
+from covey.terms.dates import Date
 from covey.terms.effects import Effect
-from covey.validation import MatrixLike, pandas_frame
+from covey.terms.encoding import Encoding
+from covey.terms.levels import Category
+from covey.terms.reading import as_frame
+from covey.validation import MatrixLike
 
 # The most panels of one figure; the largest effects come first.
 MOST_PANELS = 24
@@ -103,7 +108,7 @@ class TermsDisplay:
             effects.append(effect.divided(last.response_deviations_) if last.loss_.several else effect)
         if names is None:
             effects.sort(key=lambda one: (len(one.axes), -one.span))
-        dots = None if X is None else pandas_frame(X)
+        dots = None if X is None else _read(last.encoding_, X)
         display = cls(effects[:MOST_PANELS], _unit(last), dots)
         display.n_left = len(effects) - len(display.effects)
         return display.plot(ax=ax)
@@ -134,7 +139,7 @@ class TermsDisplay:
     def _dots(self, one: Effect) -> Dots:
         """Rows for a heat map, evenly taken from the table."""
         names = [axis.name for axis in one.axes]
-        if len(names) < 2 or self.dots is None or not set(names) <= set(map(str, self.dots.columns)):
+        if len(names) < 2 or self.dots is None or not set(names) <= set(self.dots.columns):
             return None
         rows = self.dots[names].dropna()
         rows = rows.iloc[:: max(1, len(rows) // MOST_DOTS)]
@@ -159,6 +164,17 @@ class TermsDisplay:
         said += [f"{self.n_left} smaller effect{'s' * (self.n_left > 1)} not drawn"] if self.n_left else []
         if said and alone:
             self.figure_.supxlabel("; ".join(said), fontsize=8, color=MARK)
+
+
+def _read(encoding: Encoding, X: MatrixLike) -> pd.DataFrame:
+    """The numbers and dates of a table, as `fit` reads them."""
+    frame, read = as_frame(X, encoding.variables), dict[str, Any]()
+    for name in frame.columns.intersection(list(encoding.variables)).difference(list(encoding.dropped)):
+        variable = encoding.variable(name)
+        if not isinstance(variable, Category):
+            values = variable.read(frame[name])
+            read[name] = pd.to_datetime(values, unit="D") if isinstance(variable, Date) else values
+    return pd.DataFrame(read)
 
 
 def _variables(name: str, known: Container[str]) -> list[str]:

@@ -346,4 +346,5 @@ def _table(one: Effect, values: FloatArray) -> dict[str, object]:
         (tall[j], list(zip(cells[i].tolist(), shades[i].tolist(), empty[i].tolist(), strict=True)))
         for i, j in enumerate(rows.tolist())
     ]
-    return {"heads": [wide[j] for j in columns], "lines": lines, "empty": bool(empty.any())}
+    n_more = sum(one.effect.shape[:2]) - sum(cells.shape)
+    return {"heads": [wide[j] for j in columns], "lines": lines, "empty": bool(empty.any()), "n_more": n_more}
