@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from scipy.optimize import minimize
 
-from covey import Curve, GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor, Terms, load, save
+from covey import Curve, GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor, Terms
 from covey.selection import Size
 from covey.terms.splines import basis, bends, slopes
 
@@ -200,12 +200,3 @@ def test_pairs_of_constrained_variables_are_left_out_or_refused():
     for pair in ("age:site", ("age", "site")):
         with pytest.raises(ValueError, match="is a pair, and pairs take no constraints"):
             GroupSparseRegressor(terms="auto", constraints={pair: ">=0"}).fit(table, eta)
-
-
-def test_models_of_terms_are_saved(tmp_path):
-    table, eta, _ = draw(n=150)
-    model = GroupSparseRegressor(terms=Terms(pairs=None), constraints=SHAPES, selection=3).fit(table, eta)
-    save(model, tmp_path / "model.skops")
-    other = load(tmp_path / "model.skops")
-    pd.testing.assert_frame_equal(other.constraints_, model.constraints_)
-    np.testing.assert_array_equal(other.predict(table), model.predict(table))
