@@ -123,6 +123,9 @@ def test_classes_have_a_line_each(data, tmp_path):
     assert "<i>mid" not in page
     assert "line c3" in page
     assert [one.name for one in tmp_path.iterdir()] == ["report.html"]
+    two = GroupSparseClassifier(terms="auto", always=["sex"], selection="bic").fit(table, classes == "low")
+    page = render(FitReport.from_model(two, table, classes == "low", nested=0, positive=False))
+    assert "in log odds of <bdi>False</bdi> against <bdi>True</bdi>." in page
 
 
 def test_a_model_without_variables(data):
