@@ -122,6 +122,7 @@ def test_classes_have_a_line_each(data, tmp_path):
     page = file.read_text()
     assert "<i>mid" not in page
     assert "line c3" in page
+    assert len(re.findall(r"Missing values: \S+, \S+, \S+\.</p>", page)) == 1
     assert [one.name for one in tmp_path.iterdir()] == ["report.html"]
     two = GroupSparseClassifier(terms="auto", always=["sex"], selection="bic").fit(table, classes == "low")
     page = render(FitReport.from_model(two, table, classes == "low", nested=0, positive=False))
