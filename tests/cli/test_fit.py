@@ -358,3 +358,4 @@ def test_outer_folds_warn_of_the_split_whatever_chose_the_model(tmp_path):
     table.to_csv(tmp_path / "t.csv", index=False)
     said = done("fit", tmp_path / "t.csv", "-t", "y", "-g", "_", "--selection", "bic", "--nested", "-o", tmp_path / "o")
     assert "The selection depends on the split: g14 is in only 1 of 5 repetitions of the choice." in said.stdout
+    assert "was repeated in 5 outer folds: g14 is in only 1 of 5" in (tmp_path / "o" / "report.html").read_text()

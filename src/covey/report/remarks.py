@@ -154,7 +154,7 @@ def split(fit: Fitted) -> Found:
         return None
     warning = split_warning(fit.names, nested.frequencies, nested.n_folds, "repetitions")
     which = warning.partition(": ")[2]
-    return ("depends_on_the_split", {"n": nested.n_folds, "which": which[0].upper() + which[1:]}) if which else None
+    return ("depends_on_the_split", {"n": nested.n_folds, "which": which}) if which else None
 
 
 def sparsity(fit: Fitted) -> Found:
