@@ -1,7 +1,6 @@
 """Terms: what a user may say, tables of every library, and bad input."""
 
 import copy
-import json
 import pickle
 
 import numpy as np
@@ -10,7 +9,7 @@ import pytest
 from scipy import sparse
 
 import covey
-from covey.terms import Curve, Drop, Encoding, Levels, Linear, Terms
+from covey.terms import Curve, Drop, Levels, Linear, Terms
 
 N = 60
 
@@ -149,24 +148,6 @@ def test_the_order_of_rows_and_columns_does_not_matter(table):
     places = [other.column_names.index(name) for name in encoding.column_names]
     np.testing.assert_allclose(other.transform(table)[:, places], X, atol=1e-9)
     assert len(other.pairs) == len(encoding.pairs)
-
-
-def test_state_goes_through_json_and_gives_the_same_columns(table):
-    encoding = Terms({"site": Levels(always=True)}, pairs="auto").fit(table)
-    again = Encoding.from_state(json.loads(json.dumps(encoding.state(), allow_nan=False)))
-    np.testing.assert_array_equal(again.transform(table), encoding.transform(table))
-    for name in ("variables", "terms", "column_names", "remarks", "pairs", "dropped"):
-        assert getattr(again, name) == getattr(encoding, name)
-    pd.testing.assert_frame_equal(again.table(), encoding.table())
-
-
-def test_the_columns_of_a_variable_alone_are_those_of_the_table(table):
-    encoding = Terms().fit(table)
-    X = encoding.transform(table)
-    for name in table:
-        terms = [encoding.terms[j] for j in encoding.terms_of(name)]
-        columns = slice(terms[0].columns.start, terms[-1].columns.stop)
-        np.testing.assert_array_equal(encoding.encode(name, table[name]), X[:, columns])
 
 
 def test_names_of_terms_and_columns_are_unique():
