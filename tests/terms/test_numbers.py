@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from covey.terms import Curve, Linear, Terms
+from covey.terms import Curve, Terms
 from covey.terms.unusual import unusual_values
 
 
@@ -128,15 +128,9 @@ def test_few_distinct_values_have_few_curve_columns(distinct, width):
 
 def test_wishes_of_the_user(x):
     table = pd.DataFrame({"x": x})
-    assert len(Terms({"x": "linear"}).fit(table).column_names) == 1
     assert len(Terms({"x": Curve(knots=4)}).fit(table).column_names) == 3
-    encoding = Terms({"x": Curve(always=True)}).fit(table)
-    assert [(term.kind, term.always) for term in encoding.terms] == [
-        ("linear", True),
-        ("curve", True),
-        ("detail", False),
-    ]
-    assert [term.always for term in Terms({"x": Linear(always=True)}).fit(table).terms] == [True]
+    terms = Terms({"x": Curve(always=True)}).fit(table).terms
+    assert [(term.kind, term.always) for term in terms] == [("linear", True), ("curve", True), ("detail", False)]
 
 
 def test_booleans_are_numbers_with_labels():
