@@ -117,6 +117,8 @@ def test_classes_have_a_line_each(data, tmp_path):
     two = GroupSparseClassifier(terms="auto", always=["sex"], selection="bic").fit(table, classes == "low")
     page = render(FitReport.from_model(two, table, classes == "low", nested=0, positive=False))
     assert "in log odds of <bdi>False</bdi> against <bdi>True</bdi>." in page
+    assert "sex (always in)" in page
+    assert ", plus <bdi>" not in page  # it is one of the variables
 
 
 def test_a_model_without_variables(data):

@@ -19,7 +19,6 @@ from covey.plots.term_panels import Dots, common_limits, draw_panel, plain
 from covey.terms.dates import Date
 from covey.terms.effects import Effect
 from covey.terms.encoding import Encoding
-from covey.terms.levels import Category
 from covey.terms.reading import as_frame
 from covey.validation import MatrixLike
 
@@ -169,11 +168,10 @@ class TermsDisplay:
 def _read(encoding: Encoding, X: MatrixLike) -> pd.DataFrame:
     """The numbers and dates of a table, as `fit` reads them."""
     frame, read = as_frame(X, encoding.variables), dict[str, Any]()
-    for name in frame.columns.intersection(list(encoding.variables)).difference(list(encoding.dropped)):
+    for name in [term.name for term in encoding.terms if term.kind == "linear" and term.name in frame]:
         variable = encoding.variable(name)
-        if not isinstance(variable, Category):
-            values = variable.read(frame[name])
-            read[name] = pd.to_datetime(values, unit="D") if isinstance(variable, Date) else values
+        values = variable.read(frame[name])
+        read[name] = pd.to_datetime(values, unit="D") if isinstance(variable, Date) else values
     return pd.DataFrame(read)
 
 
