@@ -9,6 +9,7 @@ import pytest
 from covey import GroupSparseRegressor, nested_score
 from covey.tables import TableError
 from covey.terms import Encoding, Terms
+from covey.terms.unusual import NewValuesWarning
 
 
 def fit(dates, **settings):
@@ -124,6 +125,18 @@ def test_dates_of_two_orders_are_refused():
     days = pd.date_range("2010-01-01", periods=60, freq="MS")
     with pytest.raises(TableError, match="the day or the month may come first; write them as 2020-12-31"):
         fit(days.strftime("%d/%m/%Y").to_series())
+
+
+def test_predict_warns_of_new_days_of_the_week_and_of_dates_far_away():
+    days = pd.bdate_range("2018-01-01", periods=300)
+    y = 0.02 * np.arange(300) + 2.0 * (days.day_of_week == 2) + 0.1 * np.random.default_rng(0).standard_normal(300)
+    model = GroupSparseRegressor(terms="auto", selection="bic").fit(pd.DataFrame({"d": days}), y)
+    assert {"d", "d[week]"} <= set(model.selected_groups_)
+    with pytest.warns(NewValuesWarning) as found:
+        model.predict(pd.DataFrame({"d": ["2018-02-03", "2100-01-01", None]}))
+    assert [str(one.message).partition(",")[0] for one in found] == [
+        "d is missing in 1 row", "d is 2100-01-01 in 1 row", "d[week] is 'Sat' in 1 row"
+    ]  # fmt: skip
 
 
 def test_a_fold_does_not_lose_the_order_of_days_and_months():

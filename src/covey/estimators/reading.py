@@ -24,7 +24,7 @@ from covey.tables.complaint import shown
 from covey.tables.unreadable import disguise_of
 from covey.terms import expand
 from covey.terms.reading import as_frame, refuse_storage
-from covey.terms.unusual import NewValuesWarning, unusual_levels, unusual_values
+from covey.terms.unusual import NewValuesWarning, unusual_in_terms, unusual_values
 from covey.validation import (
     Array,
     FloatArray,
@@ -194,7 +194,7 @@ def read_rows(estimator: BaseEstimator, X: MatrixLike) -> Design:
         frame = as_frame(X, expansion.encoding.variables)
         columns, used = expansion.encoding.transform(frame), np.asarray(np.atleast_2d(estimator.coef_).any(axis=0))
         said = unusual_values(expansion.encoding, frame, expansion.variables_in(used))
-        for sentence in (*said, *unusual_levels(expansion, frame, columns, used)):
+        for sentence in (*said, *unusual_in_terms(expansion, frame, columns, used)):
             warnings.warn(sentence, NewValuesWarning, stacklevel=4)
         return expansion.on(columns)
     if _is_ready(X, estimator):

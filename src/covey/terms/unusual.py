@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
 import pandas as pd
@@ -33,23 +33,25 @@ def unusual_values(encoding: Encoding, frame: pd.DataFrame, names: Sequence[str]
     found = []
     for name in names:
         variable, column = encoding.variable(name), frame[name]
-        missing, values = missing_values(column), variable.read(column)
-        odd = (values < 0 if isinstance(variable, Category) else ~np.isfinite(values)) & ~missing
-        if odd.any():
-            level = isinstance(variable, Category) or (isinstance(variable, Number) and variable.ordered)
-            found.append(_said(name, as_labels(column[odd]), NEW_LEVEL if level else WORD))
-        elif not isinstance(variable, Category) and (far := _far_outside(variable, np.asarray(values, dtype=float))):
-            found.append(f"{name} is {far}: predicted by extrapolation.")
+        missing = missing_values(column)
+        if not isinstance(variable, Date):
+            values = variable.read(column)
+            odd = (values < 0 if isinstance(variable, Category) else ~np.isfinite(values)) & ~missing
+            if odd.any():
+                level = isinstance(variable, Category) or variable.ordered
+                found.append(_said(name, as_labels(column[odd]), NEW_LEVEL if level else WORD))
+            elif isinstance(variable, Number):
+                found += _far_outside(variable, np.asarray(values, dtype=float), "{:.6g}".format)
         if missing.any() and not variable.describe()["missing"]:
             rows = plural(int(missing.sum()), "row")
             found.append(f"{name} is missing in {rows}, and never was in the fit: predicted as its mean.")
     return found
 
 
-def unusual_levels(
+def unusual_in_terms(
     expansion: Expansion, frame: pd.DataFrame, columns: FloatArray, used: NDArray[np.bool_]
 ) -> list[str]:
-    """A sentence for each day of the week, and each pair with a combination of levels, that the fit did not have.
+    """A sentence for each trend of a model with dates far away, each week with new days, and each pair of new levels.
 
     `columns` are the encoded columns of the rows, and `used` says which expanded columns the model has.
     """
@@ -58,12 +60,15 @@ def unusual_levels(
         if not used[term.columns].any():
             continue
         sides = [(expansion.encoding.variable(name), frame[name]) for name in term.variables]
-        if term.kind == "levels" and isinstance(sides[0][0], Date):
-            odd = ~columns[:, term.columns].any(axis=1) & ~missing_values(sides[0][1])
+        variable, column = sides[0]
+        if term.kind == "linear" and isinstance(variable, Date):
+            found += _far_outside(variable.trend, variable.read(column), _day)
+        if term.kind == "levels" and isinstance(variable, Date):
+            odd = ~columns[:, term.columns].any(axis=1) & ~missing_values(column)
             if odd.any():
-                found.append(_said(term.name, _levels(*sides[0])[odd], NEW_LEVEL))
+                found.append(_said(term.name, weekdays(variable.read(column))[odd], NEW_LEVEL))
         if term.kind == "pair" and (odd := expansion.is_new_combination(columns, term.parents)).any():
-            both = zip(*(_levels(variable, column[odd]) for variable, column in sides), strict=True)
+            both = zip(*(_levels(one, values[odd]) for one, values in sides), strict=True)
             found.append(_said(term.name, [f"{one}, {other}" for one, other in both], NEW_COMBINATION))
     return found
 
@@ -78,15 +83,16 @@ def _levels(variable: Variable, column: Column) -> Array:
     return weekdays(variable.read(column)) if isinstance(variable, Date) else as_labels(column)
 
 
-def _far_outside(variable: Number | Date, values: FloatArray) -> str:
-    """Numbers or days as far outside of the fit's range as that is wide, in words; empty if there are none."""
-    number = variable.trend if isinstance(variable, Date) else variable
+def _day(number: float) -> str:
+    return str(np.datetime64(int(number // 1), "D"))
+
+
+def _far_outside(number: Number, values: FloatArray, text: Callable[[float], str]) -> list[str]:
+    """A sentence on values as far outside of the fit's range as that is wide; none if there are no such values."""
     far = np.maximum(number.low - values, values - number.high)
     n_far = int((far >= number.high - number.low).sum())
     if not n_far:
-        return ""
-    ends = [values[np.nanargmax(far)], number.low, number.high]
-    farthest, low, high = (
-        str(np.datetime64(int(end // 1), "D")) if variable is not number else f"{end:.6g}" for end in ends
-    )
-    return f"{farthest} in {plural(n_far, 'row')}, far from {low} to {high} in the fit"
+        return []
+    span = f"{text(number.low)} to {text(number.high)}"
+    farthest = f"{text(values[np.nanargmax(far)])} in {plural(n_far, 'row')}"
+    return [f"{number.name} is {farthest}, far from {span} in the fit: predicted by extrapolation."]
