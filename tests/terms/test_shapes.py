@@ -136,15 +136,6 @@ def test_slopes_bound_the_slope_everywhere_and_bends_are_second_derivatives():
     np.testing.assert_allclose(bend[1:-1], (bends(knots) @ values)[1:-1], rtol=0.05, atol=0.05)
 
 
-def test_a_wrong_direction_keeps_a_variable_out_and_says_so():
-    table, _, rng = draw()
-    y = -np.log(table["price"]) * 2 + 0.3 * rng.standard_normal(len(table))
-    model = GroupSparseRegressor(terms=Terms(pairs=None), constraints={"price": "increasing"}).fit(table, y)
-    assert "price" not in set(model.variables_["variable"])
-    assert model.constraints_.loc[0, "binds"]
-    assert "kept out: price (increasing)" in str(model.summary())
-
-
 def test_dates_and_missing_values():
     rng = np.random.default_rng(0)
     n = 300
