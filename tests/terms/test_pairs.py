@@ -206,11 +206,12 @@ def test_a_new_combination_with_one_of_two_values():
     rng = np.random.default_rng(1)
     two, level = rng.random(600) < 0.5, rng.integers(0, 3, 600)
     two[level == 1] = False
-    table = pd.DataFrame({"two": two, "level": np.array(list("uvw"))[level]})
+    table = pd.DataFrame({"two": np.where(two, 0.3, 0.1), "level": np.array(list("uvw"))[level]})
     y = two * (level - 1.0) + 0.1 * rng.standard_normal(600)
     model = GroupSparseRegressor(terms="auto", always=["two:level"], selection=3).fit(table, y)
-    with pytest.warns(NewValuesWarning, match="two:level is 'True, v' in 1 row, a combination"):
-        model.predict(pd.DataFrame({"two": [True, False], "level": "v"}))
+    with pytest.warns(NewValuesWarning, match="two:level is '0.3, v' in 1 row, a combination"):
+        model.predict(pd.DataFrame({"two": [0.3, 0.1], "level": "v"}))
+    model.predict(table.astype({"two": np.float32}))  # warnings are errors
     assert np.argwhere(model.effect("two", "level").empty).tolist() == [[1, 1]]
 
 

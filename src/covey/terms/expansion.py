@@ -168,7 +168,7 @@ class Expansion:
         low, high = ends[place, :, level].T
         value = own[np.arange(len(own)), place]
         known = own.any(axis=1) & other.any(axis=1)  # a new level, or a missing value, is the mean
-        return known & ((value < low) | (value > high))
+        return known & np.where(value > 0, high <= 0, low >= 0)  # rounding, as to four bytes, keeps the sign
 
     @cached_property
     def _products(self) -> tuple[tuple[Term, ...], NDArray[np.intp], NDArray[np.intp]]:

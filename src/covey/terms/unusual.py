@@ -51,7 +51,7 @@ def unusual_values(encoding: Encoding, frame: pd.DataFrame, names: Sequence[str]
 def unusual_in_terms(
     expansion: Expansion, frame: pd.DataFrame, columns: FloatArray, used: NDArray[np.bool_]
 ) -> list[str]:
-    """A sentence for each trend of a model with dates far away, each week with new days, and each pair of new levels.
+    """A sentence for each trend with dates far away, each week with new days, and each pair with new combinations.
 
     `columns` are the encoded columns of the rows, and `used` says which expanded columns the model has.
     """
