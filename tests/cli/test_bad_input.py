@@ -86,9 +86,6 @@ def test_tables(tmp_path, case):
 
 
 MATRICES = {
-    "text": (MIXED.replace("red", "x y"), "Column 'a' holds 'x y' in row 81"),
-    "dates": ("when,y\n2020-01-01,1\n2020-01-02,2\n", "holds dates, '2020-01-01'", "leave out --groups", "--drop when"),
-    "categories": ("a,y\nred,1\nblue,2\nred,3\n", "holds text with 2 different values", "leave out --groups"),
     "infinite": ("a,y\n1,1\ninf,2\n3,3\n", "infinite in 'a'"),
     "missing": ("a,b,y\n1,,1\n2,5,2\n,6,3\n", "missing in 'a' (1), 'b' (1)", "leave out --groups"),
     "no value": ("a,b,y\n1,,1\n2,,2\n3,,1\n", "All values are missing in 'b'", "--drop"),

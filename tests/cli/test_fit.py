@@ -22,7 +22,7 @@ from covey.settings import FitSettings
 from covey.tables import read_table
 from covey.workflow import folder
 from covey.workflow.fit import fit_table
-from covey.workflow.folder import GROUP_FILES, TERM_FILES, write_fit
+from covey.workflow.folder import TERM_FILES, write_fit
 
 
 @pytest.fixture(scope="module")
@@ -94,19 +94,6 @@ def test_what_became_of_each_column_is_printed(printed_and_fitted):
     assert "3 levels: blue, green, red" in printed
     said = "4 of 12 variables predict y (240 rows): gene2_a (straight), gene2_c (straight), age (curved), kind."
     assert said in printed
-
-
-def test_a_matrix_of_numbers_with_groups(table, tmp_path):
-    result = done("fit", table, *MATRIX, "--out", tmp_path / "fit")
-    assert result.stderr == ""
-    assert {file.name for file in (tmp_path / "fit").iterdir()} == GROUP_FILES
-    groups = pd.read_csv(tmp_path / "fit" / "groups.csv").set_index("group")
-    assert groups["selected"].to_dict() == {"gene2": True, "gene1": False, "gene3": False}
-    assert groups["size"].tolist() == [3, 3, 3]
-    coefficients = pd.read_csv(tmp_path / "fit" / "coefficients.csv").set_index("column")
-    assert coefficients.loc["gene2_a", "coefficient"] == pytest.approx(3, abs=0.3)
-    assert (coefficients.loc[["gene1_a", "gene3_c"], "coefficient"] == 0).all()
-    assert run_of(tmp_path / "fit")["selected_groups"][0]["group"] == "gene2"
 
 
 def test_options_about_variables(table, tmp_path):
@@ -251,28 +238,6 @@ def test_weights_are_like_repeated_rows(frame, counts, tmp_path):
     np.testing.assert_allclose(weighted, repeated, rtol=1e-8)  # of the same number of rows
 
 
-def test_parts_and_kinds_of_files_give_the_same_fit(frame, tmp_path):
-    small = frame.drop(columns=["id", "kind"])
-    (tmp_path / "parts" / "deep").mkdir(parents=True)
-    small.iloc[:100].to_parquet(tmp_path / "parts" / "a.parquet")
-    small.iloc[100:].to_parquet(tmp_path / "parts" / "deep" / "b.parquet")
-    (tmp_path / "parts" / "_SUCCESS").touch()
-    small.iloc[:100].to_csv(tmp_path / "1.csv", index=False)
-    small.iloc[100:].to_csv(tmp_path / "2.csv", index=False)
-    small.to_feather(tmp_path / "all.feather")
-    small.to_csv(tmp_path / "all.tsv.gz", index=False, sep="\t")
-    sources = [["parts"], ["[12].csv"], ["1.csv", "2.csv"], ["all.feather"], ["all.tsv.gz"]]
-    answers = []
-    for source in sources:
-        asked = [tmp_path / name for name in source]
-        result = done("fit", *asked, "-t", "y", "-o", tmp_path / "fit", "--overwrite", "--json", "--selection", "bic")
-        answers.append(json.loads(result.stdout))
-    for answer in answers[1:]:
-        assert answer["model"] == answers[0]["model"]
-        assert answer["intercept"] == pytest.approx(answers[0]["intercept"], rel=1e-9)
-    assert len(answers[0]["inputs"]) == 2
-
-
 def test_a_folder_is_replaced_only_when_asked(fitted, table, tmp_path):
     fitted = shutil.copytree(fitted, tmp_path / "fit")
     asked = ["fit", table, *SETTINGS, "--selection", "size:1", "--out"]
@@ -393,3 +358,4 @@ def test_outer_folds_warn_of_the_split_whatever_chose_the_model(tmp_path):
     table.to_csv(tmp_path / "t.csv", index=False)
     said = done("fit", tmp_path / "t.csv", "-t", "y", "-g", "_", "--selection", "bic", "--nested", "-o", tmp_path / "o")
     assert "The selection depends on the split: g14 is in only 1 of 5 repetitions of the choice." in said.stdout
+    assert "was repeated in 5 outer folds: g14 is in only 1 of 5" in (tmp_path / "o" / "report.html").read_text()

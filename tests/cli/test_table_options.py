@@ -90,17 +90,6 @@ def test_all_unreadable_columns_are_listed_at_once(frame, tmp_path):
     assert "--drop name" in lines["name"]
 
 
-def test_dates_are_a_trend(frame, tmp_path):
-    frame[["a", "when", "y"]].assign(y=frame["y"] + np.arange(90)).to_csv(tmp_path / "t.csv", index=False)
-    result = done("fit", tmp_path / "t.csv", "-t", "y", "-o", tmp_path / "fit", *QUICK)
-    assert "2020-03-01 to 2020-05-29" in result.stdout
-    assert {"a", "when"} <= selected(tmp_path / "fit")
-    later = pd.DataFrame({"a": [0.0, 0.0], "when": ["2020-05-01", "2020-06-10"]})
-    later.to_csv(tmp_path / "new.csv", index=False)
-    first, last = predictions(tmp_path / "fit", tmp_path / "new.csv")
-    assert last - first == pytest.approx(40 * 1.05, abs=5)
-
-
 def test_rows_without_a_response_are_left_out(frame, fit, tmp_path):
     holes = pd.concat([frame.head(2).assign(a=np.nan), frame.head(1).assign(y=np.nan), frame], ignore_index=True)
     holes.to_csv(tmp_path / "t.csv", index=False)
@@ -188,11 +177,3 @@ def test_what_stands_for_a_missing_value(frame, fit, tmp_path):
     told = covey("predict", tmp_path / "fit", tmp_path / "t.csv")
     assert "The fit read its table with --missing '.' --missing -999: add it" in told.stderr
     assert "UserWarning" not in told.stderr
-
-
-def test_a_number_far_outside_of_the_fit_is_noticed(frame, fit, tmp_path):
-    frame.assign(a=[1e9, *frame["a"][1:]]).drop(columns="when").to_csv(tmp_path / "t.csv", index=False)
-    told = covey("predict", fit / "fit", tmp_path / "t.csv")
-    assert "notice: a is 1e+09 in 1 row, far from " in told.stderr
-    assert "predicted by extrapolation" in told.stderr
-    assert "far from" not in covey("predict", fit / "fit", fit / "table.csv").stderr

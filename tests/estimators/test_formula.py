@@ -102,6 +102,8 @@ def test_arrays_and_rows_beyond_the_knots_are_refused_with_a_remedy():
     model = GroupSparseRegressor.from_formula("y ~ bs(age, df=5)", DATA)
     with pytest.raises(ValueError, match="extrapolation='extend'"):
         model.predict(DATA.assign(age=99.0))
+    with pytest.raises(ValueError, match="names 'age', which the data lack: the columns are 'x1', 'x2'"):
+        model.predict(DATA[["x1", "x2"]])
 
 
 def test_a_file_cannot_hold_it_and_says_so(tmp_path):

@@ -1,5 +1,6 @@
 """Panels of the effects of variables and pairs."""
 
+import matplotlib.dates as mdates
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -61,6 +62,10 @@ def test_some_names_with_the_rows_and_given_axes(model):
     assert display.figure_ is figure
     dots = display.axes_[1].lines[-1].get_xydata()
     np.testing.assert_allclose(dots, TABLE[["age", "$cost$ {"]])
+    text = TABLE.assign(day=TABLE["day"].dt.strftime("%d.%m.%Y"), age=TABLE["age"].astype(str))
+    days = GroupSparseRegressor(terms=Terms(pairs=[("day", "age")])).fit(text[["day", "age"]], Y)
+    dots = days.plot_terms(["day:age"], X=text).axes_[0].lines[-1].get_xydata()
+    np.testing.assert_allclose(dots, np.column_stack([mdates.date2num(TABLE["day"]), TABLE["age"]]))
     assert TermsDisplay.from_estimator(model, "age").axes_[0].get_xlabel() == "age"
     with pytest.raises(ValueError, match="did you mean 'age'"):
         model.plot_terms(["agee"])

@@ -25,7 +25,7 @@ from covey.report.path import PATH_END, keep_frames, positions, time_axis
 from covey.report.quality import BELOW, Score
 from covey.report.remarks import Remark
 from covey.search.chosen import judged
-from covey.selection import Size
+from covey.selection import Folds, Size
 from report.pages import constructed_limit_path, constructed_path, constructed_report
 
 
@@ -131,6 +131,14 @@ def test_every_way_to_choose_has_its_page(case, data):
     for group in shown_groups:
         norm = model.group_norms_[model.groups_.position(int(group.name))]
         assert group.at(report.frames.chosen)[0][1] == pytest.approx(norm, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("rule", "said"), [("select", "Outer folds: in how many of 2"), ("predict", "Folds: in how many of 3")]
+)
+def test_the_folds_in_which_groups_are_counted_are_named(rule, said, data):
+    model = GroupSparseRegressor(groups=3, rule=rule, selection=Folds(3, deals=1)).fit(data.X, data.y)
+    assert said in render(FitReport.from_model(model, data.X, data.y, nested=2))
 
 
 @pytest.mark.parametrize("unit", [1e-100, 1e100])

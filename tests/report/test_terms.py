@@ -61,6 +61,7 @@ def test_sections_of_variables_and_columns(model, page):
     assert 'class="shade s' in page  # the heat map
     assert "One line per level of <bdi>sex</bdi>" in page
     assert 'class="cells"' in page
+    assert "no row has both" not in page
     assert "free text" in page or "identifiers" in page
     for term in model.terms_["term"]:
         assert page.count(f'<bdi>{escape(term)}</bdi></th><td class="strength"') == 1  # listed once
@@ -92,15 +93,16 @@ def test_the_page_in_a_browser(page, browser, tmp_path):
             assert all(box["width"] > 120 and box["height"] > 120 for box in boxes)
 
 
-def test_effects_on_the_page_are_those_of_the_model(model, data):
-    report = FitReport.from_model(model, *data, nested=0)
-    for one in report.terms.effects:
-        names = [axis.name for axis in one.axes]
-        again = model.effect(
-            *names, main=len(names) == 2, at=one.axes[0].raw if len(names) == 1 else [a.raw for a in one.axes]
-        )
-        np.testing.assert_allclose(one.effect, again.effect)
-    assert "There are no bands" in render(report)
+def test_cells_of_a_pair_without_rows_are_in_brackets(data):
+    rows = ~((data[0]["sex"] == "m") & (data[0]["site"] == "b"))
+    table, y = data[0].loc[rows, ["sex", "site"]], data[1][rows]
+    model = GroupSparseRegressor(terms="auto", always=["sex:site"]).fit(table, y)
+    page = render(FitReport.from_model(model, table, y, nested=0))
+    assert len(re.findall(r"<td>\([−-]?\d[^)]*\)</td>", page)) == 1
+    assert "In brackets: no row has both levels." in page
+    display = model.plot_terms(["sex:site"])
+    assert len(display.axes_[0].texts) == 5
+    assert "blank: no row has both levels" in display.figure_.get_supxlabel()
 
 
 def test_classes_have_a_line_each(data, tmp_path):
@@ -111,7 +113,14 @@ def test_classes_have_a_line_each(data, tmp_path):
     page = file.read_text()
     assert "<i>mid" not in page
     assert "line c3" in page
+    assert "There are no bands" in page
+    assert len(re.findall(r"Missing values: \S+, \S+, \S+\.</p>", page)) == 1
     assert [one.name for one in tmp_path.iterdir()] == ["report.html"]
+    two = GroupSparseClassifier(terms="auto", always=["sex"], selection="bic").fit(table, classes == "low")
+    page = render(FitReport.from_model(two, table, classes == "low", nested=0, positive=False))
+    assert "in log odds of <bdi>False</bdi> against <bdi>True</bdi>." in page
+    assert "sex (always in)" in page
+    assert ", plus <bdi>" not in page  # it is one of the variables
 
 
 def test_a_model_without_variables(data):

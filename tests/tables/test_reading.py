@@ -65,6 +65,7 @@ def test_parts_are_in_order_and_columns_by_name(tmp_path):
     for i in range(12):
         part = pd.DataFrame({"i": [i], "x": [0.5]})
         (part if i % 2 else part[["x", "i"]]).to_parquet(tmp_path / f"part-{i:02d}.parquet")
+    (tmp_path / "_SUCCESS").touch()  # beside the parts that Spark writes
     table = read_table(tmp_path)
     assert table["i"].tolist() == list(range(12))
     assert [file.name for file in find_files([tmp_path / "part-0[23]*"])] == ["part-02.parquet", "part-03.parquet"]

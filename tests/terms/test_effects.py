@@ -137,6 +137,17 @@ def test_the_grid_of_an_effect(model):
     assert model.effect("age", n=7).effect.shape == (7,)
 
 
+def test_variables_called_like_the_constant_and_numbers_with_two_values():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"constant": rng.choice([3, 10**5], N), "constant'": rng.standard_normal(N)})
+    model = GroupSparseRegressor(terms={"constant'": "linear"}, selection=3).fit(
+        table, table["constant"] / 1e5 + table["constant'"] + 0.1 * rng.standard_normal(N)
+    )
+    np.testing.assert_allclose(model.contributions(table).sum(axis=1), model.predict(table), atol=1e-10)
+    assert model.effect("constant").values.tolist() == [3, 10**5]
+    assert [len(one) for one in model.to_tables().values()] == [1, 1, 2]
+
+
 def test_what_has_no_effect_says_so(model):
     nothing = model.effect("noise")
     assert not nothing.effect.any()

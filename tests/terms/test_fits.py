@@ -7,9 +7,8 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.base import clone
 
-from covey import Curve, GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor, Levels, Linear, Terms
+from covey import Curve, GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor, Linear, Terms
 from covey.terms.unusual import NewValuesWarning, unusual_values
 
 # rows far from those of the fit, or with new levels, are what many of these tests are about
@@ -115,7 +114,7 @@ def test_predict_warns_of_values_that_the_fit_did_not_have(fitted, changed, mess
         model.predict(table.head(5).assign(**changed))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        model.predict(table.assign(id="new"))  # left out in fit
+        model.predict(table.assign(id="new", visit="2100-06-01"))  # left out in fit, and a season goes on
 
 
 @pytest.mark.parametrize(
@@ -157,29 +156,6 @@ def test_values_as_text_are_the_same(fitted):
     np.testing.assert_allclose(linear_predictor(model, text), linear_predictor(model, table.head(20)), rtol=1e-9)
 
 
-def test_the_order_of_variables_does_not_matter(fitted):
-    model, table, y = fitted
-    other = clone(model).fit(table[table.columns[::-1]], y)
-    assert {frozenset(name.split(":")) for name in other.selected_groups_} == {
-        frozenset(name.split(":")) for name in TRUTH
-    }
-    np.testing.assert_allclose(linear_predictor(other, table), linear_predictor(model, table), atol=1e-5)
-
-
-@pytest.mark.parametrize("selection", ["ebic", 4])
-def test_whole_weights_are_repetitions(selection):
-    table, eta, rng = people(150)
-    y = eta + 0.5 * rng.standard_normal(eta.size)
-    counts = np.where(np.arange(150) < 5, 1, rng.integers(0, 4, 150))
-    # by default the number of rows decides on knots and pairs
-    terms = Terms({"visit": "linear", "age": "linear", "noise": "linear", "site": Levels(rare=1), "income": "linear"})
-    weighted = GroupSparseRegressor(terms=terms, selection=selection).fit(table, y, sample_weight=counts)
-    rows = np.repeat(np.arange(150), counts)
-    repeated = GroupSparseRegressor(terms=terms, selection=selection).fit(table.iloc[rows], y[rows])
-    assert repeated.selected_groups_ == weighted.selected_groups_
-    np.testing.assert_allclose(repeated.predict(table), weighted.predict(table), atol=1e-8)
-
-
 def test_missing_numbers_have_an_effect_of_their_own():
     table, eta, rng = people()
     y = eta + np.where(table["income"].isna(), 4.0, 0.0) + 0.5 * rng.standard_normal(N)
@@ -188,21 +164,6 @@ def test_missing_numbers_have_an_effect_of_their_own():
     some = table.head(20)
     gap = model.predict(some.assign(income=np.nan)) - model.predict(some.assign(income=table["income"].mean()))
     np.testing.assert_allclose(gap, 4.0, atol=0.8)
-
-
-def test_far_outside_the_data_predictions_are_linear_in_each_variable():
-    rng = np.random.default_rng(0)
-    table = pd.DataFrame(rng.normal(size=(300, 3)), columns=list("abc"))
-    y = 3 * np.cos(2 * table["a"]) + table["a"] * table["b"] + 0.2 * rng.standard_normal(300)
-    model = GroupSparseRegressor(terms="auto").fit(table, y)
-    assert {"a~", "a:b"} <= set(model.selected_groups_)
-    new = pd.DataFrame({"a": [10.0, 20.0, 30.0, 1000.0], "b": 50.0, "c": 0.0})
-    found = model.predict(new)
-    slope = np.diff(found) / np.diff(new["a"])
-    np.testing.assert_allclose(slope, slope[0], rtol=1e-6, atol=1e-9)
-    # curves and products stay where they are: only the line goes on
-    line = model.coef_[model.groups_["a"][0]] / table["a"].std(ddof=0)
-    np.testing.assert_allclose(slope[0], line, rtol=1e-6, atol=1e-9)
 
 
 def test_variables_that_are_always_in():

@@ -25,13 +25,6 @@ def test_levels_are_centred_and_an_unseen_one_is_their_weighted_mean(table, orde
     np.testing.assert_allclose(unseen, weights @ (X @ effects) / weights.sum(), atol=1e-12)
 
 
-def test_a_category_is_one_term_with_a_column_per_level(table):
-    encoding = Terms().fit(table)
-    (term,) = encoding.terms
-    assert (term.kind, term.columns, encoding.stems(0)) == ("levels", slice(0, 3), slice(0, 3))
-    assert encoding.column_names == ("site=a", "site=b", "site=c")
-
-
 def test_missing_values_are_a_level(table):
     table.loc[::10, "site"] = None
     encoding = Terms().fit(table)

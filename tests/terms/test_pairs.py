@@ -10,6 +10,7 @@ import pytest
 import covey
 from covey import GroupSparseRegressor
 from covey.terms import Pairs, Terms, expansion
+from covey.terms.unusual import NewValuesWarning
 
 N = 200
 
@@ -188,12 +189,46 @@ def test_a_combination_of_levels_that_is_new_counts_as_neither():
     table = pd.DataFrame({"a": np.array(list("uvw"))[a], "b": np.array(list("xyz"))[b]})
     model = GroupSparseRegressor(terms="auto", selection=3).fit(table, effects[a, b] + 0.1 * rng.standard_normal(600))
     assert "a:b" in model.selected_groups_
+    assert np.argwhere(model.effect("a", "b").empty).tolist() == [[2, 2]]
+    assert np.argwhere(model.effect("b", "a", at=(["q", "z"], ["u", "w"])).empty).tolist() == [[1, 1]]
     new = pd.DataFrame({"a": ["w", "w", "u"], "b": ["z", "x", "z"]})
+    with pytest.warns(NewValuesWarning, match="a:b is 'w, z' in 1 row, a combination that the fit did not have"):
+        model.predict(new)
+    model.predict(new[1:])  # warnings are errors
     products = model.expansion_.design(new).take(np.arange(6, 15)).reshape(3, 3, 3)
     share_a, share_b = (np.bincount(one) / 600 for one in (a, b))
     np.testing.assert_allclose(products[0], np.outer(share_a, share_b), rtol=1e-9)
     np.testing.assert_allclose(products[1], np.outer([0, 0, 1] - share_a, [1, 0, 0] - share_b), rtol=1e-9)
     np.testing.assert_allclose(products[2], np.outer([1, 0, 0] - share_a, [0, 0, 1] - share_b), rtol=1e-9)
+
+
+def test_a_new_combination_with_one_of_two_values():
+    rng = np.random.default_rng(1)
+    two, level = rng.random(600) < 0.5, rng.integers(0, 3, 600)
+    two[level == 1] = False
+    table = pd.DataFrame({"two": np.where(two, 0.3, 0.1), "level": np.array(list("uvw"))[level]})
+    y = two * (level - 1.0) + 0.1 * rng.standard_normal(600)
+    model = GroupSparseRegressor(terms="auto", always=["two:level"], selection=3).fit(table, y)
+    with pytest.warns(NewValuesWarning, match="two:level is '0.3, v' in 1 row, a combination"):
+        model.predict(pd.DataFrame({"two": [0.3, 0.1], "level": "v"}))
+    model.predict(table.astype({"two": np.float32}))  # warnings are errors
+    assert np.argwhere(model.effect("two", "level").empty).tolist() == [[1, 1]]
+
+
+def test_pairs_of_the_models_of_folds_are_bounded_within_levels():
+    """Prediction intervals rest on the folds' models, some of which have a pair that the model does not have."""
+    rng = np.random.default_rng(0)
+    second = rng.permutation(np.arange(120) % 2).astype(bool)
+    x = np.where(second, rng.uniform(0, 1, 120), rng.uniform(-10, 10, 120))
+    table = pd.DataFrame({"x": x, "site": np.where(second, "b", "a")})
+    y = x + 0.9 * second * x + 2 * second + rng.standard_normal(120)
+    model = GroupSparseRegressor(terms="auto").fit(table, y)
+    assert "x:site" not in model.selected_groups_
+    assert model.groups_["x:site"][0] in model.held_out_.columns
+    at = pd.DataFrame({"x": [98.0, 100.0, 8.0, 10.0], "site": list("aabb")})
+    by_fold = model.held_out_.predictors(model.expansion_.design(at))
+    # far beyond its own rows, each level has the slope of all rows
+    np.testing.assert_allclose(by_fold[1] - by_fold[0], by_fold[3] - by_fold[2])
 
 
 def test_categories_with_few_common_combinations_are_no_pair():

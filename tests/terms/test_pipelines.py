@@ -71,13 +71,6 @@ def fitted(request):
     return clone(model).fit(TABLE, y), y
 
 
-def test_a_clone_fits_the_same_model(fitted):
-    model, y = fitted
-    again = clone(model)
-    assert not hasattr(again, "expansion_")
-    np.testing.assert_array_equal(again.fit(TABLE, y).predict(TABLE), model.predict(TABLE))
-
-
 def test_pickle_and_file_predict_the_same(fitted, tmp_path):
     model, _ = fitted
     covey.save(model, tmp_path / "model.skops")

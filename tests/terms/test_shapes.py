@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from scipy.optimize import minimize
 
-from covey import Curve, GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor, Terms, load, save
+from covey import Curve, GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor, Terms
 from covey.selection import Size
 from covey.terms.splines import basis, bends, slopes
 
@@ -136,15 +136,6 @@ def test_slopes_bound_the_slope_everywhere_and_bends_are_second_derivatives():
     np.testing.assert_allclose(bend[1:-1], (bends(knots) @ values)[1:-1], rtol=0.05, atol=0.05)
 
 
-def test_a_wrong_direction_keeps_a_variable_out_and_says_so():
-    table, _, rng = draw()
-    y = -np.log(table["price"]) * 2 + 0.3 * rng.standard_normal(len(table))
-    model = GroupSparseRegressor(terms=Terms(pairs=None), constraints={"price": "increasing"}).fit(table, y)
-    assert "price" not in set(model.variables_["variable"])
-    assert model.constraints_.loc[0, "binds"]
-    assert "kept out: price (increasing)" in str(model.summary())
-
-
 def test_dates_and_missing_values():
     rng = np.random.default_rng(0)
     n = 300
@@ -200,12 +191,3 @@ def test_pairs_of_constrained_variables_are_left_out_or_refused():
     for pair in ("age:site", ("age", "site")):
         with pytest.raises(ValueError, match="is a pair, and pairs take no constraints"):
             GroupSparseRegressor(terms="auto", constraints={pair: ">=0"}).fit(table, eta)
-
-
-def test_models_of_terms_are_saved(tmp_path):
-    table, eta, _ = draw(n=150)
-    model = GroupSparseRegressor(terms=Terms(pairs=None), constraints=SHAPES, selection=3).fit(table, eta)
-    save(model, tmp_path / "model.skops")
-    other = load(tmp_path / "model.skops")
-    pd.testing.assert_frame_equal(other.constraints_, model.constraints_)
-    np.testing.assert_array_equal(other.predict(table), model.predict(table))

@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import covey
 from covey import GroupSparseClassifier, GroupSparseRegressor, Terms
 from covey.terms.expansion import Expansion
 
@@ -88,14 +87,6 @@ def test_effects_of_a_detail_follow_the_hills(hills):
     at = np.linspace(-1.2, 1.2, 7)
     effect = model.effect("age", "bmi", at=(at, at), main=True)
     np.testing.assert_allclose(effect.effect, 2 * np.outer(np.sin(2 * at), np.cos(2 * at)), atol=0.8)
-
-
-def test_models_are_shown_and_saved(by_level, hills, tmp_path):
-    for table, _, model in (by_level, hills):
-        covey.save(model, tmp_path / "model.skops")
-        np.testing.assert_array_equal(covey.load(tmp_path / "model.skops").predict(table), model.predict(table))
-        pytest.importorskip("matplotlib").use("Agg")
-        model.plot_terms()
 
 
 def test_classes():

@@ -243,13 +243,17 @@ class GroupSparseEstimator(GroupViews, BaseEstimator):
             print(f"[covey] {len(self.selected_groups_)} of {groups.n_groups} groups: {self.recipe_}")
         if hasattr(self, "expansion_"):
             chosen = [groups.position(name) for name in self.selected_groups_]
-            self.expansion_ = self.expansion_.in_use((np.atleast_2d(self.coef_) != 0).any(axis=0))
             self.term_means_ = term_means(self.expansion_, design, weight, np.atleast_2d(self.coef_), chosen)
         self.predictor_range_ = None
         if not self.loss_.identity_link and self.selected_groups_:
             seen = self._predictor(design)[weight > 0]
             self.predictor_range_ = np.stack([seen.min(axis=0), seen.max(axis=0)])
         self._calibrate(design, found.folds, response, weight, problem.offset)
+        if hasattr(self, "expansion_"):
+            used = (np.atleast_2d(self.coef_) != 0).any(axis=0)
+            if self.held_out_ is not None:  # models of folds may have other pairs
+                used[self.held_out_.columns] = True
+            self.expansion_ = self.expansion_.in_use(used)
         return self
 
     def _set_coefficients(self, found: Selected, dtype: DTypeLike, columns: bool) -> None:

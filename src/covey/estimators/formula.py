@@ -118,9 +118,9 @@ def _explained(data: pd.DataFrame) -> Iterator[None]:
                 f"{found[1]!r} in the formula has missing values: drop or impute these rows first, or fit with "
                 "terms='auto', which takes missing values."
             )
-        elif found := re.search(r"`([^`]+)` is not present in the dataset", text):
-            columns = near(found[1], list(map(str, data.columns)))
-            message = f"The formula names {found[1]!r}, which the data lack: {columns}"
+        elif found := re.search(r"`([^`]+)` is not present in the dataset|(?<=NameError: name ')([^']+)", text):
+            name = found[1] or found[2]
+            message = f"The formula names {name!r}, which the data lack: {near(name, list(map(str, data.columns)))}"
         elif "beyond upper and/or lower bounds" in text:
             message = f"{text} Use bs(x, extrapolation='extend') to extrapolate beyond the range of the fitted rows."
         raise ValueError(message) from None

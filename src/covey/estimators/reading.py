@@ -24,7 +24,7 @@ from covey.tables.complaint import shown
 from covey.tables.unreadable import disguise_of
 from covey.terms import expand
 from covey.terms.reading import as_frame, refuse_storage
-from covey.terms.unusual import NewValuesWarning, unusual_values
+from covey.terms.unusual import NewValuesWarning, unusual_in_terms, unusual_values
 from covey.validation import (
     Array,
     FloatArray,
@@ -192,11 +192,11 @@ def read_rows(estimator: BaseEstimator, X: MatrixLike) -> Design:
     if hasattr(estimator, "expansion_"):
         expansion = estimator.expansion_
         frame = as_frame(X, expansion.encoding.variables)
-        design: Design = expansion.design(frame)
-        used = np.asarray(np.atleast_2d(estimator.coef_).any(axis=0))
-        for sentence in unusual_values(expansion.encoding, frame, expansion.variables_in(used)):
+        columns, used = expansion.encoding.transform(frame), np.asarray(np.atleast_2d(estimator.coef_).any(axis=0))
+        said = unusual_values(expansion.encoding, frame, expansion.variables_in(used))
+        for sentence in (*said, *unusual_in_terms(expansion, frame, columns, used)):
             warnings.warn(sentence, NewValuesWarning, stacklevel=4)
-        return design
+        return expansion.on(columns)
     if _is_ready(X, estimator):
         return DenseDesign(X)
     X = pandas_frame(X)

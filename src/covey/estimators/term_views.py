@@ -23,6 +23,7 @@ from covey.tables.complaint import in_sentence, shortened
 from covey.terms.effects import Effect, FittedTerms
 from covey.terms.encoding import Encoding
 from covey.terms.expansion import Expansion
+from covey.terms.kinds import free_name
 from covey.terms.rating import rating_tables, write_tables
 from covey.validation import FloatArray, MatrixLike, last_step, some
 
@@ -194,7 +195,7 @@ class TermViews(FittedModel):
         for k in range(len(fitted.coef)):
             columns = {"constant": np.full(design.shape[0], fitted.constant[k])}
             for name, values in parts.items():
-                columns[name if name != "constant" else "constant'"] = values[:, k]
+                columns[free_name(name, columns)] = values[:, k]
             tables.append(pd.DataFrame(columns, index=index))
         return tables[0] if not fitted.outputs else pd.concat(tables, axis=1, keys=fitted.outputs)
 

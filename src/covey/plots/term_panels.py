@@ -51,7 +51,7 @@ def draw_panel(
         return plain(first.name, LONGEST), scale
     values = effect.by_output(effect.effect)[..., output]
     if first.has_levels and second.has_levels:
-        _draw_table(ax, first, second, values)
+        _draw_table(ax, effect, values)
         return plain(second.name, LONGEST), plain(first.name, LONGEST)
     if first.has_levels or second.has_levels:
         number, levels = (second, first) if first.has_levels else (first, second)
@@ -153,10 +153,12 @@ def _draw_map(ax: Axes, first: Axis, second: Axis, values: FloatArray, dots: Dot
     _format(ax, second, vertical=True)
 
 
-def _draw_table(ax: Axes, first: Axis, second: Axis, values: FloatArray) -> None:
-    """A table of coloured cells, with numbers if there are few."""
+def _draw_table(ax: Axes, effect: Effect, values: FloatArray) -> None:
+    """A table of coloured cells, with numbers if there are few; cells without rows are white."""
+    first, second = effect.axes
+    assert effect.empty is not None
     rows, columns = (axis.commonest(MOST_LEVELS) for axis in (first, second))
-    cells = values[np.ix_(rows, columns)]
+    cells = np.ma.array(values, mask=effect.empty)[np.ix_(rows, columns)]
     most = float(np.abs(cells).max()) or 1.0
     ax.imshow(cells, cmap=DIVERGING, vmin=-most, vmax=most, aspect="auto")
     tall, wide = _labels(first), _labels(second)
@@ -168,7 +170,7 @@ def _draw_table(ax: Axes, first: Axis, second: Axis, values: FloatArray) -> None
     ax.set_yticks(np.arange(len(rows)), [tall[j] for j in rows], fontsize=8)
     ax.tick_params(length=0)
     if cells.size <= MOST_WRITTEN:
-        for (i, j), value in np.ndenumerate(cells):
+        for (i, j), value in np.ma.ndenumerate(cells):
             dark = abs(value) > 0.6 * most
             ax.text(j, i, f"{value:.3g}", ha="center", va="center", fontsize=7, color="white" if dark else "black")
 

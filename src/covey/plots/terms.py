@@ -7,6 +7,7 @@ from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -15,8 +16,11 @@ from sklearn.base import BaseEstimator
 from covey.estimators.term_views import Refits
 from covey.plots.style import MARK, AxesLike, colour, fitted_step, make_axes, plain, quiet, unit_of
 from covey.plots.term_panels import Dots, common_limits, draw_panel
+from covey.terms.dates import Date
 from covey.terms.effects import Effect
-from covey.validation import MatrixLike, pandas_frame
+from covey.terms.encoding import Encoding
+from covey.terms.reading import as_frame
+from covey.validation import MatrixLike
 
 # The most panels of one figure; the largest effects come first.
 MOST_PANELS = 24
@@ -103,7 +107,7 @@ class TermsDisplay:
             effects.append(effect.divided(last.response_deviations_) if last.loss_.several else effect)
         if names is None:
             effects.sort(key=lambda one: (len(one.axes), -one.span))
-        dots = None if X is None else pandas_frame(X)
+        dots = None if X is None else _read(last.encoding_, X)
         unit = "responses (in SD)" if last.loss_.several else unit_of(last)
         display = cls(effects[:MOST_PANELS], unit, dots)
         display.n_left = len(effects) - len(display.effects)
@@ -135,7 +139,7 @@ class TermsDisplay:
     def _dots(self, one: Effect) -> Dots:
         """Rows for a heat map, evenly taken from the table."""
         names = [axis.name for axis in one.axes]
-        if len(names) < 2 or self.dots is None or not set(names) <= set(map(str, self.dots.columns)):
+        if len(names) < 2 or self.dots is None or not set(names) <= set(self.dots.columns):
             return None
         rows = self.dots[names].dropna()
         rows = rows.iloc[:: max(1, len(rows) // MOST_DOTS)]
@@ -155,9 +159,21 @@ class TermsDisplay:
         said += {one.note.partition(",")[0]: None for one in self.effects if one.low is not None and not one.n_refits}
         pairs = any(len(one.axes) == 2 for one in self.effects)
         said += ["pairs are drawn with the effects of both variables"] if pairs else []
+        empty = any(one.empty is not None and one.empty.any() for one in self.effects)
+        said += ["blank: no row has both levels"] if empty else []
         said += [f"{self.n_left} smaller effect{'s' * (self.n_left > 1)} not drawn"] if self.n_left else []
         if said and alone:
             self.figure_.supxlabel("; ".join(said), fontsize=8, color=MARK)
+
+
+def _read(encoding: Encoding, X: MatrixLike) -> pd.DataFrame:
+    """The numbers and dates of a table, as `fit` reads them."""
+    frame, read = as_frame(X, encoding.variables), dict[str, Any]()
+    for name in [term.name for term in encoding.terms if term.kind == "linear" and term.name in frame]:
+        variable = encoding.variable(name)
+        values = variable.read(frame[name])
+        read[name] = pd.to_datetime(values, unit="D") if isinstance(variable, Date) else values
+    return pd.DataFrame(read)
 
 
 def _variables(name: str, known: Container[str]) -> list[str]:

@@ -269,7 +269,7 @@ def _pair(id: str, one: Effect) -> list[dict[str, object]]:
         values = one.by_output(one.effect)[..., k]
         view: dict[str, object] = {"effect": one, "output": output, "across": first.name, "up": second.name}
         if first.has_levels and second.has_levels:
-            view |= {"kind": "table"} | _table(first, second, values)
+            view |= {"kind": "table"} | _table(one, values)
         elif first.has_levels or second.has_levels:
             number, levels = (second, first) if first.has_levels else (first, second)
             curves = values if number is second else values.T
@@ -336,13 +336,18 @@ def _edges(places: FloatArray) -> IntArray:
     return np.rint(1000 * np.concatenate([places[:1], middle, places[-1:]])).astype(np.intp)
 
 
-def _table(first: Values, second: Values, values: FloatArray) -> dict[str, object]:
-    """Shaded cells with their numbers."""
+def _table(one: Effect, values: FloatArray) -> dict[str, object]:
+    """Shaded cells with their numbers, and whether they are without rows."""
+    first, second = one.axes
     rows, columns = first.commonest(MOST_LEVELS), second.commonest(MOST_LEVELS)
     cells = values[np.ix_(rows, columns)]
     shades = _shades(cells, float(np.abs(cells).max()) or 1.0)
+    assert one.empty is not None
+    empty = one.empty[np.ix_(rows, columns)]
     tall, wide = first.labels, second.labels
     lines = [
-        (tall[j], list(zip(cells[i].tolist(), shades[i].tolist(), strict=True))) for i, j in enumerate(rows.tolist())
+        (tall[j], list(zip(cells[i].tolist(), shades[i].tolist(), empty[i].tolist(), strict=True)))
+        for i, j in enumerate(rows.tolist())
     ]
-    return {"heads": [wide[j] for j in columns], "lines": lines}
+    n_more = sum(one.effect.shape[:2]) - sum(cells.shape)
+    return {"heads": [wide[j] for j in columns], "lines": lines, "empty": bool(empty.any()), "n_more": n_more}

@@ -69,7 +69,8 @@ class FitReport:
     scores: tuple[Score, ...]
     frames: Frames  # the path; its last frame is the model
     strength_label: str  # the definition of a group's strength
-    n_folds: int = 0  # outer folds, or folds if there are none; 0 if the groups selected in each are unknown
+    n_folds: int = 0  # 0 if the groups selected in each are unknown
+    folds_name: str = "folds"  # or "outer folds"
     judged: Judged | None = None  # the errors of the candidates
     price: str = ""  # what sparsity costs, in one sentence
     rivals: tuple[dict[str, Any], ...] = ()  # sets of groups that held-out rows cannot tell from the best
@@ -99,11 +100,6 @@ class FitReport:
     def noun(self) -> str:
         """What is selected: groups of columns, or terms."""
         return "group" if self.terms is None else "term"
-
-    @property
-    def folds_name(self) -> str:
-        """What the folds are in which groups are counted."""
-        return "folds" if self.nested is None else "outer folds"
 
     @property
     def moves(self) -> bool:
@@ -191,7 +187,7 @@ class FitReport:
         name = target or str(getattr(y, "name", None) or "y")
         fit = Fitted(model, X, y, sample_weight, offset, score)
         always = {model.groups_.position(group) for group in model.always_groups_}
-        folds, n_folds = _folds(model, score)
+        folds, n_folds, folds_name = _folds(model, score)
         has_terms = hasattr(model, "expansion_")
         say = as_terms if has_terms else str
         names = _outputs(model, y, outputs)
@@ -211,6 +207,7 @@ class FitReport:
             frames=frames,
             strength_label=say(SPREAD if model.standardize == "group" else NORM),
             n_folds=n_folds,
+            folds_name=folds_name,
             judged=fit.judged,
             price=say(price_of_sparsity(model)),
             rivals=rivals_of(model),
@@ -243,14 +240,17 @@ class FitReport:
         )
 
 
-def _folds(model: BaseEstimator, nested: NestedScore | None) -> tuple[IntArray | None, int]:
-    """In how many folds each group is selected, or None, and how many there are; outer folds if there are any."""
+def _folds(model: BaseEstimator, nested: NestedScore | None) -> tuple[IntArray | None, int, str]:
+    """In how many folds each group is selected, or None, how many there are, and what they are called.
+
+    They are the outer folds, if there are any and the model is no mean of others.
+    """
     if nested is None or not selects_groups(model):
         folds = model.fold_frequencies_ if model.n_splits_ > 1 else None
-        return folds, 0 if folds is None else model.n_splits_
+        return folds, 0 if folds is None else model.n_splits_, "folds"
     always = set(model.always_groups_)
     counts = (nested.n_folds if name in always else nested.frequencies.get(name, 0) for name in model.groups_.names)
-    return np.array(list(counts)), nested.n_folds
+    return np.array(list(counts)), nested.n_folds, "outer folds"
 
 
 def _unit(model: BaseEstimator) -> str:

@@ -83,7 +83,7 @@ class Date:
         """The encoded columns of days since 1970, NaN for missing dates."""
         parts = [self.trend.encode(days), *(season.encode(days) for season in self.seasons)]
         if self.week:
-            parts.append(self.week.encode(self.week.positions(_weekdays(days))))
+            parts.append(self.week.encode(self.week.positions(weekdays(days))))
         return np.asfortranarray(np.column_stack(parts))
 
     def grid(self, n: int) -> Array:
@@ -119,7 +119,7 @@ class Date:
         return cls(Number.from_state(state["trend"]), tuple(seasons), week, state["format"])
 
 
-def _weekdays(days: FloatArray) -> Array:
+def weekdays(days: FloatArray) -> Array:
     """The name of each day of the week, None for missing dates; 1970 began on a Thursday."""
     number = np.where(np.isnan(days), 7, (np.floor(np.nan_to_num(days)) + 3) % 7).astype(int)
     return np.array([*WEEKDAYS, None], dtype=object)[number]
@@ -147,7 +147,7 @@ def fit_date(sample: Sample, weights: FloatArray, *, seasons: bool = True) -> Da
     dates = np.floor(days).astype("datetime64[D]")
     in_month = np.unique((dates - dates.astype("datetime64[M]")).astype(int)).size
     week = None
-    if span >= CYCLES * 7 - 1 and in_month >= DAYS_OF_MONTH and np.unique(_weekdays(days)).size > 1:
-        texts = _weekdays(days)
+    if span >= CYCLES * 7 - 1 and in_month >= DAYS_OF_MONTH and np.unique(weekdays(days)).size > 1:
+        texts = weekdays(days)
         week = fit_levels(f"{name}[week]", texts, shares, order=WEEKDAYS, rare=1, always=sample.always)
     return Date(trend, tuple(found), week)

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from covey.designs import Design
 from covey.layout import offsets
 from covey.tables.complaint import listed, near
 from covey.terms.expansion import Expansion
 from covey.terms.kinds import free_name
-from covey.terms.parts import Axis, Part, Raw, evaluate, find_parts, part_columns
+from covey.terms.parts import Axis, Part, Raw, empty_cells, evaluate, find_parts, part_columns
 from covey.validation import Array, FloatArray, whole
 
 # Points of a curve, and of each side of a pair.
@@ -52,6 +52,8 @@ class Effect:
         The number of refits that were given, and of those that have the variable or pair.
     note : str
         What a reader should know.
+    empty : ndarray of bool, or None
+        For a pair: the combinations of two levels that no row of fit has, of which the pair says nothing.
     """
 
     name: str
@@ -65,6 +67,7 @@ class Effect:
     n_refits: int = 0
     n_in: int = 0
     note: str = ""
+    empty: NDArray[np.bool_] | None = None
 
     @property
     def values(self) -> Any:
@@ -158,7 +161,9 @@ class FittedTerms:
         part = self.find(names)
         if main and len(names) == 1:
             raise ValueError("main=True adds the effects of the two variables to that of their pair: name two.")
-        axes = self._axes(part, names, at, n if n is None else whole(n, "n", least=2))
+        terms = self.expansion.encoding.terms
+        roots = sorted(part.roots, key=lambda root: names.index(terms[root].name))
+        axes = self._axes(roots, at, n if n is None else whole(n, "n", least=2))
         values = self._values(part, axes, main)
         again = [one._again(names, axes, main) for one in refits]
         among = np.stack([_squeezed(one, self.outputs) for one, _ in again]) if again else None
@@ -167,6 +172,7 @@ class FittedTerms:
             absent = np.array(["NaT"], dtype="datetime64[s]") if axes[0].kind == "date" else np.array([np.nan])
             gap = self._centred(part, [absent])[0]
             missing = gap if self.outputs else float(gap[0])
+        empty = empty_cells(self.expansion, roots, [axis.raw for axis in axes]) if len(axes) == 2 else None
         note = "" if part.terms else f"the model does not have {part.name}, so its effect is zero"
         if part.terms and len(part.roots) == 1:
             pairs = [one.name for one in self.parts if part.roots[0] in one.roots and one != part]
@@ -175,19 +181,18 @@ class FittedTerms:
             part.name, tuple(self.expansion.terms[term].name for term in part.terms), axes,
             _squeezed(values, self.outputs), None if among is None else among.min(axis=0),
             None if among is None else among.max(axis=0), missing, self.outputs, len(refits),
-            sum(has for _, has in again), note,
+            sum(has for _, has in again), note, empty,
         )  # fmt: skip
 
-    def _axes(self, part: Part, names: Sequence[str], at: Any, n: int | None) -> tuple[Axis, ...]:
-        """The axes, in the order of the names."""
-        terms = self.expansion.encoding.terms
-        roots = sorted(part.roots, key=lambda root: list(names).index(terms[root].name))
+    def _axes(self, roots: Sequence[int], at: Any, n: int | None) -> tuple[Axis, ...]:
+        """The axes of one or two main terms."""
         if at is None:
-            size = n or (N_POINTS if len(names) == 1 else N_SIDE)
+            size = n or (N_POINTS if len(roots) == 1 else N_SIDE)
             return tuple(Axis.of(self.expansion, root, size) for root in roots)
-        given = (at,) if len(names) == 1 else tuple(at)
-        if len(given) != len(names):
-            raise ValueError(f"at must hold the values of {' and of '.join(names)}, not {len(given)} arrays.")
+        given = (at,) if len(roots) == 1 else tuple(at)
+        if len(given) != len(roots):
+            names = " and of ".join(self.expansion.encoding.terms[root].name for root in roots)
+            raise ValueError(f"at must hold the values of {names}, not {len(given)} arrays.")
         return tuple(Axis.at(self.expansion, root, values) for root, values in zip(roots, given, strict=True))
 
     def _again(self, names: Sequence[str], axes: tuple[Axis, ...], main: bool) -> tuple[FloatArray, bool]:

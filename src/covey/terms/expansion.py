@@ -151,6 +151,25 @@ class Expansion:
         # a category has no rows without a level
         return np.concatenate([np.empty(0), *(one.ends[:, one.stop - one.first > 1 :].ravel() for one in found)])
 
+    def is_new_combination(self, columns: FloatArray, pair: Sequence[int]) -> NDArray[np.bool_]:
+        """Which rows of encoded columns have levels of two main terms that no row of `fit` has together.
+
+        Levels are those of a category, or the two values of a number; a pair of other terms has no such rows.
+        """
+        first, second = map(self.encoding.stems, pair)
+        if not all(self.encoding.rows_per_level(term) < np.inf for term in pair):
+            return np.zeros(len(columns), dtype=bool)
+        own, other = columns[:, first], columns[:, second]
+        ends = np.full((_size(first), 2, 1 + _size(second)), [[-np.inf], [np.inf]])
+        for one in self.within:
+            if one.first == second.start and first.start <= one.column < first.stop:
+                ends[one.column - first.start] = one.ends
+        level, place = (other > 0) @ np.arange(1, 1 + _size(second)), own.argmax(axis=1)
+        low, high = ends[place, :, level].T
+        value = own[np.arange(len(own)), place]
+        known = own.any(axis=1) & other.any(axis=1)  # a new level, or a missing value, is the mean
+        return known & np.where(value > 0, high <= 0, low >= 0)  # rounding, as to four bytes, keeps the sign
+
     @cached_property
     def _products(self) -> tuple[tuple[Term, ...], NDArray[np.intp], NDArray[np.intp]]:
         """The terms of pairs and their children, and the two columns that each of their columns is the product of."""

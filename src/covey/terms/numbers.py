@@ -89,13 +89,13 @@ class Number:
         return np.array(columns).T
 
     def grid(self, n: int) -> Array | list[str | None]:
-        """Values over the range: all of them if they are few integers or labels, else evenly spaced."""
+        """Values over the range: all of them if they are two, few integers or labels, else evenly spaced."""
         if self.labels is not None:
             return [*self.labels, *([None] if self.share_missing else [])]
-        if self.integer and self.high - self.low < n:
-            return np.arange(self.low, self.high + 1)
         if self.n_distinct == 2:
             return np.array([self.low, self.high])
+        if self.integer and self.high - self.low < n:
+            return np.arange(self.low, self.high + 1)
         return np.linspace(self.low, self.high, n)
 
     def describe(self) -> dict[str, object]:

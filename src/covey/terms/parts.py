@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from covey.terms.dates import DAY, WEEKDAYS, Date
 from covey.terms.expansion import Expansion
@@ -139,13 +140,25 @@ def main_columns(expansion: Expansion, root: int, raw: Raw) -> tuple[int, FloatA
     return start, encoding.encode(name, raw)[:, start - first : stop - first]
 
 
-def evaluate(expansion: Expansion, coef: FloatArray, part: Part, raw: Sequence[Raw]) -> FloatArray:
-    """The contribution of a part at raw values of its variables, or at all pairs of them; outputs last, not centred."""
-    sides = [main_columns(expansion, root, values) for root, values in zip(part.roots, raw, strict=True)]
+def grid_rows(expansion: Expansion, roots: Sequence[int], raw: Sequence[Raw]) -> tuple[FloatArray, list[int]]:
+    """The encoded columns at raw values of a main term, or at all pairs of two; and how many values each has."""
+    sides = [main_columns(expansion, root, values) for root, values in zip(roots, raw, strict=True)]
     sizes = [len(columns) for _, columns in sides]
     # all other columns stay untouched zeros, which take no memory
     rows = np.zeros((int(np.prod(sizes)), len(expansion.encoding.column_names)), order="F")
     for (start, columns), at in zip(sides, np.indices(sizes), strict=True):
         rows[:, start : start + columns.shape[1]] = columns[at.ravel()]
+    return rows, sizes
+
+
+def evaluate(expansion: Expansion, coef: FloatArray, part: Part, raw: Sequence[Raw]) -> FloatArray:
+    """The contribution of a part at raw values of its variables, or at all pairs of them; outputs last, not centred."""
+    rows, sizes = grid_rows(expansion, part.roots, raw)
     places = part_columns(expansion, part)
     return np.asarray((expansion.on(rows).take(places) @ coef[:, places].T).reshape(*sizes, len(coef)))
+
+
+def empty_cells(expansion: Expansion, roots: Sequence[int], raw: Sequence[Raw]) -> NDArray[np.bool_]:
+    """Which pairs of raw values of two main terms are levels that no row of fit has together."""
+    rows, sizes = grid_rows(expansion, roots, raw)
+    return expansion.is_new_combination(rows, roots).reshape(sizes)
