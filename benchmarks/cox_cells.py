@@ -7,7 +7,7 @@ Simulated cells: 400 rows, 2000 columns in groups of five of which five are acti
 the signal, exponential times, 30% or 70% of them censored, rounded up to 60 distinct values so that there are ties. The
 error is the deviance of the partial likelihood per event on 4000 fresh rows, above that of the true model. Real data:
 nki70 (in the folder that COVEY_DATA names), and scikit-survival's GBSG2 and GSE7390. Settings were decided on seeds 0
-to 9. What 0.2.0 reached is in `results/cox.md`.
+to 9. What they print is in `results/cox.md`.
 """
 
 from __future__ import annotations

@@ -16,13 +16,21 @@ from covey.selection import Size
 from estimator_problems import noisy_problem
 
 
+# Held-out rows are chosen by their positions, and these checks put the repeated rows in another order.
+BY_POSITION = dict.fromkeys(
+    ["check_sample_weight_equivalence_on_dense_data", "check_sample_weight_equivalence_on_sparse_data"],
+    "held-out rows are chosen by position",
+)
+
+
 @parametrize_with_checks(
     [
         GroupSparseRegressor(),
         GroupSparseRegressor(selection="ebic"),
         GroupSparseRegressor(selection=3, rule="predict"),
         GroupSparseRegressor(selection="holdout"),
-    ]
+    ],
+    expected_failed_checks=lambda model: BY_POSITION if model.selection == "holdout" else {},
 )
 @pytest.mark.filterwarnings("ignore:y has only the values 0 and 1")
 def test_scikit_learn_checks(estimator, check):

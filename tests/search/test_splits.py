@@ -307,8 +307,7 @@ def test_what_may_be_given():
     assert read_selection(Folds(3), labels=[1]) == Folds(3, [1])
     assert read_selection(5, random_state=7) == read_selection(Folds(5), random_state=7) == Folds(5, None, 7)
     assert read_selection(Folds(5, random_state=2), random_state=7) == Folds(5, None, 2)
-    assert isinstance(read_selection("holdout"), HoldOut)
-    assert read_selection("holdout") == read_selection("holdout")
+    assert read_selection("holdout", 7) == read_selection(HoldOut(), 7) == HoldOut(random_state=7)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,6 @@ from typing import Literal, TypeAlias, cast
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
 
 from covey.designs import Design
 from covey.designs.rows import count_rows
@@ -65,8 +64,7 @@ def read_selection(selection: SelectionLike, random_state: int | None = None, la
         return Folds(folds, labels, random_state)
     if isinstance(selection, str):
         if selection == "holdout":
-            seed = check_random_state(0 if random_state is None else random_state).randint(2**31 - 1)
-            return HoldOut(random_state=seed)
+            return HoldOut(random_state=random_state)
         if selection in ("bic", "ebic", "gcv"):
             return InformationCriterion(cast(Literal["bic", "ebic", "gcv"], selection))
         if selection == "discrepancy":
