@@ -232,6 +232,7 @@ def test_weights_are_like_repeated_rows(frame, counts, tmp_path):
     asked = ["--target", "y", "--groups", "1", "--selection", "bic"]
     ours = as_json("fit", tmp_path / "weighted.csv", *asked, "--weights", "w", "--out", tmp_path / "a")
     theirs = as_json("fit", tmp_path / "repeated.csv", *asked, "--out", tmp_path / "b")
+    assert ours["rows"] == np.count_nonzero(counts)  # those of weight zero take no part
     assert ours["intercept"] == pytest.approx(theirs["intercept"], rel=1e-8)
     assert ours["scores"]["train_r2"] == pytest.approx(theirs["scores"]["train_r2"], rel=1e-8)
     weighted, repeated = (library.load(tmp_path / name / "model.skops").candidates_["bic"] for name in "ab")

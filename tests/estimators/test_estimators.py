@@ -15,7 +15,6 @@ from covey.datasets import make_group_sparse
 from covey.selection import Size
 from estimator_problems import noisy_problem
 
-
 # Held-out rows are chosen by their positions, and these checks put the repeated rows in another order.
 BY_POSITION = dict.fromkeys(
     ["check_sample_weight_equivalence_on_dense_data", "check_sample_weight_equivalence_on_sparse_data"],

@@ -164,8 +164,8 @@ def _print_variables(encoding: Encoding) -> None:
 def _selection(result: Fit) -> str:
     """How many terms or groups predict the response, and which variables these are."""
     model, problem, encoding = result.estimator, result.problem, result.encoding
-    events = "" if problem.response.n_events is None else f", {problem.response.n_events} events"
-    title, size = plain(problem.response.title), f"{len(problem.y)} rows{events}"
+    events = "" if problem.n_events is None else f", {problem.n_events} events"
+    title, size = plain(problem.response.title), f"{problem.n_rows} rows{events}"
     if encoding is None:
         n_always = len(model.always_groups_)
         beside = f", plus {n_always} always in" if n_always else ""

@@ -68,7 +68,7 @@ def _print(selection: TableSelection, out: Path | None) -> None:
     selected = every[every["selected"]].drop(columns="selected")
     say(
         f"{len(selected)} of {found.n_groups} {selection.what} can be believed to predict "
-        f"{plain(problem.response.title)} ({selection.settings.method}, {len(problem.y)} rows).\n{found.promise()}"
+        f"{plain(problem.response.title)} ({selection.settings.method}, {problem.n_rows} rows).\n{found.promise()}"
     )
     print_table(selected.rename(columns={"group": selection.what[:-1]}), most=SHOWN)
     if out is not None:

@@ -128,8 +128,8 @@ def describe(fit: Fit) -> dict[str, object]:
         "target": _one_or_list(response.targets),
         "family": response.family,
         "family_found": response.reason or None,
-        "rows": len(response.y),
-        "events": response.n_events,
+        "rows": fit.problem.n_rows,
+        "events": fit.problem.n_events,
         "columns": fit.problem.X.shape[1],
         "variables": None if encoding is None else json.loads(encoding.table().to_json(orient="records")),
         what: e.groups_.n_groups,
@@ -160,7 +160,7 @@ def describe_selection(selection: TableSelection) -> dict[str, object]:
     return {
         "target": list(problem.response.targets),
         "family": problem.response.family,
-        "rows": len(problem.y),
+        "rows": problem.n_rows,
         "columns": problem.X.shape[1],
         "groups": found.n_groups,
         "method": settings.method,
@@ -207,7 +207,7 @@ def _report(fit: Fit) -> str:
     settings = {
         "data": ", ".join(str(file["path"]) for file in problem.inputs),
         "sha256": ", ".join(str(file["sha256"]) for file in problem.inputs),
-        "target" if response.n_events is None else "survival": response.title,
+        "target" if response.survival is None else "survival": response.title,
         "family": f"{response.family} ({response.reason})" if response.reason else response.family,
         **({"groups": " ".join(fit.settings.groups)} if fit.settings.groups else {}),
         "seed": fit.settings.seed,

@@ -63,7 +63,7 @@ def make_estimator(settings: FitSettings, problem: Problem, positive: object = N
         "constraints": constraints,
     }
     kind: type[GroupSparseEstimator] = GroupSparseClassifier if response.has_classes else GroupSparseRegressor
-    kind = kind if response.n_events is None else GroupSparseCox
+    kind = kind if response.survival is None else GroupSparseCox
     return kind(**{name: values[name] for name in signature(kind).parameters if name in values})
 
 

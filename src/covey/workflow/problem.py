@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from covey.evidence.reading import variable_groups
@@ -53,6 +54,18 @@ class Problem:
     def y(self) -> Array:
         """The response in the form that the estimator expects."""
         return self.response.y
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows that count: those of weight zero take no part."""
+        return len(self.y) if self.weight is None else int(np.count_nonzero(self.weight))
+
+    @property
+    def n_events(self) -> int | None:
+        """The number of events among these rows; None if the response has no survival times."""
+        if self.response.survival is None:
+            return None
+        return int(np.count_nonzero(self.y["event"] if self.weight is None else self.y["event"] * self.weight))
 
     @cached_property
     def columns(self) -> pd.DataFrame:

@@ -58,11 +58,6 @@ class Response:
         """Whether `y` holds labels."""
         return self.family in CLASSES and self.y.dtype.kind != "f"
 
-    @property
-    def n_events(self) -> int | None:
-        """The number of events; None if these are no survival times."""
-        return None if self.survival is None else int(self.y["event"].sum())
-
 
 def read_response(
     frame: pd.DataFrame, settings: TableSettings, where: str = "The table", squared: str = ""
