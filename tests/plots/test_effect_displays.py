@@ -9,7 +9,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, SplineTransformer
 
-from covey import GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor, TermGroups, survival
+from covey import GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor, TermGroups, nested_score, survival
 from covey.plots import CandidatesDisplay, FrequencyDisplay, GroupPathDisplay, PartialEffectDisplay
 from covey.selection import Size
 
@@ -88,6 +88,10 @@ def test_frequencies_are_those_of_the_folds(pipeline):
     }
     assert lengths == dict(zip(model.groups_.names, model.fold_frequencies_, strict=True))
     assert display.ax_.get_xlabel() == "folds, of 5"
+    X = RNG.standard_normal((60, 3))
+    score = nested_score(GroupSparseRegressor(selection=3), X, X[:, 1], cv=2, references={})
+    (bar,) = FrequencyDisplay.from_score(score).ax_.patches
+    assert bar.get_width() == score.n_folds == 2
 
 
 def test_dollars_in_names_are_no_formulas():
