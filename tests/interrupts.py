@@ -99,13 +99,19 @@ def attempt(work, folder, result, kill=None, after=0.0):
     """Run the work in a child; true if it finished before it was killed."""
     child = os.fork()
     if child == 0:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        interrupts = []
+
+        def interrupt(*given):
+            interrupts.append(given)
+            signal.default_int_handler(*given)
+
+        signal.signal(signal.SIGINT, interrupt)
         try:
             result.with_suffix(".part").write_bytes(pickle.dumps(work(folder)))
             result.with_suffix(".part").rename(result)
-        except KeyboardInterrupt:
-            os._exit(130)
         except BaseException as error:
+            if interrupts:  # compiled code of libraries may turn a KeyboardInterrupt into an error of its own
+                os._exit(130)
             print(f"{type(error).__name__}: {error}", flush=True)
             os._exit(1)
         os._exit(0)

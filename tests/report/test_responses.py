@@ -292,7 +292,7 @@ def test_ordered_classes(data):
     page = render(report)
     assert "odds of a higher class (" in page
     assert "moves the prediction by" in page
-    assert "on the scale of log odds of a higher class, one standard deviation" in page
+    assert "on the scale of log odds of a higher class (<bdi>" in page
     assert "<bdi>low &lt;b&gt;</bdi> &lt; <bdi>middle</bdi> &lt; <bdi>high</bdi>" in page
     assert "rows misclassified" in page
     assert "Held-out class predictions" in page

@@ -222,7 +222,9 @@ class FitReport:
             | {"system": platform.platform(terse=True)},
             unpenalised=model.loss_.unpenalised,
             effect=model.loss_.effect,
-            strength_unit=_unit(model),
+            strength_unit=UNITS.get(
+                model.loss_.effect or "", "standard deviations of the responses" if model.loss_.several else ""
+            ),
             classes=tuple(map(str, getattr(model, "classes_", ()))),
             always=tuple(str(group) for group in model.always_groups_),
             along=along_the_path(fit, frames),
@@ -251,15 +253,6 @@ def _folds(model: BaseEstimator, nested: NestedScore | None) -> tuple[IntArray |
     always = set(model.always_groups_)
     counts = (nested.n_folds if name in always else nested.frequencies.get(name, 0) for name in model.groups_.names)
     return np.array(list(counts)), nested.n_folds, "outer folds"
-
-
-def _unit(model: BaseEstimator) -> str:
-    """The scale of strengths and effects; empty for that of one response."""
-    if model.loss_.several:
-        return "standard deviations of the responses"
-    classes = [f" of {label}" for label in getattr(model, "classes_", ())]
-    whose = classes[1] if len(classes) == 2 else " of a higher class" if classes and model.loss_.coupled else ""
-    return UNITS.get(model.loss_.effect or "", "") + whose
 
 
 def _outputs(model: BaseEstimator, y: PerRow, given: Sequence[str] | None) -> tuple[str, ...]:
