@@ -8,7 +8,7 @@ import re
 import subprocess
 import sys
 import zipfile
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import numpy as np
 import pandas as pd
@@ -368,10 +368,11 @@ def test_models_of_one_hot_columns_come_back(loss, seed, tmp_path):
 
 
 def test_save_refuses_what_load_refuses(model, tmp_path):
-    changed = pickle.loads(pickle.dumps(model))
-    changed.coef_ = changed.coef_ + 1
-    with pytest.raises(ModelFileError, match=r"covey\.load would refuse it"):
-        covey.save(changed, tmp_path / "model.skops")
+    for changes in ({"coef_": model.coef_ + 1}, {"path_": replace(model.path_, strengths=None)}):
+        changed = pickle.loads(pickle.dumps(model))
+        vars(changed).update(changes)
+        with pytest.raises(ModelFileError, match=r"covey\.load would refuse it"):
+            covey.save(changed, tmp_path / "model.skops")
     assert not list(tmp_path.iterdir())
 
 

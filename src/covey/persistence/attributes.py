@@ -151,7 +151,7 @@ PATH: dict[str, Check] = {
     "coefs": _sparse("times", "outputs columns"),
     "intercepts": _array("one times", "times outputs"),
     "penalties": _or_none(_array("times")),
-    "strengths": _or_none(_sparse("times", "groups")),
+    "strengths": _sparse("times", "groups"),
     "parts": _or_none(_sparse("times", "outputs members")),
 }
 
