@@ -23,7 +23,7 @@ from covey.search.active import DEPENDENT, ActiveSet
 from covey.search.constraints.cone import Rows
 from covey.search.constraints.nested import eliminate_within, ridges_within
 from covey.search.curvature import Curvature
-from covey.search.elimination import Eliminated, eliminate_all
+from covey.search.elimination import Eliminated, QuadraticForm, eliminate_all
 from covey.search.newton import minimise
 from covey.search.paths import Paths
 from covey.search.quadratic import Quadratic, least_norm
@@ -406,9 +406,11 @@ def clean(
     if ridges:
         # at once, so that a design that has to be read for them is read once
         trainings[0].penalties.learn([l for one in rounds for l in one.groups])
-    quadratics = [Quadratic.around(one.active, len(one.groups), *one.end()) for one in rounds]
-    parents = [posed.parents_among(one.groups) for one in rounds]
-    forms = [(one.K, one.c, one.starts, some) for one, some in zip(quadratics, parents, strict=True)]
+    quadratics, forms = list[Quadratic](), list[QuadraticForm]()
+    for one in rounds:
+        quadratic = Quadratic.around(one.active, len(one.groups), *one.end())
+        quadratics.append(quadratic)
+        forms.append((quadratic.K, quadratic.c, quadratic.starts, posed.parents_among(one.groups)))
     units = [np.maximum(np.diff(one.starts), 1.0) for one in quadratics]
     if paths.late:
         # only some columns of a detail matter: per dimension, dropping it costs less than dropping a line that is

@@ -200,14 +200,6 @@ class DenseRidges:
             NOMINAL_SIZE - recipe.round, lambda: coordinates.on_columns(fit),
         )  # fmt: skip
 
-    def score(self, recipes: Sequence[Reweighted], found: Found) -> None:
-        """Score recipes of one round on every split."""
-        for at, training in enumerate(found.scored):
-            predictors = self.coordinates(recipes[0]).predictors(training, self.fits(recipes, training))
-            found.judge.add(at, recipes, predictors, [NOMINAL_SIZE - recipe.round for recipe in recipes])
-            tell("ridges on all groups", "fold", at + 1, len(found.scored))
-        self.recipes += recipes
-
 
 def score_dense(found: Found) -> None:
     """Score ridges on all columns on every split of the first deal: of main groups, and of pairs besides.
@@ -242,7 +234,11 @@ def score_dense(found: Found) -> None:
             recipes = recipes[max(0, at - 1) : at + 2]
     while recipes:
         round_ = recipes[0].round
-        dense.score(recipes, found)
+        for at, training in enumerate(scored):
+            predictors = dense.plain.predictors(training, dense.fits(recipes, training))
+            judge.add(at, recipes, predictors, [NOMINAL_SIZE - round_] * len(recipes))
+            tell("ridges on all groups", "fold", at + 1, len(scored))
+        dense.recipes += recipes
         errors = judge.errors()
         best = min(recipes, key=lambda r: errors[r])
         last = round_ == settings.reweightings or isinstance(dense.plain, RowCoordinates)
@@ -254,5 +250,9 @@ def score_dense(found: Found) -> None:
         lowest = max(0, at - 1) if round_ == 0 else at
         recipes = [replace(r, round=round_ + 1) for r in recipes[lowest : at + 2]]
     if pairs:
-        dense.score([Reweighted(penalty, 0, pairs=True) for penalty in settings.penalties], found)
+        recipes = [Reweighted(penalty, 0, pairs=True) for penalty in settings.penalties]
+        for at, training in enumerate(scored):
+            predictors = dense.with_pairs.predictors(training, dense.fits(recipes, training))
+            judge.add(at, recipes, predictors, [NOMINAL_SIZE] * len(recipes))
+        dense.recipes += recipes
     found.recipes |= dict.fromkeys(dense.recipes)
