@@ -318,13 +318,16 @@ def test_nonsense_is_refused_with_what_is_allowed(selection):
         read_selection(selection)
 
 
-def test_pairs_that_divide_rows_of_one_label_are_refused():
-    X, halves = np.random.default_rng(0).standard_normal((30, 3)), [(np.arange(15), np.arange(15, 30))]
-    assert GroupSparseRegressor(selection=halves).fit(X, response(30), split_groups=np.arange(30) // 5).n_splits_ == 1
-    with pytest.raises(
-        ValueError, match="split 0 trains on rows with the label 3 of split_groups and holds out others"
-    ):
-        GroupSparseRegressor(selection=halves).fit(X, response(30), split_groups=np.arange(30) // 4)
+@pytest.mark.parametrize("halves", [[(np.arange(15), np.arange(15, 30))], KFold(2)], ids=["pairs", "splitter"])
+@pytest.mark.filterwarnings("ignore:The groups parameter is ignored")
+def test_folds_that_divide_rows_of_one_label_are_refused(halves):
+    X, y, labels = np.random.default_rng(0).standard_normal((30, 3)), response(30), np.repeat(list("abcdef"), 5)
+    model = GroupSparseRegressor(selection=halves)
+    model.fit(X, y, split_groups=labels)
+    labels[15] = "c"
+    with pytest.raises(ValueError, match="split 0 trains on rows with the label c of split_groups and holds out"):
+        model.fit(X, y, split_groups=labels)
+    model.fit(X, y, np.arange(30) != 15, split_groups=labels)  # a row of weight zero is in no fold
 
 
 def test_labels_given_twice_are_refused():

@@ -64,10 +64,8 @@ def split_masks(n: int, cv: Any, y: FloatArray, labels: ArrayLike | None) -> lis
     if type(cv).__module__.partition(".")[0] == "dask":
         cv = PredefinedSplit(np.unique(on_host(cv), return_inverse=True)[1])
     pairs: list[tuple[Mask, Mask]] = []
-    known = None
     if not hasattr(cv, "split") and np.iterable(cv):
         given = list(cv)  # scikit-learn would unpack the pairs without a check
-        known = None if labels is None else np.asarray(on_host(labels)).astype(str)
     else:
         given = _by_splitter(check_cv(cv, y, classifier=False), n, y, labels)
     for number, pair in enumerate(given):
@@ -79,11 +77,6 @@ def split_masks(n: int, cv: Any, y: FloatArray, labels: ArrayLike | None) -> lis
             raise ValueError(
                 f"{SPLITS}: split {number} holds out rows that it trains on, {both.size} in all, first row {both[0]}; "
                 "errors on them would be too small. Leave them out of one of the two."
-            )
-        if known is not None and (both := np.intersect1d(known[learn], known[judge])).size:
-            raise ValueError(
-                f"{SPLITS}: split {number} trains on rows with the label {both[0]} of split_groups and holds out "
-                "others: keep them together, or leave out split_groups."
             )
         pairs.append((learn, judge))
     if not pairs:

@@ -87,8 +87,11 @@ class Folds:
             parts = range(int(labels.max()) + 1)
             splits = [Split(tuple(k for k in parts if k != f), (f,)) for f in range(n_folds)]
         else:
-            labels, splits = _from_splitter(split_masks(design.shape[0], self.cv, balance, together))
-            labels = np.where(weight > 0, labels, -1)
+            masks, used = split_masks(design.shape[0], self.cv, balance, together), weight > 0
+            if together is not None:
+                refuse_divided(self.labels, together, [(train & used, test & used) for train, test in masks])
+            labels, splits = _from_splitter(masks)
+            labels = np.where(used, labels, -1)
         for number, split in enumerate(splits):
             for name, parts_of in (("held-out", split.test), ("training", split.train)):
                 if not in_parts(labels, parts_of).any():
@@ -321,6 +324,19 @@ def labelled_folds(labels: NDArray[np.intp], weight: FloatArray, k: int) -> NDAr
     out = np.full(labels.size, -1)
     out[used] = fold[which]
     return out
+
+
+def refuse_divided(
+    given: PerRow, labels: NDArray[np.intp], masks: Sequence[tuple[NDArray[np.bool_], NDArray[np.bool_]]]
+) -> None:
+    """Refuse folds that divide rows with the same label."""
+    for number, (train, test) in enumerate(masks):
+        if (both := np.flatnonzero(train & np.isin(labels, labels[test]))).size:
+            raise ValueError(
+                f"In selection=, split {number} trains on rows with the label {np.asarray(on_host(given))[both[0]]} of "
+                "split_groups and holds out others: give a number of folds, or a splitter that keeps them together, "
+                "such as scikit-learn's GroupKFold."
+            )
 
 
 def _row_numbers(
